@@ -136,7 +136,7 @@ function parkedRecord(topics: TopicNames, number: number): OutgoingRecord {
     ...parsed.delivery,
     attempt: tier + 1,
     firstAttemptAtMs: nowMs,
-    parked: tier + 1,
+    retryCount: tier + 1,
     dueAtMs: nowMs + tierMs,
     retryTopic: retryTopic(topics),
     lastOutcome: "bench=503",
@@ -164,7 +164,7 @@ async function readReturned(kafka: Kafka, topics: TopicNames): Promise<readonly 
       for (const { timestampMs, headers } of records) {
         const values = new Map(headers.map(([name, value]) => [name, Number(value)]));
         const dueAtMs = values.get(DELIVERY_HEADER.dueAt) ?? Number.NaN;
-        const tierMs = TIERS_MS[(values.get(DELIVERY_HEADER.parked) ?? 0) - 1] ?? Number.NaN;
+        const tierMs = TIERS_MS[(values.get(DELIVERY_HEADER.retryCount) ?? 0) - 1] ?? Number.NaN;
         returned.push({ tierMs, latenessMs: timestampMs - dueAtMs });
       }
     }

@@ -49,7 +49,7 @@ export function benchDelivery(
       endpoint: null,
       attempt: 0,
       firstAttemptAtMs: null,
-      parked: 0,
+      retryCount: 0,
       dueAtMs: null,
       notBeforeMs: null,
       retryTopic: null,

@@ -96,7 +96,7 @@ export interface AttemptView {
   readonly at: string;
   readonly messageId: string;
   readonly attempt: number;
-  /** `accepted`, `parked`, `rejected` or `expired`. */
+  /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
   /** The answer of each endpoint. */
   readonly text: string;

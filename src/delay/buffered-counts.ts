@@ -126,7 +126,7 @@ function sum({ tallies, taken }: Block, into: Tallies): void {
 
 function notBefore(times: Times, taken: Times): Times {
   return {
-    parkedAtMs: Math.max(times.parkedAtMs, taken.parkedAtMs),
+    scheduledAtMs: Math.max(times.scheduledAtMs, taken.scheduledAtMs),
     dueAtMs: Math.max(times.dueAtMs, taken.dueAtMs),
     firstAttemptAtMs: times.firstAttemptAtMs,
   };

@@ -34,7 +34,7 @@ const CLOCKS_DIFFER_MS = 60_000;
 export type Waiting = {
   readonly record: IncomingRecord;
   /** By the record's time; not later than it was read. */
-  readonly parkedAtMs: number;
+  readonly scheduledAtMs: number;
 } & (
   | {
       readonly kind: "waiting";
@@ -77,8 +77,8 @@ export function readWaiting(
   nowMs: number,
 ): Waiting {
   const { timestampMs } = record;
-  const parkedAtMs = timestampMs > 0 ? Math.min(timestampMs, nowMs) : nowMs;
-  const invalid = (error: string): Waiting => ({ kind: "invalid", record, parkedAtMs, error });
+  const scheduledAtMs = timestampMs > 0 ? Math.min(timestampMs, nowMs) : nowMs;
+  const invalid = (error: string): Waiting => ({ kind: "invalid", record, scheduledAtMs, error });
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return invalid(parsed.error);
   const { dueAtMs, destination, firstAttemptAtMs, receivedAtMs } = parsed.delivery;
@@ -92,7 +92,7 @@ export function readWaiting(
   return {
     kind: "waiting",
     record,
-    parkedAtMs,
+    scheduledAtMs,
     dueAtMs: Math.min(dueAtMs, latestMs),
     destination,
     receivedAtMs,

@@ -17,7 +17,7 @@ const RECORDS_MAX = 500_000;
 export interface Expiring {
   readonly deliveries: number;
   /** Not all that waits was read: there are at least so many. */
-  readonly isLeast: boolean;
+  readonly isLowerBound: boolean;
 }
 
 export interface Windows extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "steering"> {
@@ -43,9 +43,9 @@ export async function countExpiring(
     if (firstAttemptAtMs === null || firstAttemptAtMs + retryWindowMs > beforeMs) return;
     counts.set(destination, (counts.get(destination) ?? 0) + 1);
   });
-  const isLeast = !isWhole(read);
+  const isLowerBound = !isWhole(read);
   const told = [...counts].map(
-    ([destination, deliveries]) => [destination, { deliveries, isLeast }] as const,
+    ([destination, deliveries]) => [destination, { deliveries, isLowerBound }] as const,
   );
   return new Map(told);
 }

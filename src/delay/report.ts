@@ -73,7 +73,7 @@ export function reportWaiting(
 function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
   const { deliveriesWaiting, oldestWaiting, nextDue, firstWindowEnd } = metrics;
   const timed = [
-    [oldestWaiting, ({ parkedAtMs }: Tally) => parkedAtMs],
+    [oldestWaiting, ({ scheduledAtMs }: Tally) => scheduledAtMs],
     [nextDue, ({ dueAtMs }: Tally) => dueAtMs],
     [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + retryWindowMs],
   ] as const;

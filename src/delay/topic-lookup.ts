@@ -17,9 +17,9 @@ export interface LookUp {
 export function createLookUp({
   kafka,
   clock,
-  around,
-}: Pick<StageDeps, "kafka" | "clock" | "around">): LookUp {
-  const list = createTopicList(around?.rules.isMade);
+  rerouting,
+}: Pick<StageDeps, "kafka" | "clock" | "rerouting">): LookUp {
+  const list = createTopicList(rerouting?.rules.isMade);
   let underWay: Promise<boolean> | null = null;
   let trouble: string | null = null;
 

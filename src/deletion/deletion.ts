@@ -120,7 +120,7 @@ const NOT_TRIED = {
   endpoint: null,
   attempt: 0,
   firstAttemptAtMs: null,
-  parked: 0,
+  retryCount: 0,
   dueAtMs: null,
   notBeforeMs: null,
   retryTopic: null,

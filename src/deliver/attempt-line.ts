@@ -18,7 +18,7 @@ import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
 import type { Attempted } from "./work-ports.ts";
 
-type Parked = Extract<Output, { readonly kind: "park" }>;
+type RetryScheduled = Extract<Output, { readonly kind: "retry" }>;
 
 export function levelOf({ results, decision }: Attempted): "info" | "warn" | "error" {
   if (results.some(isAlarming)) return "error";
@@ -44,7 +44,7 @@ export function attemptFields(
     attempt: delivery.attempt + 1,
     decision: decision.name,
     requests: results.map((each) => requestFields(each, names.get(each.endpoint) ?? each.endpoint)),
-    ...(output?.kind === "park" ? nextFields(output) : {}),
+    ...(output?.kind === "retry" ? nextFields(output) : {}),
   };
 }
 
@@ -73,7 +73,7 @@ export function acceptedText(
   );
 }
 
-function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: Parked) {
+function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: RetryScheduled) {
   const nextAtMs = notBeforeMs ?? dueAtMs;
   return {
     tier: tierName(delayMs),

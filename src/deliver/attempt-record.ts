@@ -192,14 +192,14 @@ function answerText(phases: Phases | undefined): string {
 }
 
 function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => string): string {
-  const parked = outputs.flatMap((output) => {
-    if (output.kind !== "park") return [];
+  const scheduled = outputs.flatMap((output) => {
+    if (output.kind !== "retry") return [];
     const { delayMs, delivery } = output;
     const atMs = delivery.notBeforeMs ?? delivery.dueAtMs ?? 0;
     const next = { tier: tierName(delayMs), at: new Date(atMs).toISOString() };
     return delivery.endpoint === null ? next : { ...next, endpoint: nameOf(delivery.endpoint) };
   });
-  return parked.length === 0 ? "" : `,"next":${JSON.stringify(parked)}`;
+  return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;
 }
 
 /** To a tenth. Two small whole numbers are written sooner than one with a fraction. */

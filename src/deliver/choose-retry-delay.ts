@@ -74,14 +74,14 @@ export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
   return endAtMs - cutMarginMs(policy) - tierDelay(policy, 0);
 }
 
-/** The delay to park the share of an endpoint that is away for; it was parked so many times. */
+/** The delay of a retry of the share of an endpoint that is away for; `retryCount` retries were scheduled before. */
 export function delayOfShare(
   policy: RetryPolicy,
-  parked: number,
+  retryCount: number,
   nowMs: number,
   endAtMs: number,
 ): number {
-  const wantedMs = Math.min(tierDelay(policy, parked), SHARE_DELAY_MAX_MS);
+  const wantedMs = Math.min(tierDelay(policy, retryCount), SHARE_DELAY_MAX_MS);
   const fitting = policy.retryDelaysMs.filter(
     (delayMs) => delayMs <= wantedMs && nowMs + delayMs <= endAtMs,
   );

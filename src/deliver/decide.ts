@@ -21,7 +21,7 @@ import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
 import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
 import { judge, type Outcome } from "./outcome.ts";
-import { allRejected, expired, type Output, parked } from "./output.ts";
+import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
@@ -33,7 +33,7 @@ export interface Held {
   readonly kind: "held";
 }
 
-export type DecisionName = "accepted" | "parked" | "rejected" | "expired";
+export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
   /** The decision's name in logs and metrics. With `every`, the least final one. */
@@ -77,8 +77,8 @@ export function decide(
       return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
     }
     const endAtMs = endOf(delivery, policy, nowMs);
-    const delayMs = delayOfShare(policy, delivery.parked, nowMs, endAtMs);
-    return parked({ ...delivery, endpoint }, delayMs, null, nowMs);
+    const delayMs = delayOfShare(policy, delivery.retryCount, nowMs, endAtMs);
+    return scheduleRetry({ ...delivery, endpoint }, delayMs, null, nowMs);
   });
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }
@@ -99,7 +99,7 @@ function decideAny(
   const endAtMs = endOf(delivery, policy, nowMs);
   const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
   if (delayMs === null) return only(expired(delivery, policy, null));
-  return only(parked(delivery, delayMs, nowMs + askedMs, nowMs));
+  return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
 }
 
 function isAccepted({ outcome }: Judged): boolean {
@@ -120,7 +120,7 @@ function only(output: Output): Decision {
 }
 
 function leastFinal(outputs: readonly Output[]): DecisionName {
-  if (outputs.some(({ kind }) => kind === "park")) return "parked";
+  if (outputs.some(({ kind }) => kind === "retry")) return "retry";
   const hasExpired = outputs.some((output) => "reason" in output && output.reason === "expired");
   return hasExpired ? "expired" : "rejected";
 }

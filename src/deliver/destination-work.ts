@@ -191,7 +191,7 @@ export class DestinationWork {
         ]);
         return;
       case "dead-letter":
-      case "park":
+      case "retry":
         this.#replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
         return;
       case "wait":
@@ -308,7 +308,7 @@ export class DestinationWork {
     const { offset } = item.record;
     owner.begin();
     for (const each of replacements) {
-      if (each.kind === "park") this.#turns.expectRetry(each.dueAtMs);
+      if (each.kind === "retry") this.#turns.expectRetry(each.dueAtMs);
     }
     this.#waiting.end(item);
     this.#ports.write(replacements, (isWritten) => {

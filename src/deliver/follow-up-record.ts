@@ -29,7 +29,7 @@ import type { Output, Waited } from "./output.ts";
 /** Keeps no hold of the record whose place it takes. */
 export type Replacement =
   | {
-      readonly kind: "park";
+      readonly kind: "retry";
       readonly tier: string;
       readonly dueAtMs: number;
       readonly place: RecordPlace;
@@ -72,7 +72,7 @@ export function replacement(
     ],
   };
   const [tier, place] = [tierName(delayMs), placeOf(record)];
-  return { kind: "park", tier, dueAtMs: nowMs + delayMs, place, outgoing };
+  return { kind: "retry", tier, dueAtMs: nowMs + delayMs, place, outgoing };
 }
 
 export function deadLetter(
@@ -101,7 +101,7 @@ export function smaller(
 ): Replacement | null {
   const { place, outgoing } = refused;
   const { key, value, headers } = outgoing;
-  if (refused.kind === "park") {
+  if (refused.kind === "retry") {
     const sentence = tooLargeFor(outgoing.topic, error);
     return deadLetter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }

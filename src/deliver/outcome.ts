@@ -39,7 +39,7 @@ export function judge(result: HttpResult, nowMs: number): Outcome {
   return REJECTED;
 }
 
-/** The `outcome` label of the metric for requests, and what `switchyard-last-outcome` carries. */
+/** The `outcome` label of the metric for requests, and what `switchyard-last-result` carries. */
 export function outcomeClass(result: HttpResult): string {
   if (result.kind === "no-response") return result.cause;
   return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;

@@ -17,7 +17,7 @@ import type { RetryPolicy } from "./choose-retry-delay.ts";
 
 /** A record to write in place of the one in hand. */
 export type Output =
-  | { readonly kind: "park"; readonly delayMs: number; readonly delivery: Delivery }
+  | { readonly kind: "retry"; readonly delayMs: number; readonly delivery: Delivery }
   | {
       readonly kind: "dead-letter";
       readonly reason: DeadLetterReason;
@@ -39,7 +39,7 @@ const WAITED = {
 export type Waited = keyof typeof WAITED;
 
 /** The output that parks a delivery as it is; `notBeforeMs` is kept only where it lies beyond. */
-export function parked(
+export function scheduleRetry(
   delivery: Delivery,
   delayMs: number,
   notBeforeMs: number | null,
@@ -48,9 +48,9 @@ export function parked(
   const dueAtMs = nowMs + delayMs;
   const later = notBeforeMs !== null && notBeforeMs > dueAtMs ? notBeforeMs : null;
   return {
-    kind: "park",
+    kind: "retry",
     delayMs,
-    delivery: { ...delivery, parked: delivery.parked + 1, dueAtMs, notBeforeMs: later },
+    delivery: { ...delivery, retryCount: delivery.retryCount + 1, dueAtMs, notBeforeMs: later },
   };
 }
 

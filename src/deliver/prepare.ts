@@ -39,7 +39,7 @@ import type { EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
-import { allRejected, expired, type Output, parked, type Waited } from "./output.ts";
+import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
 import { believed } from "./sanitize-headers.ts";
 import { parseWebhook, type Webhook } from "./webhook.ts";
 
@@ -149,7 +149,7 @@ function plan(
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {
     const delayMs = delayUntil(policy, notBeforeMs - nowMs, nowMs, endAtMs);
-    if (delayMs !== null) return parked(stored, delayMs, notBeforeMs, nowMs);
+    if (delayMs !== null) return scheduleRetry(stored, delayMs, notBeforeMs, nowMs);
   }
   const delivery = beganAtMs === null ? { ...stored, firstAttemptAtMs: nowMs } : stored;
   const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
@@ -165,8 +165,8 @@ function plan(
   const isShare = stored.endpoint !== null;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
   const tried = mayTry ? open.filter((each) => isLast || !isHeld(each)) : NONE;
-  const share = delayOfShare(policy, stored.parked, nowMs, endAtMs);
-  const away = parked(stored, share, null, nowMs);
+  const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
+  const away = scheduleRetry(stored, share, null, nowMs);
   if (tried.length > 0) return attempt(tried, isShare ? away : null);
   if (isShare || turn === "line") return away;
   const untilMs = lastAfterMs(policy, endAtMs);

@@ -51,7 +51,7 @@ export function createReport(
   const expiredWaiting = byLabel((because) =>
     metrics.expiredWaiting.bind({ destination, because }),
   );
-  const parked = byLabel((tier) => metrics.parked.bind({ destination, tier }));
+  const retriesScheduled = byLabel((tier) => metrics.retriesScheduled.bind({ destination, tier }));
 
   const attempted = (attempt: Attempted) => {
     const { delivery, results, decision, endedAtMs } = attempt;
@@ -72,8 +72,8 @@ export function createReport(
 
   const written = (replacement: Replacement) => {
     recordsOut.inc();
-    if (replacement.kind === "park") {
-      parked(replacement.tier).inc();
+    if (replacement.kind === "retry") {
+      retriesScheduled(replacement.tier).inc();
       return;
     }
     const { reason, error, place, call, waited } = replacement;

@@ -11,12 +11,12 @@
  *   switchyard-endpoint           deliver (every)   yes              the only endpoint to request
  *   switchyard-attempt            deliver           no               attempts made, 0 when absent
  *   switchyard-first-attempt-at   deliver           no               ms; the window begins here
- *   switchyard-parked             deliver           no               times parked, 0 when absent
+ *   switchyard-retry-count             deliver           no               times parked, 0 when absent
  *   switchyard-due-at             deliver           no               ms; time of parking plus the tier's delay
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
  *   switchyard-retry-topic       deliver           no               where the delay stage puts it back
- *   switchyard-rejected           deliver           no               endpoint keys with commas
- *   switchyard-last-outcome       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
+ *   switchyard-rejected-by           deliver           no               endpoint keys with commas
+ *   switchyard-last-result       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
  * Counters and lists are read no further than stages write them: others may write here, too.
  */
@@ -34,12 +34,12 @@ export const DELIVERY_HEADER = {
   endpoint: "switchyard-endpoint",
   attempt: "switchyard-attempt",
   firstAttemptAt: "switchyard-first-attempt-at",
-  parked: "switchyard-parked",
+  retryCount: "switchyard-retry-count",
   dueAt: "switchyard-due-at",
   notBefore: "switchyard-not-before",
   retryTopic: "switchyard-retry-topic",
-  rejected: "switchyard-rejected",
-  lastOutcome: "switchyard-last-outcome",
+  rejected: "switchyard-rejected-by",
+  lastOutcome: "switchyard-last-result",
 } as const;
 
 const OWN_HEADER_PREFIX = "switchyard-";
@@ -68,7 +68,7 @@ export interface Delivery {
   /** When deliver first requested it; null before. */
   readonly firstAttemptAtMs: number | null;
   /** Times parked so far. */
-  readonly parked: number;
+  readonly retryCount: number;
   readonly dueAtMs: number | null;
   readonly notBeforeMs: number | null;
   readonly retryTopic: string | null;
@@ -111,13 +111,14 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   if (timestampMs === null || receivedAtMs === null) return whatIsWrong();
   const attempt = Math.min(fields.whole(AT.attempt) ?? 0, COUNT_MAX);
   const firstAttemptAtMs = fields.whole(AT.firstAttemptAt);
-  const parked = Math.min(fields.whole(AT.parked) ?? 0, COUNT_MAX);
+  const retryCount = Math.min(fields.whole(AT.retryCount) ?? 0, COUNT_MAX);
   const dueAtMs = fields.whole(AT.dueAt);
   const notBeforeMs = fields.whole(AT.notBefore);
   // One that is no number makes the sum none.
   const times = timestampMs + receivedAtMs + (firstAttemptAtMs ?? 0) + (dueAtMs ?? 0);
-  if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + parked)) return whatIsWrong();
-  if (attempt < 0 || parked < 0) return invalid(attempt < 0 ? "attempt" : "parked", "is below 0");
+  if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + retryCount)) return whatIsWrong();
+  if (attempt < 0 || retryCount < 0)
+    return invalid(attempt < 0 ? "attempt" : "retryCount", "is below 0");
   const delivery: Delivery = {
     messageId: messageId as MessageId,
     source: source as SourceId,
@@ -127,7 +128,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     endpoint: fields.fewTexts(AT.endpoint) as EndpointKey | null,
     attempt,
     firstAttemptAtMs,
-    parked,
+    retryCount,
     dueAtMs,
     notBeforeMs,
     retryTopic: fields.fewTexts(AT.retryTopic),
@@ -143,7 +144,7 @@ const NUMBERS: readonly Field[] = [
   "receivedAt",
   "attempt",
   "firstAttemptAt",
-  "parked",
+  "retryCount",
   "dueAt",
   "notBefore",
 ];
@@ -180,7 +181,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   add(DELIVERY_HEADER.endpoint, delivery.endpoint);
   add(DELIVERY_HEADER.attempt, delivery.attempt || null);
   add(DELIVERY_HEADER.firstAttemptAt, delivery.firstAttemptAtMs);
-  add(DELIVERY_HEADER.parked, delivery.parked || null);
+  add(DELIVERY_HEADER.retryCount, delivery.retryCount || null);
   add(DELIVERY_HEADER.dueAt, delivery.dueAtMs);
   add(DELIVERY_HEADER.notBefore, delivery.notBeforeMs);
   add(DELIVERY_HEADER.retryTopic, delivery.retryTopic);

@@ -19,7 +19,7 @@ export function endpointText(name: string | undefined, key: string): string {
   return name === undefined ? key : `${name} (${key})`;
 }
 
-/** An endpoint's key before its outcome, as in `switchyard-last-outcome`. */
+/** An endpoint's key before its outcome, as in `switchyard-last-result`. */
 const KEY_OF_OUTCOME = /\b[0-9a-f]{16}(?==)/g;
 
 /** A sentence that says outcomes by key, with names in place of the keys. */

@@ -20,9 +20,9 @@ import type { OutgoingRecord, RecordHeaders } from "./record.ts";
 import { destinationOfTopic, type TopicNames } from "./topics.ts";
 
 /** Times that a delivery went around its topic. Only stages that write deliveries read it. */
-export const AROUND_HEADER = "switchyard-around";
+export const REROUTE_HEADER = "switchyard-reroute-count";
 
-export interface AroundRules {
+export interface RerouteRules {
   readonly topics: TopicNames;
   /** Of the tiers. At least one, never falling. */
   readonly retryDelaysMs: readonly number[];
@@ -34,7 +34,7 @@ export type Instead =
   | { readonly kind: "wait" }
   | { readonly kind: "gone"; readonly error: string; readonly delivery: OutgoingRecord }
   | {
-      readonly kind: "around";
+      readonly kind: "rerouted";
       readonly destination: DestinationId;
       readonly outgoing: OutgoingRecord;
     };
@@ -42,7 +42,7 @@ export type Instead =
 export function insteadOf(
   record: OutgoingRecord,
   blocked: "missing" | "forbidden" | "unavailable",
-  { topics, retryDelaysMs, isMade }: AroundRules,
+  { topics, retryDelaysMs, isMade }: RerouteRules,
   nowMs: number,
 ): Instead {
   const { topic, key, value } = record;
@@ -53,9 +53,9 @@ export function insteadOf(
     const error = `the topic ${topic} does not exist`;
     return { kind: "gone", error, delivery: { topic, key, value, headers } };
   }
-  const times = timesAround(headers);
+  const times = timesRerouted(headers);
   const delayMs = retryDelaysMs[Math.min(times, retryDelaysMs.length - 1)] ?? 0;
-  const added = { [DELIVERY_HEADER.dueAt]: nowMs + delayMs, [AROUND_HEADER]: times + 1 };
+  const added = { [DELIVERY_HEADER.dueAt]: nowMs + delayMs, [REROUTE_HEADER]: times + 1 };
   const outgoing = {
     topic: topics.delays(delayMs),
     key,
@@ -65,11 +65,11 @@ export function insteadOf(
       ...Object.entries(added).map(([name, number]) => [name, Buffer.from(`${number}`)] as const),
     ],
   };
-  return { kind: "around", destination, outgoing };
+  return { kind: "rerouted", destination, outgoing };
 }
 
 /** Anybody who may write to a delay topic can write any number. */
-function timesAround(headers: RecordHeaders): number {
-  const text = headers.findLast(([name]) => name === AROUND_HEADER)?.[1]?.toString() ?? "";
+function timesRerouted(headers: RecordHeaders): number {
+  const text = headers.findLast(([name]) => name === REROUTE_HEADER)?.[1]?.toString() ?? "";
   return /^\d{1,4}$/.test(text) ? Number(text) : 0;
 }

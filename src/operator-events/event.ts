@@ -19,8 +19,8 @@ export const OPERATOR_EVENT_KINDS = [
   "destination.paused",
   "destination.resumed",
   "deliveries.expiring",
-  "audience.held",
-  "configuration.refused",
+  "audience.approval_required",
+  "configuration.invalid",
   "kafka.unreachable",
 ] as const;
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];

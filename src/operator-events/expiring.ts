@@ -65,19 +65,19 @@ const OPENING = [
 export interface Expiring {
   readonly deliveries: number;
   /** Not all that waits was read: it is at least so many. */
-  readonly isLeast: boolean;
+  readonly isLowerBound: boolean;
 }
 
 export function expiringWriting(
   { destination, firstAttemptAtMs }: Nearing,
-  { deliveries, isLeast }: Expiring,
+  { deliveries, isLowerBound }: Expiring,
   retryWindowMs: number,
   source: string,
   nowMs: number,
 ): Writing {
   const data = {
     count: deliveries,
-    ...(isLeast ? { isLeast } : {}),
+    ...(isLowerBound ? { isLowerBound } : {}),
     firstExpiresAt: new Date(firstAttemptAtMs + retryWindowMs).toISOString(),
     before: new Date(nowMs + nearMs(retryWindowMs)).toISOString(),
   };

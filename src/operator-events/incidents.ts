@@ -24,8 +24,8 @@ import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./eve
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
-  "audience.held": null,
-  "configuration.refused": null,
+  "audience.approval_required": null,
+  "configuration.invalid": null,
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
 
@@ -76,7 +76,8 @@ function openOf(told: Told, key: string, { kind, is, data }: Sighting): Operator
   const last = told.get(key);
   if (last?.kind !== kind) return null;
   // One may be held as soon as the one before was released.
-  const isOther = kind === "audience.held" && is === "so" && last.data.sync !== data.sync;
+  const isOther =
+    kind === "audience.approval_required" && is === "so" && last.data.sync !== data.sync;
   return isOther ? null : last;
 }
 

@@ -73,14 +73,14 @@ function paused({ id, held }: DestinationStatus, nowMs: number): Sighting {
 }
 
 function heldAudience({ id, held }: AudienceStatus, nowMs: number): Sighting {
-  const base = { kind: "audience.held", subject: id } as const;
+  const base = { kind: "audience.approval_required", subject: id } as const;
   if (held === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   const { syncId, removals, sinceMs } = held;
   return { ...base, is: "so", sinceMs, data: { sync: syncId, removals } };
 }
 
 function configuration({ refused, wasRefused }: Seen, nowMs: number): Sighting {
-  const base = { kind: "configuration.refused", subject: "configuration" } as const;
+  const base = { kind: "configuration.invalid", subject: "configuration" } as const;
   if (refused !== null) {
     const { sinceMs, problems } = refused;
     return { ...base, is: "so", sinceMs, data: { problems } };

@@ -23,7 +23,7 @@ import {
 } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
-import { type Gone, sendAround } from "./reroute.ts";
+import { type Gone, sendRerouted } from "./reroute.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { watchedWriter } from "./watched-writer.ts";
 
@@ -47,11 +47,11 @@ export interface DeadLetterWriter {
   troubles(): readonly string[];
 }
 
-export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "around">;
+export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "rerouting">;
 
 /** @param headersOf a dead letter keeps these of a record's headers; by default those of producers. */
 export function deadLetterWriter(
-  { producer, clock, metrics, around }: WriterDeps,
+  { producer, clock, metrics, rerouting }: WriterDeps,
   stage: StageName,
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
@@ -106,7 +106,9 @@ export function deadLetterWriter(
       const all: OutgoingRecord[] = [];
       for (const { records } of became) for (const record of records) all.push(record);
       for (const { outgoing } of deadLetters) all.push(outgoing);
-      const { refused, gone } = await sendAround(all, writer, around, stage, () => clock.nowMs());
+      const { refused, gone } = await sendRerouted(all, writer, rerouting, stage, () =>
+        clock.nowMs(),
+      );
       if (refused.size + gone.length === 0) return { refused, deadLetters };
       const late = [...tooLarge(became, refused).map(recordOf), ...goneDeadLetters(became, gone)];
       await writeRefused(deadLetters, late, refused);

@@ -12,7 +12,7 @@
 
 import type { DestinationId } from "../domain/ids.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
-import { type AroundRules, insteadOf } from "../domain/reroute.ts";
+import { insteadOf, type RerouteRules } from "../domain/reroute.ts";
 import type { StageName } from "../domain/stages.ts";
 import { destinationOfTopic } from "../domain/topics.ts";
 import type { RefusedRecord, WatchedProducer } from "../kafka/port.ts";
@@ -21,8 +21,8 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { WatchedWriter } from "./watched-writer.ts";
 
 /** Shared by the stages of a process. */
-export interface GoingAround {
-  readonly rules: AroundRules;
+export interface Rerouting {
+  readonly rules: RerouteRules;
   /** Deliveries went around the destination's topic. */
   readonly went: (stage: StageName, destination: DestinationId, count: number) => void;
   /** Shows them no longer: they are not configured any more. */
@@ -49,15 +49,15 @@ export interface Sent {
 const NONE: Sent = { refused: new Map(), gone: [] };
 
 /** Resolves when all is acknowledged but the records that are returned. */
-export async function sendAround(
+export async function sendRerouted(
   records: readonly OutgoingRecord[],
   writer: WatchedWriter,
-  around: GoingAround | undefined,
+  rerouting: Rerouting | undefined,
   stage: StageName,
   nowMs: () => number,
 ): Promise<Sent> {
   if (records.length === 0) return NONE;
-  const returned = await writer.send(records, { giveBack: around !== undefined });
+  const returned = await writer.send(records, { giveBack: rerouting !== undefined });
   if (returned.length === 0) return NONE;
   const refused = new Map<OutgoingRecord, string>();
   const gone: Gone[] = [];
@@ -65,8 +65,8 @@ export async function sendAround(
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
   const decide = ({ record, error, blocked }: RefusedRecord) => {
-    if (blocked === undefined || around === undefined) return refused.set(record, error);
-    const instead = insteadOf(record, blocked, around.rules, nowMs());
+    if (blocked === undefined || rerouting === undefined) return refused.set(record, error);
+    const instead = insteadOf(record, blocked, rerouting.rules, nowMs());
     if (instead.kind === "wait") return again.set(record, record);
     if (instead.kind === "gone") return gone.push({ ...instead, record });
     counts.set(instead.destination, (counts.get(instead.destination) ?? 0) + 1);
@@ -79,7 +79,7 @@ export async function sendAround(
       if (stoodFor !== undefined) refused.set(stoodFor, error);
     }
   }
-  for (const [destination, count] of counts) around?.went(stage, destination, count);
+  for (const [destination, count] of counts) rerouting?.went(stage, destination, count);
   return { refused, gone };
 }
 
@@ -90,7 +90,7 @@ interface Deps {
 }
 
 /** Counts anew each time that a topic begins to take nothing. */
-export function goingAround({ producer, metrics }: Deps, rules: AroundRules): GoingAround {
+export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules): Rerouting {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();
   const shown = new Set<string>();
@@ -113,7 +113,7 @@ export function goingAround({ producer, metrics }: Deps, rules: AroundRules): Go
   return {
     rules,
     went: (stage, destination, count) => {
-      metrics.wentAround.bind({ stage, destination }).inc(count);
+      metrics.rerouted.bind({ stage, destination }).inc(count);
       for (const { topic } of look()) {
         const entry = counted.get(topic);
         if (entry !== undefined && destinationOfTopic(topic, topics) === destination) {
@@ -133,9 +133,9 @@ export function goingAround({ producer, metrics }: Deps, rules: AroundRules): Go
     troubles: () =>
       look().map(({ topic, sinceMs, error }) => {
         const since = new Date(sinceMs).toISOString();
-        const isAround = destinationOfTopic(topic, topics) !== null;
+        const isRerouted = destinationOfTopic(topic, topics) !== null;
         const count = counted.get(topic)?.count ?? 0;
-        const rest = isAround ? `${count} deliveries went around it` : "its records wait";
+        const rest = isRerouted ? `${count} deliveries went around it` : "its records wait";
         return `the topic ${topic} takes nothing since ${since} (${error}); ${rest}`;
       }),
   };

@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../tracing/port.ts";
-import type { GoingAround } from "./reroute.ts";
+import type { Rerouting } from "./reroute.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
 export interface StageDeps {
@@ -18,7 +18,7 @@ export interface StageDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   /** Lets deliveries go around a topic that takes nothing; absent: they wait for it. */
-  readonly around?: GoingAround;
+  readonly rerouting?: Rerouting;
   /** Shared by the stages of the process; absent: no schema registry is configured. */
   readonly schemas?: Schemas;
   /** Shared by the stages of the process; absent: traces are off. */

@@ -82,7 +82,7 @@ export const METRICS = {
     name: "switchyard_delivery_attempts_total",
     type: "counter",
     labels: ["destination", "outcome"],
-    help: "Attempts by the decision taken: accepted, parked, expired, rejected.",
+    help: "Attempts by the decision taken: accepted, retry, expired, rejected.",
   },
   requests: {
     name: "switchyard_delivery_requests_total",
@@ -111,7 +111,7 @@ export const METRICS = {
     help: "Deliveries in attempt now.",
   },
   ...EVENT_METRICS,
-  parked: {
+  retriesScheduled: {
     name: "switchyard_delivery_retries_scheduled_total",
     type: "counter",
     labels: ["destination", "tier"],
@@ -146,7 +146,7 @@ export const METRICS = {
     buckets: LATENESS_S,
     help: "How long after its due time a record was back on its destination's topic.",
   },
-  wentAround: {
+  rerouted: {
     name: "switchyard_deliveries_rerouted_total",
     type: "counter",
     labels: ["stage", "destination"],

@@ -35,19 +35,19 @@ export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {
     next: each.next,
     from: "attempts",
   }));
-  for (const implied of [...impliedByParking(evidence), ...impliedByDeadLetters(evidence)]) {
+  for (const implied of [...impliedByRetry(evidence), ...impliedByDeadLetters(evidence)]) {
     if (!steps.some((step) => isSame(step, implied))) steps.push(implied);
   }
   return steps;
 }
 
-function impliedByParking({ parked }: Evidence): readonly AttemptStep[] {
-  return parked.flatMap(({ delivery, tier, isAround }) => {
+function impliedByRetry({ scheduledRetries }: Evidence): readonly AttemptStep[] {
+  return scheduledRetries.flatMap(({ delivery, tier, isRerouted }) => {
     const delayMs = tierDelayMs(tier);
     const { attempt, dueAtMs, lastOutcome } = delivery;
-    const isAttempted = !isAround && attempt > 0 && lastOutcome !== null;
+    const isAttempted = !isRerouted && attempt > 0 && lastOutcome !== null;
     if (!isAttempted || delayMs === null || dueAtMs === null) return [];
-    return impliedStep(delivery, dueAtMs - delayMs, "parked");
+    return impliedStep(delivery, dueAtMs - delayMs, "retry");
   });
 }
 

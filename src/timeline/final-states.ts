@@ -14,9 +14,9 @@
  */
 
 import { type Evidence, placeText } from "./find-records.ts";
-import type { AttemptStep, Fate, FateKind, ParkedStep, Step } from "./steps.ts";
+import type { AttemptStep, Fate, FateKind, RetryScheduledStep, Step } from "./steps.ts";
 
-type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "left-out" }>;
+type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "skipped" }>;
 
 /** @param steps in order of time. */
 export function fatesOf(
@@ -52,28 +52,28 @@ function fateOf(
   there: readonly StepThere[],
   nowMs: number,
 ): Judged {
-  const open = stillParked(there);
+  const open = stillAwaitingRetry(there);
   if (open !== null) {
     const dueAtMs = Math.max(open.dueAtMs, open.notBeforeMs ?? 0);
     return { kind: dueAtMs > nowMs ? "waiting" : "due", atMs: dueAtMs };
   }
   const last = there.at(-1);
-  if (last === undefined) return { kind: "in-line", atMs: nowMs };
+  if (last === undefined) return { kind: "queued", atMs: nowMs };
   const { atMs } = last;
   switch (last.kind) {
-    case "given-up":
-      return { kind: "given-up", atMs };
+    case "dead-lettered":
+      return { kind: "dead-lettered", atMs };
     case "attempt":
       return attempted(last, nowMs);
-    case "parked":
-    case "went-around":
+    case "retry-scheduled":
+    case "rerouted":
       return { kind: "due", atMs: last.dueAtMs };
     case "routed":
-    case "routed-again":
+    case "requeued":
     case "replayed":
     case "returned": {
-      if (evidence.topicDestinations.has(destination)) return { kind: "on-its-topic", atMs };
-      return { kind: evidence.isFinished(last.place) === true ? "finished" : "in-line", atMs };
+      if (evidence.topicDestinations.has(destination)) return { kind: "written", atMs };
+      return { kind: evidence.isFinished(last.place) === true ? "finished" : "queued", atMs };
     }
   }
 }
@@ -86,38 +86,38 @@ function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): Judged
 }
 
 /** The last parking that nothing of the same part followed. */
-function stillParked(there: readonly StepThere[]): ParkedStep | null {
+function stillAwaitingRetry(there: readonly StepThere[]): RetryScheduledStep | null {
   const open = there.filter((step, at) => {
-    if (!isParking(step)) return false;
+    if (!schedulesRetry(step)) return false;
     return !there.slice(at + 1).some((later) => follows(later, step));
   });
-  return open.filter(isParking).at(-1) ?? null;
+  return open.filter(schedulesRetry).at(-1) ?? null;
 }
 
-function isParking(step: StepThere): step is ParkedStep {
-  return step.kind === "parked" || step.kind === "went-around";
+function schedulesRetry(step: StepThere): step is RetryScheduledStep {
+  return step.kind === "retry-scheduled" || step.kind === "rerouted";
 }
 
 /** A later step of the same part, or of the whole delivery. */
-function follows(later: StepThere, { endpoint, dueAtMs, place }: ParkedStep): boolean {
+function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledStep): boolean {
   switch (later.kind) {
     case "returned":
-    case "parked":
-    case "went-around":
+    case "retry-scheduled":
+    case "rerouted":
       return endpoint === null || later.endpoint === endpoint;
     case "attempt":
       return later.atMs >= dueAtMs;
     // One that is cancelled leaves its delay topic before it is due.
-    case "given-up":
+    case "dead-lettered":
       return later.atMs >= dueAtMs || later.from === placeText(place);
     // A destination that went around comes back on its line.
     case "routed":
-    case "routed-again":
+    case "requeued":
     case "replayed":
       return later.atMs >= dueAtMs;
   }
 }
 
 function isThere(step: Step): step is StepThere {
-  return step.kind !== "received" && step.kind !== "unusable" && step.kind !== "left-out";
+  return step.kind !== "received" && step.kind !== "unusable" && step.kind !== "skipped";
 }

@@ -56,10 +56,10 @@ export interface FoundDelivery {
   readonly delivery: Delivery;
 }
 
-export interface FoundParked extends FoundDelivery {
+export interface FoundScheduledRetry extends FoundDelivery {
   readonly tier: string;
   /** It never was attempted: its topic took nothing, and it went around it. */
-  readonly isAround: boolean;
+  readonly isRerouted: boolean;
 }
 
 export interface FoundDeadLetter {
@@ -80,7 +80,7 @@ export interface Evidence {
   /** On `deliveries.*`. */
   readonly lines: readonly FoundDelivery[];
   readonly retries: readonly FoundDelivery[];
-  readonly parked: readonly FoundParked[];
+  readonly scheduledRetries: readonly FoundScheduledRetry[];
   readonly deadLetters: readonly FoundDeadLetter[];
   /** Null: there is no topic of attempts. */
   readonly attempts: readonly AttemptRecord[] | null;

@@ -19,7 +19,7 @@
 import { type AttemptRecord, parseAttemptRecord } from "../domain/attempt-record.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
-import { AROUND_HEADER } from "../domain/reroute.ts";
+import { REROUTE_HEADER } from "../domain/reroute.ts";
 import {
   destinationOfTopic,
   type GroupNames,
@@ -33,7 +33,7 @@ import {
   type FoundCall,
   type FoundDeadLetter,
   type FoundDelivery,
-  type FoundParked,
+  type FoundScheduledRetry,
   foundDeadLetter,
   foundDelivery,
   placeOf,
@@ -153,7 +153,7 @@ class Reading {
     const { messageId } = this.#query;
     const lines: FoundDelivery[] = [];
     const retries: FoundDelivery[] = [];
-    const parked: FoundParked[] = [];
+    const scheduledRetries: FoundScheduledRetry[] = [];
     const look = mayCarry(messageId);
     const ways = names.filter(
       (name) => destinationOfTopic(name, topics) !== null || this.#tierOf(name) !== null,
@@ -165,11 +165,11 @@ class Reading {
       // A record on a destination's topic is for that destination, whatever it says.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
-      if (tier !== null) parked.push({ ...there, tier, isAround: wentAround(record) });
+      if (tier !== null) scheduledRetries.push({ ...there, tier, isRerouted: rerouted(record) });
       else if (record.topic === topics.deliveries(destination)) lines.push(there);
       else retries.push(there);
     });
-    return { lines, retries, parked };
+    return { lines, retries, scheduledRetries };
   }
 
   async #deadLetters(
@@ -215,7 +215,7 @@ function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
   return calls.length === 0 || keys.length < calls.length ? null : keys;
 }
 
-function wentAround({ headers }: IncomingRecord): boolean {
+function rerouted({ headers }: IncomingRecord): boolean {
   const names = headers.map(([name]) => name);
-  return names.includes(AROUND_HEADER) && !names.includes(DELIVERY_HEADER.attempt);
+  return names.includes(REROUTE_HEADER) && !names.includes(DELIVERY_HEADER.attempt);
 }

@@ -35,7 +35,7 @@ export interface UnusableStep extends StepBase {
 
 /** A destination of its source does not get it. */
 export interface LeftOutStep extends DestinationStep {
-  readonly kind: "left-out";
+  readonly kind: "skipped";
   readonly why: string;
 }
 
@@ -48,14 +48,14 @@ export interface RoutedStep extends DestinationStep {
 
 /** It was written to its line once more, after it had been there. */
 export interface RepeatedStep extends DestinationStep {
-  readonly kind: "replayed" | "routed-again";
+  readonly kind: "replayed" | "requeued";
   readonly place: RecordPlace;
 }
 
 export interface AttemptStep extends DestinationStep {
   readonly kind: "attempt";
   readonly attempt: number;
-  /** `accepted`, `parked`, `rejected` or `expired`. */
+  /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
   readonly requests: readonly AttemptRequestRecord[];
   readonly next: readonly AttemptNext[];
@@ -66,8 +66,8 @@ export interface AttemptStep extends DestinationStep {
   readonly from: "attempts" | "headers";
 }
 
-export interface ParkedStep extends DestinationStep {
-  readonly kind: "parked" | "went-around";
+export interface RetryScheduledStep extends DestinationStep {
+  readonly kind: "retry-scheduled" | "rerouted";
   readonly place: RecordPlace;
   readonly tier: string;
   readonly dueAtMs: number;
@@ -85,7 +85,7 @@ export interface ReturnedStep extends DestinationStep {
 }
 
 export interface DeadLetteredStep extends StepBase {
-  readonly kind: "given-up";
+  readonly kind: "dead-lettered";
   /** Null: it was no delivery yet. */
   readonly destination: string | null;
   readonly place: RecordPlace;
@@ -103,18 +103,18 @@ export type Step =
   | RoutedStep
   | RepeatedStep
   | AttemptStep
-  | ParkedStep
+  | RetryScheduledStep
   | ReturnedStep
   | DeadLetteredStep;
 
 /** How it stands with a destination. */
 export type FateKind =
   | "accepted"
-  | "given-up"
+  | "dead-lettered"
   | "waiting"
   | "due"
-  | "in-line"
-  | "on-its-topic"
+  | "queued"
+  | "written"
   | "finished";
 
 export interface Fate {

@@ -7,7 +7,7 @@
  *   on a line, the first of its destination        routed, with the reason of now
  *   on a line, after a dead letter there           replayed
  *   on a line, any other                           routed-again: a crash, or the call came twice
- *   on a delay topic                               parked; went-around, if its topic took nothing
+ *   on a delay topic                               retry-scheduled; rerouted, if its topic was not writable
  *   on returns                                     returned, and how late
  *   among the dead letters                         given-up
  *   of an attempt                                  attempt (`attempt-steps.ts`)
@@ -18,18 +18,25 @@
 import { attemptSteps } from "./attempt-steps.ts";
 import { fatesOf } from "./final-states.ts";
 import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
-import type { CallTrace, DeadLetteredStep, Gap, ParkedStep, ReturnedStep, Step } from "./steps.ts";
+import type {
+  CallTrace,
+  DeadLetteredStep,
+  Gap,
+  RetryScheduledStep,
+  ReturnedStep,
+  Step,
+} from "./steps.ts";
 
 const ORDER: readonly Step["kind"][] = [
-  ...(["received", "unusable", "left-out", "routed", "routed-again", "replayed"] as const),
-  ...(["returned", "attempt", "parked", "went-around", "given-up"] as const),
+  ...(["received", "unusable", "skipped", "routed", "requeued", "replayed"] as const),
+  ...(["returned", "attempt", "retry-scheduled", "rerouted", "dead-lettered"] as const),
 ];
 
 export function timeline(evidence: Evidence, nowMs: number): CallTrace {
   const steps: Step[] = [
     ...callSteps(evidence),
     ...lineSteps(evidence),
-    ...evidence.parked.map(parkedStep),
+    ...evidence.scheduledRetries.map(retryScheduledStep),
     ...evidence.retries.map(returnedStep),
     ...evidence.deadLetters.map(deadLetteredStep),
     ...attemptSteps(evidence),
@@ -57,7 +64,7 @@ function callSteps({ calls }: Evidence): readonly Step[] {
       return [
         { kind: "received", atMs, place, ...call },
         ...leftOut.map(
-          ({ destination, why }) => ({ kind: "left-out", atMs, destination, why }) as const,
+          ({ destination, why }) => ({ kind: "skipped", atMs, destination, why }) as const,
         ),
       ];
     });
@@ -83,19 +90,19 @@ function lineSteps({ calls, lines, deadLetters }: Evidence): readonly Step[] {
       const isDeadLettered = deadLetters.some(
         (deadLetter) => deadLetter.delivery?.destination === destination && deadLetter.atMs <= atMs,
       );
-      return { kind: isDeadLettered ? "replayed" : "routed-again", atMs, destination, place };
+      return { kind: isDeadLettered ? "replayed" : "requeued", atMs, destination, place };
     });
 }
 
-function parkedStep({
+function retryScheduledStep({
   place,
   atMs,
   delivery,
   tier,
-  isAround,
-}: Evidence["parked"][number]): ParkedStep {
+  isRerouted,
+}: Evidence["scheduledRetries"][number]): RetryScheduledStep {
   const { destination, dueAtMs, notBeforeMs, endpoint } = delivery;
-  const kind = isAround ? "went-around" : "parked";
+  const kind = isRerouted ? "rerouted" : "retry-scheduled";
   return { kind, atMs, destination, place, tier, dueAtMs: dueAtMs ?? atMs, notBeforeMs, endpoint };
 }
 
@@ -108,7 +115,7 @@ function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
 function deadLetteredStep(deadLetter: Evidence["deadLetters"][number]): DeadLetteredStep {
   const { atMs, place, from, stage, reason, error, delivery } = deadLetter;
   const destination = delivery?.destination ?? null;
-  return { kind: "given-up", atMs, destination, place, from, stage, reason, error };
+  return { kind: "dead-lettered", atMs, destination, place, from, stage, reason, error };
 }
 
 function gapsOf(

@@ -91,7 +91,7 @@ const RECORDS: readonly Hostile[] = [
           header("switchyard-attempt", "999"),
           header("switchyard-first-attempt-at", "0"),
           header("switchyard-not-before", "9999999999999"),
-          header("switchyard-rejected", "0000000000000000"),
+          header("switchyard-rejected-by", "0000000000000000"),
         ],
       },
     ],

@@ -144,7 +144,7 @@ async function notBeforeAYear(product: Product): Promise<AttackRow> {
 
 async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
   const count = 999_999_999_999_999;
-  const given = { attempt: count, parked: count, firstAttemptAtMs: Date.now() };
+  const given = { attempt: count, retryCount: count, firstAttemptAtMs: Date.now() };
   const parked = await parkedOf(product, given);
   const attempts = parked?.get(DELIVERY_HEADER.attempt) ?? "nothing";
   return {
@@ -212,7 +212,7 @@ function headersOf(given: Partial<Delivery>): RecordHeaders {
     endpoint: null,
     attempt: 0,
     firstAttemptAtMs: null,
-    parked: 0,
+    retryCount: 0,
     dueAtMs: null,
     notBeforeMs: null,
     retryTopic: null,

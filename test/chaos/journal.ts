@@ -4,7 +4,7 @@ import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { AROUND_HEADER } from "../../src/domain/reroute.ts";
+import { REROUTE_HEADER } from "../../src/domain/reroute.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
@@ -22,7 +22,7 @@ export interface Written {
   readonly place: string;
   readonly atMs: number;
   readonly attempt: number;
-  readonly parked: number;
+  readonly retryCount: number;
   /** Times that it was written to a delay topic because its own topic was not writable. */
   readonly rerouted: number;
   readonly endpoint: EndpointKey | null;
@@ -100,8 +100,8 @@ export class Journal {
       place,
       atMs,
       attempt: number(DELIVERY_HEADER.attempt) ?? 0,
-      parked: number(DELIVERY_HEADER.parked) ?? 0,
-      rerouted: number(AROUND_HEADER) ?? 0,
+      retryCount: number(DELIVERY_HEADER.retryCount) ?? 0,
+      rerouted: number(REROUTE_HEADER) ?? 0,
       endpoint,
       dueAtMs: number(DELIVERY_HEADER.dueAt),
       reason,

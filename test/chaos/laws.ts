@@ -85,7 +85,7 @@ export function isExcused(
 
 /** A line is held, not parked. Copies that go around a topic have waited, and were not parked. */
 function parkedUntried({ written }: ChaosEntry): string[] {
-  return written.flatMap(({ where, attempt, parked, endpoint, place }) => {
+  return written.flatMap(({ where, attempt, retryCount: parked, endpoint, place }) => {
     if (where !== "delay" || attempt > 0 || parked === 0 || endpoint !== null) return [];
     return [`${place} was parked without an attempt`];
   });
@@ -157,7 +157,7 @@ export function outOfOrder(entries: Iterable<readonly [user: string, entry: Chao
     if (first?.attempt !== 1) continue;
     const before = latest.get(user);
     const beforeEndMs = Math.min(...(before?.requests ?? []).map(({ endAtMs }) => endAtMs));
-    if (before !== undefined && !hasGoneAround(before) && first.atMs < beforeEndMs) {
+    if (before !== undefined && !wasRerouted(before) && first.atMs < beforeEndMs) {
       const says = `came ${beforeEndMs - first.atMs} ms before ${before.messageId} of the same user was over`;
       found.push({ entry, violation: { law: "order", says } });
     }
@@ -166,7 +166,7 @@ export function outOfOrder(entries: Iterable<readonly [user: string, entry: Chao
   return found;
 }
 
-function hasGoneAround({ written }: ChaosEntry): boolean {
+function wasRerouted({ written }: ChaosEntry): boolean {
   return written.some(({ where, attempt }) => where === "delay" && attempt === 0);
 }
 

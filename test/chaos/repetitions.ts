@@ -63,7 +63,7 @@ function stepsOf({ requests, written }: Pick<ChaosEntry, "requests" | "written">
   ];
 }
 
-function nameOf({ where, parked, rerouted, endpoint }: Written): string {
+function nameOf({ where, retryCount: parked, rerouted, endpoint }: Written): string {
   const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
   const around = where === "delay" && rerouted > 0 ? `, rerouted ${rerouted} times` : "";
   return `${where} record${times}${around}${endpoint === null ? "" : ` of ${endpoint}`}`;
@@ -88,7 +88,7 @@ function doneAgain(steps: readonly Step[]): Pair[] {
 /** A record that was attempted or parked before is now parked or given up as if it had not been. */
 function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Written[]): Pair[] {
   return written.flatMap((record) => {
-    const { where, endpoint, attempt, parked, atMs } = record;
+    const { where, endpoint, attempt, retryCount: parked, atMs } = record;
     if (where === "delivery") return [];
     const isOfSame = (each: { readonly endpoint: string | null }) =>
       endpoint === null || each.endpoint === endpoint;
@@ -100,7 +100,7 @@ function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Writ
       (each) =>
         where === "dead-letter" &&
         each.where === "delay" &&
-        each.parked > parked &&
+        each.retryCount > parked &&
         each.atMs <= atMs &&
         isOfSame(each),
     );

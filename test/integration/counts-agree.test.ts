@@ -130,7 +130,7 @@ test(
     const counts = { crm: [2, 3], other: [0, 3] } as const;
     expect(await saidBy(world, kafka, [])).toEqual(agreed(counts, ["status"]));
     const paused = JSON.parse((await world.command(["pause", "crm", "--json"])).out);
-    expect(paused.waiting).toMatchObject({ inLine: 2, attempted: 3, isLeast: false });
+    expect(paused.waiting).toMatchObject({ inLine: 2, attempted: 3, isLowerBound: false });
   },
   TIMEOUT_MS,
 );
@@ -190,7 +190,7 @@ async function stopped() {
   const write = async (topic: string, id: string, count: number) => {
     const nowMs = Date.now();
     const isParked = topic === topics.delays(600_000);
-    const parked = { attempt: 1, parked: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
+    const parked = { attempt: 1, retryCount: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
     const delivery = deliveryOf({
       destination: id as DestinationId,
       receivedAtMs: nowMs - 60_000,

@@ -81,8 +81,8 @@ interface OperatorEvent {
 
 const PAUSED = ["destination.paused/crm", "switchyard.destination.paused"];
 const RESUMED = ["destination.paused/crm", "switchyard.destination.resumed"];
-const REFUSED = ["configuration.refused/configuration", "switchyard.configuration.refused"];
-const CLOSED = ["configuration.refused/configuration", null];
+const REFUSED = ["configuration.invalid/configuration", "switchyard.configuration.invalid"];
+const CLOSED = ["configuration.invalid/configuration", null];
 
 test.concurrent("what people should know is told once, also over a restart", async (context) => {
   const { expect } = context;
@@ -136,7 +136,7 @@ test.concurrent("the operator's webhook is told, signed; a restart posts what it
   }
 });
 
-const HELD = "audience.held/vip";
+const HELD = "audience.approval_required/vip";
 const EXPIRING = "deliveries.expiring/crm";
 
 test.concurrent("a held audience is told until it is released; deliveries that expire, once", async (context) => {
@@ -163,7 +163,7 @@ test.concurrent("a held audience is told until it is released; deliveries that e
   await sync("u-1", "u-2", "u-3", "u-4");
   await sync("u-1", "u-4");
   const held = {
-    type: "switchyard.audience.held",
+    type: "switchyard.audience.approval_required",
     subject: "vip",
     data: { sync: expect.any(String), removals: 2 },
   };

@@ -80,7 +80,7 @@ async function fill(open: string): Promise<void> {
   const producer = kafka.producer();
   const nowMs = Date.now();
   const record = (topic: string, id: string, isParked: boolean) => {
-    const parked = { attempt: 1, parked: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
+    const parked = { attempt: 1, retryCount: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
     const of = { destination: id as DestinationId, ...(isParked ? parked : {}) };
     const headers = deliveryHeaders(deliveryOf(of));
     return { topic: PREFIX + topic, partition: 0, key: null, value: Buffer.from("{}"), headers };

@@ -11,7 +11,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { goingAround } from "../../src/stage/reroute.ts";
+import { createRerouting } from "../../src/stage/reroute.ts";
 import type { RunningStage } from "../../src/stage/running-stage.ts";
 import { topicKeeper } from "../../src/stage/topic-keeper.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -108,9 +108,9 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   const keeper = topicKeeper({ admin: kafka.admin, clock, log }, made);
   const producer = kafka.producer({ onMissing: keeper.missing });
   const rules = { topics, retryDelaysMs: RETRY_DELAYS_MS, isMade: isMade ?? keeper.isMade };
-  const around = goingAround({ producer, metrics, clock }, rules);
+  const rerouting = createRerouting({ producer, metrics, clock }, rules);
   const onFatal = (error: Error) => failures.push(error);
-  const deps = { kafka, producer, clock, log, metrics, around, keeper, onFatal };
+  const deps = { kafka, producer, clock, log, metrics, rerouting, keeper, onFatal };
   const groups = groupNames(prefix);
   const common = { topics, groups, maxBytes: 32_000_000, drainLimitMs: 10_000 };
   const counted = { destinations: [], shownMax: 1, retryWindowMs: 60_000 };
@@ -124,7 +124,7 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   });
   running = [route, delay, { close: () => producer.close(1_000) }];
   await Promise.all([delay.joined, route.joined]);
-  return { failures, producer, troubles: around.troubles };
+  return { failures, producer, troubles: rerouting.troubles };
 }
 
 async function publish(from: number, to: number): Promise<void> {

@@ -119,17 +119,17 @@ test(
     for (const id of ids) {
       // The attempt may be told before its dead letter.
       const ofBad = async () => story(await traced(world, id), "bad");
-      await expect.poll(ofBad, POLL).toEqual(["routed", "attempt", "given-up", "fate"]);
+      await expect.poll(ofBad, POLL).toEqual(["routed", "attempt", "dead-lettered", "fate"]);
       const lines = await traced(world, id);
       expect(lines[0]).toMatchObject({ kind: "received", event: "Order", source: "web" });
-      expect(story(lines, "off")).toEqual(["left-out"]);
+      expect(story(lines, "off")).toEqual(["skipped"]);
       expect(story(lines, "fine")).toEqual(["routed", "attempt", "fate"]);
       expect(story(lines, "flaky")).toEqual([
-        ...["routed", "attempt", "parked", "returned", "attempt", "fate"],
+        ...["routed", "attempt", "retry-scheduled", "returned", "attempt", "fate"],
       ]);
       const fates = lines.filter(({ kind }) => kind === "fate");
       expect(Object.fromEntries(fates.map((fate) => [fate.destination, fate.fate]))).toEqual({
-        ...{ fine: "accepted", flaky: "accepted", bad: "given-up" },
+        ...{ fine: "accepted", flaky: "accepted", bad: "dead-lettered" },
       });
       expect(lines.filter(({ kind }) => kind === "gap")).toEqual([]);
       const refused = lines.find((line) => line.kind === "attempt" && line.destination === "bad");
@@ -162,13 +162,19 @@ test(
     // It takes a commit of the lines until they are known to be finished.
     await expect
       .poll(() => fates("m-two"), POLL)
-      .toEqual({ fine: "finished", flaky: "finished", bad: "given-up" });
+      .toEqual({ fine: "finished", flaky: "finished", bad: "dead-lettered" });
     const lines = await traced(world, "m-two");
-    expect(story(lines, "flaky")).toEqual(["routed", "attempt", "parked", "returned", "fate"]);
+    expect(story(lines, "flaky")).toEqual([
+      "routed",
+      "attempt",
+      "retry-scheduled",
+      "returned",
+      "fate",
+    ]);
     expect(
       lines.find((line) => line.kind === "attempt" && line.destination === "flaky"),
     ).toMatchObject({
-      ...{ attempt: 1, from: "headers", decision: "parked" },
+      ...{ attempt: 1, from: "headers", decision: "retry" },
       requests: [{ status: 503 }],
     });
     expect(lines.at(-1)).toMatchObject({ kind: "gap", gap: "no-attempts-topic" });
@@ -176,7 +182,7 @@ test(
     const nameless = ledger.find(({ messageId }) => messageId.startsWith(`${prefix}calls/`));
     await expect
       .poll(() => fates(nameless?.messageId ?? ""), POLL)
-      .toMatchObject({ bad: "given-up" });
+      .toMatchObject({ bad: "dead-lettered" });
 
     const text = await world.command(["trace", "m-two"]);
     expect(text.status).toBe(0);
@@ -263,7 +269,7 @@ test(
     await publish(world, [track("m-last")]);
     await expect
       .poll(async () => story(await traced(world, "m-last"), "flaky"), POLL)
-      .toEqual([...["routed", "attempt", "parked", "returned", "attempt", "fate"]]);
+      .toEqual([...["routed", "attempt", "retry-scheduled", "returned", "attempt", "fate"]]);
   },
   TIMEOUT_MS,
 );

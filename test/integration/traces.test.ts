@@ -132,7 +132,7 @@ test(
     for (const { links } of first) expect(links).toEqual(linkTo(route));
 
     const failed = only(first.filter(({ status }) => status === 2));
-    expect(failed.attributes["switchyard.decision"]).toBe("parked");
+    expect(failed.attributes["switchyard.decision"]).toBe("retry");
     const delay = only(named(collector, "delay 1s"));
     expect(delay.links).toEqual(linkTo(failed));
     expect(delay.endMs - delay.startMs).toBeGreaterThanOrEqual(900);

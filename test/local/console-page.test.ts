@@ -123,7 +123,7 @@ function tellEverything(): void {
   const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
   const calls = [{ ...found, source: "web" }];
   site.told.userCalls = { calls, looked: 12_345, since: SINCE, isCut: false };
-  const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "parked", nextAt: SINCE };
+  const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", nextAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
   site.told.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
   site.told.changes = {

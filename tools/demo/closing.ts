@@ -18,15 +18,25 @@ const HEADER = [
 export function closing(journal: Journal): boolean {
   const rows = journal
     .totals()
-    .map(({ destination, expected, ofAudience, arrived, failedAttempts, parked, verified }) => [
-      destination,
-      `${expected - ofAudience}`,
-      `${ofAudience}`,
-      `${arrived}`,
-      `${failedAttempts}`,
-      `${parked}`,
-      destination === "warehouse" ? "-" : `${verified}`,
-    ]);
+    .map(
+      ({
+        destination,
+        expected,
+        ofAudience,
+        arrived,
+        failedAttempts,
+        retryCount: parked,
+        verified,
+      }) => [
+        destination,
+        `${expected - ofAudience}`,
+        `${ofAudience}`,
+        `${arrived}`,
+        `${failedAttempts}`,
+        `${parked}`,
+        destination === "warehouse" ? "-" : `${verified}`,
+      ],
+    );
   say(`\n${table([HEADER, ...rows])}\n`);
   const problems = journal.problems();
   if (problems.length === 0) {

@@ -161,11 +161,11 @@ function tellLog(story: Story, journal: Journal, line: LogLine): void {
   if (line.msg === "ready.partial") {
     story.tell("Some stages have not joined their groups yet; it goes on without waiting", "bad");
   }
-  if (line.msg !== "delivery.attempted" || line.decision !== "parked") return;
+  if (line.msg !== "delivery.attempted" || line.decision !== "retry") return;
   const destination = String(line.destination);
   const attempt = Number(line.attempt);
   const seconds = Number(line.nextInMs) / 1_000;
-  journal.parked(destination);
+  journal.retryCount(destination);
   story.gather(
     `${destination} ${attempt}`,
     (count) =>

@@ -21,7 +21,7 @@ export interface DestinationTotals {
   readonly ofAudience: number;
   readonly arrived: number;
   readonly failedAttempts: number;
-  readonly parked: number;
+  readonly retryCount: number;
   readonly verified: number;
   readonly unexpected: number;
 }
@@ -29,7 +29,7 @@ export interface DestinationTotals {
 export interface Journal {
   arrived(arrival: Arrival): void;
   failed(destination: string): void;
-  parked(destination: string): void;
+  retryCount(destination: string): void;
   deadLetter(reason: string): void;
   /** Everything that should arrive has arrived, and the dead letters are there. */
   isComplete(): boolean;
@@ -68,7 +68,7 @@ export function createJournal(
         ).length,
         arrived: new Set(own.filter((each) => wanted.has(key(each))).map(key)).size,
         failedAttempts: failed.filter((each) => each === destination).length,
-        parked: parked.filter((each) => each === destination).length,
+        retryCount: parked.filter((each) => each === destination).length,
         verified: own.filter(({ by, verified }) => by === "webhook" && verified).length,
         unexpected: own.filter((each) => !wanted.has(key(each))).length,
       };
@@ -76,7 +76,7 @@ export function createJournal(
   return {
     arrived: (arrival) => arrivals.push(arrival),
     failed: (destination) => failed.push(destination),
-    parked: (destination) => parked.push(destination),
+    retryCount: (destination) => parked.push(destination),
     deadLetter: (reason) => deadLetters.push(reason),
     isComplete: () => missing().length === 0 && deadLetters.length >= expectedDeadLetters.length,
     totals,

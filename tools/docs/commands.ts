@@ -39,7 +39,7 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   "skip-damaged":
     "one object: `outcome` (`skipped`, `would-skip`, `refused`), `error`, `topic`, `partition`, `group`, `dryRun`, `groupOffset`, `firstOffset`, `lastOffset`, `damage`, `isEndKnown`, `recordsLost`",
   pause:
-    "one object: `destination`, `paused`, `until` (null: no end), `before` (the pause that was in force: `since`, `by`, `until`; null: none), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLeast` (not all was counted)",
+    "one object: `destination`, `paused`, `until` (null: no end), `before` (the pause that was in force: `since`, `by`, `until`; null: none), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLowerBound` (not all was counted)",
   resume:
     "one object: `destination`, `resumed`, `inVain` (why nothing is posted to it all the same; null: it is)",
   retry: "one object: `destination`, `returned` (deliveries)",

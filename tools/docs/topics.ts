@@ -194,13 +194,13 @@ headers are text. Instants are milliseconds since the epoch.
 | \`switchyard-endpoint\` | deliver, with \`deliver: every\` | yes | key of the only endpoint to request |
 | \`switchyard-attempt\` | deliver | no | attempts made |
 | \`switchyard-first-attempt-at\` | deliver | no | the beginning of the window |
-| \`switchyard-parked\` | deliver | no | times parked |
+| \`switchyard-retry-count\` | deliver | no | times parked |
 | \`switchyard-due-at\` | deliver | no | time of parking plus the tier's delay |
 | \`switchyard-not-before\` | deliver, after \`Retry-After\` | no | earliest time of the next attempt |
-| \`switchyard-around\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-takes-nothing); chooses the tier there |
+| \`switchyard-reroute-count\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-takes-nothing); chooses the tier there |
 | \`switchyard-retry-topic\` | deliver | no | for people: the delay stage knows the topic from the destination |
-| \`switchyard-rejected\` | deliver | no | keys of endpoints that rejected it, with commas |
-| \`switchyard-last-outcome\` | deliver | no | such as \`<endpoint key>=503,<endpoint key>=timeout\` |
+| \`switchyard-rejected-by\` | deliver | no | keys of endpoints that rejected it, with commas |
+| \`switchyard-last-result\` | deliver | no | such as \`<endpoint key>=503,<endpoint key>=timeout\` |
 
 - An endpoint key is the first 16 hex digits of the SHA-256 of the endpoint's URL.
 - Headers of producers whose name begins with \`switchyard-\`, in any letter case, are dropped on \`calls\`. Other headers are passed on.

@@ -73,6 +73,6 @@ function attemptView(
     decision,
     text: attemptText(shown, names),
     nextAt: nextMs.length === 0 ? null : new Date(Math.min(...nextMs)).toISOString(),
-    tone: decision === "accepted" ? "good" : decision === "parked" ? "warn" : "bad",
+    tone: decision === "accepted" ? "good" : decision === "retry" ? "warn" : "bad",
   };
 }

@@ -90,18 +90,18 @@ function withoutData(step: Step): Step {
 const FATE_TONES: Readonly<Record<FateKind, CallStep["tone"]>> = {
   accepted: "good",
   finished: "good",
-  "given-up": "bad",
+  "dead-lettered": "bad",
   waiting: "warn",
   due: "warn",
-  "in-line": "quiet",
-  "on-its-topic": "quiet",
+  queued: "quiet",
+  written: "quiet",
 };
 
 function toneOf(step: Step): CallStep["tone"] {
   if (step.kind === "attempt") {
     if (step.decision === "accepted") return "good";
-    return step.decision === "parked" ? "warn" : "bad";
+    return step.decision === "retry" ? "warn" : "bad";
   }
-  if (step.kind === "given-up" || step.kind === "unusable") return "bad";
-  return step.kind === "parked" || step.kind === "went-around" ? "warn" : "quiet";
+  if (step.kind === "dead-lettered" || step.kind === "unusable") return "bad";
+  return step.kind === "retry-scheduled" || step.kind === "rerouted" ? "warn" : "quiet";
 }

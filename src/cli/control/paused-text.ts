@@ -62,5 +62,5 @@ export function pausedText(waiting: PausedWaiting): string {
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
   const { inLine, expiring, isWhole } = waiting;
-  return { inLine, ...expiring.json(), isLeast: !isWhole };
+  return { inLine, ...expiring.json(), isLowerBound: !isWhole };
 }

@@ -95,7 +95,7 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
   switch (first.kind) {
     case "dead-letter":
       return `no request: dead letter ${first.reason}: ${visibleCell(first.error)}`;
-    case "park":
+    case "retry":
       return `no request yet: it waits for ${first.delayMs / 1_000} s`;
     case "wait":
       return `no request yet: it waits in line, since the destination is ${first.because}`;

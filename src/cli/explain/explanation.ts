@@ -42,7 +42,7 @@ export type FirstStep =
   /** One request for each endpoint. */
   | { readonly kind: "attempt"; readonly requests: readonly EndpointRequest[] }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
-  | { readonly kind: "park"; readonly delayMs: number }
+  | { readonly kind: "retry"; readonly delayMs: number }
   /** In line. */
   | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
 
@@ -126,8 +126,8 @@ export function firstStep(
       return { kind: "dead-letter", reason: prepared.reason, error: prepared.error };
     case "unreadable":
       return { kind: "dead-letter", reason: "invalid-call", error: prepared.error };
-    case "park":
-      return { kind: "park", delayMs: prepared.delayMs };
+    case "retry":
+      return { kind: "retry", delayMs: prepared.delayMs };
     case "wait":
       return { kind: "wait", because: stillness(destination) };
   }

@@ -23,7 +23,7 @@ import { destinationOfTopic } from "../../domain/topics.ts";
 import type { Admin, TopicSpec } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
-import type { GoingAround } from "../../stage/reroute.ts";
+import type { Rerouting } from "../../stage/reroute.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import { rejectedSettings, type TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
@@ -34,7 +34,7 @@ export interface TakeOverDeps {
   readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;
   readonly stages: readonly RunningStage[];
   readonly keeper: Pick<TopicKeeper, "update">;
-  readonly around: Pick<GoingAround, "forget">;
+  readonly rerouting: Pick<Rerouting, "forget">;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -113,7 +113,7 @@ function byDestination(missing: readonly TopicSpec[], wanted: Config): Lacking["
 }
 
 async function retire(
-  { stages, metrics, around }: TakeOverDeps,
+  { stages, metrics, rerouting }: TakeOverDeps,
   before: Config,
   /** By then. */
   current: () => Config,
@@ -121,7 +121,7 @@ async function retire(
   await Promise.all(stages.map(async (stage) => await stage.retire?.()));
   // One that is back by now counts on.
   const destinations = gone(before.destinations, current().destinations);
-  around.forget(destinations);
+  rerouting.forget(destinations);
   metrics.forget("destination", destinations);
   metrics.forget("source", gone(before.sources, current().sources));
 }

@@ -30,7 +30,7 @@ import { BrokerClock } from "../../runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../runtime/listening.ts";
 import type { RunningSteering } from "../../stage/follow-operator-actions.ts";
-import { type GoingAround, goingAround } from "../../stage/reroute.ts";
+import { createRerouting, type Rerouting } from "../../stage/reroute.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../stage/topic-keeper.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
@@ -100,8 +100,8 @@ export async function run(
   told.watch(cluster);
   using _cluster = watchKafka({ metrics, kafka, clock }, cluster, stages, () => current);
   const producer = measuringProducer(kafka, { keeper, clock, metrics });
-  const around = aroundTopics(config, { producer, metrics, keeper, clock });
-  health.add({ name: "topics", troubles: around.troubles });
+  const rerouting = configuredRerouting(config, { producer, metrics, keeper, clock });
+  health.add({ name: "topics", troubles: rerouting.troubles });
   await using schemas = await configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   health.add({ name: "configuration", troubles: reloads.troubles });
@@ -110,7 +110,7 @@ export async function run(
   try {
     const patiently = waitOut(waiting);
     if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
-    const shared = { kafka, producer, clock, log, metrics, around, keeper };
+    const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
     using announcing = await announceProcess(() => current, { ...shared, health }, stages);
     using steering = await configuredSteering(config, { ...shared, cluster, health }, stages);
     if (steering !== null) announcing.compare(steering);
@@ -255,13 +255,18 @@ function stopRequested(signal: AbortSignal): Promise<string> {
   });
 }
 
-function aroundTopics(
+function configuredRerouting(
   config: Config,
-  { producer, metrics, keeper, clock }: Parameters<typeof goingAround>[0] & { keeper: TopicKeeper },
-): GoingAround {
+  {
+    producer,
+    metrics,
+    keeper,
+    clock,
+  }: Parameters<typeof createRerouting>[0] & { keeper: TopicKeeper },
+): Rerouting {
   const { retryDelaysMs } = config.delivery;
   const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
-  return goingAround({ producer, metrics, clock }, rules);
+  return createRerouting({ producer, metrics, clock }, rules);
 }
 
 /** Those of the configuration that are there. */

@@ -91,6 +91,6 @@ function sumOf(destinations: Tallies): Tally {
   const sum: Tallies = new Map();
   for (const tally of destinations.values()) addTo(sum, REST, tally, tally.count);
   const never = Number.POSITIVE_INFINITY;
-  const none = { count: 0, parkedAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
+  const none = { count: 0, scheduledAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
   return sum.get(REST) ?? none;
 }

@@ -142,9 +142,9 @@ function configurationNotes(process: ProcessReport): readonly string[] {
   return notes;
 }
 
-function blockedText({ topic, since, wentAround }: BlockedTopicReport): string {
+function blockedText({ topic, since, rerouted }: BlockedTopicReport): string {
   const at = `${instantText(Date.parse(since))} UTC`;
-  if (wentAround === null) return `${topic} takes nothing since ${at}: its records wait.`;
-  const went = wentAround === 1 ? "delivery" : "deliveries";
-  return `${topic} takes nothing since ${at}: ${countText(wentAround)} ${went} went around it.`;
+  if (rerouted === null) return `${topic} takes nothing since ${at}: its records wait.`;
+  const went = rerouted === 1 ? "delivery" : "deliveries";
+  return `${topic} takes nothing since ${at}: ${countText(rerouted)} ${went} went around it.`;
 }

@@ -25,7 +25,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.nextDue.name,
   METRICS.waitingUnknown.name,
   METRICS.topicBlockedSince.name,
-  METRICS.wentAround.name,
+  METRICS.rerouted.name,
   METRICS.haltedOffset.name,
   METRICS.kafkaAwaySince.name,
   METRICS.configInfo.name,
@@ -207,7 +207,7 @@ export interface BlockedTopicReport {
   /** As in ISO 8601; of several processes the earliest. */
   readonly since: string;
   /** Deliveries that went around it since the processes were started; null: it holds none. */
-  readonly wentAround: number | null;
+  readonly rerouted: number | null;
 }
 
 export function blockedTopics(processes: readonly Process[]): readonly BlockedTopicReport[] {
@@ -222,13 +222,13 @@ export function blockedTopics(processes: readonly Process[]): readonly BlockedTo
   const around = (destination: string) =>
     samples
       .filter(({ name, labels }) => {
-        return name === METRICS.wentAround.name && labels.destination === destination;
+        return name === METRICS.rerouted.name && labels.destination === destination;
       })
       .reduce((sum, { value }) => sum + value, 0);
   return [...found].map(([topic, { sinceS, destination }]) => ({
     topic,
     since: new Date(sinceS * 1_000).toISOString(),
-    wentAround: destination === "" ? null : around(destination),
+    rerouted: destination === "" ? null : around(destination),
   }));
 }
 

@@ -176,7 +176,7 @@ function tierStatus(
   const note = waiting === null ? (error ?? missing(reading.topic)) : error;
   if (waiting === null || tally === undefined) return { tier, isRetired, waiting, note };
   const finite = (atMs: number) => (Number.isFinite(atMs) ? atMs : null);
-  const [oldestAtMs, dueAtMs] = [finite(tally.parkedAtMs), finite(tally.dueAtMs)];
+  const [oldestAtMs, dueAtMs] = [finite(tally.scheduledAtMs), finite(tally.dueAtMs)];
   const exact = { records: tally.count, oldestAtMs, dueAtMs, damaged: waiting.damaged };
   return { tier, isRetired, waiting: exact, note };
 }

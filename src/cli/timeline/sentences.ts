@@ -34,7 +34,7 @@ export function stepSentence(step: Step, names: Names): string {
     }
     case "unusable":
       return visibleCell(`no call: ${step.reason}, ${step.error}, ${placed(step.place)}`);
-    case "left-out":
+    case "skipped":
       return visibleCell(`doesn't get it: ${step.why}`);
     case "routed":
       return visibleCell(
@@ -42,17 +42,17 @@ export function stepSentence(step: Step, names: Names): string {
       );
     case "replayed":
       return visibleCell(`replayed: written to its line again, ${placed(step.place)}`);
-    case "routed-again":
+    case "requeued":
       return visibleCell(`on its line again, ${placed(step.place)}`);
     case "attempt":
       return attemptSentence(step, names);
-    case "parked":
+    case "retry-scheduled":
       return `waits in ${step.tier} until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
-    case "went-around":
+    case "rerouted":
       return `its topic took nothing: waits in ${step.tier} until ${instant(step.dueAtMs)}`;
     case "returned":
       return returnedSentence(step);
-    case "given-up": {
+    case "dead-lettered": {
       const error = withEndpointNames(step.error, names);
       return visibleCell(
         `given up by ${step.stage}: ${step.reason}, ${error}, ${placed(step.place)}`,
@@ -95,15 +95,15 @@ export function fateSentence({ kind, atMs, attempts, tookMs }: Fate): string {
   switch (kind) {
     case "accepted":
       return `accepted at ${instant(atMs)}${made}${tookMs === null ? "" : `, ${duration(tookMs)} after its receipt`}`;
-    case "given-up":
+    case "dead-lettered":
       return `given up at ${instant(atMs)}${made}`;
     case "waiting":
       return `waits for its next attempt, due at ${instant(atMs)}${made}`;
     case "due":
       return `is due since ${instant(atMs)}, and not back on its line${made}`;
-    case "in-line":
+    case "queued":
       return `waits in line, or is under way${made}`;
-    case "on-its-topic":
+    case "written":
       return "is on its topic, for somebody else to take";
     case "finished":
       return `is finished, and neither waits nor was given up: accepted, as far as can be told${made}`;

@@ -30,7 +30,7 @@ export function traceText(
   const ids = [...steps.map(destinationOf), ...fates.map(({ destination }) => destination)];
   const width = Math.max(1, ...ids.map((id) => visibleCell(id).length));
   const cell = (id: string) => visibleCell(id).padEnd(width);
-  const colour = (kind: string) => (kind === "given-up" || kind === "unusable" ? red : plain);
+  const colour = (kind: string) => (kind === "dead-lettered" || kind === "unusable" ? red : plain);
   const lines = steps.map((step) => {
     const since = `+${duration(step.atMs - firstMs)}`.padStart(11);
     const words = colour(step.kind)(stepSentence(step, names));

@@ -46,7 +46,7 @@ export const LOG_FIELDS = {
   damage: { type: "text", meaning: "The damage of a batch, as a sentence." },
   decision: {
     type: "text",
-    meaning: "The outcome of the whole attempt: accepted, parked, rejected, expired.",
+    meaning: "The outcome of the whole attempt: accepted, retry, rejected, expired.",
   },
   destination: { type: "text", meaning: "Id of a destination." },
   destinations: {

@@ -76,7 +76,7 @@ function traceText(json: string): string {
     return `${destination} ${made.map(({ status }) => status).join(" ")} ${fate}`;
   });
   const deadLetters = steps.flatMap(({ kind, reason }) =>
-    kind === "given-up" ? [`${reason}`] : [],
+    kind === "dead-lettered" ? [`${reason}`] : [],
   );
   return [...attempts, ...deadLetters].join(", ");
 }

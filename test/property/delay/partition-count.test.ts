@@ -72,9 +72,9 @@ class Model {
   #write(records: readonly (readonly [number, number | null])[], gap: number): void {
     for (const [destination, firstAttemptAtMs] of records) {
       this.#nowMs += 10;
-      const parkedAtMs = this.#nowMs;
-      const at = { offset: this.#end, parkedAtMs, firstAttemptAtMs };
-      this.#log.push(waitingOf(`d${destination}`, { ...at, dueAtMs: parkedAtMs + 60_000 }));
+      const scheduledAtMs = this.#nowMs;
+      const at = { offset: this.#end, scheduledAtMs, firstAttemptAtMs };
+      this.#log.push(waitingOf(`d${destination}`, { ...at, dueAtMs: scheduledAtMs + 60_000 }));
       this.#end += 1;
     }
     this.#end += gap;
@@ -128,14 +128,14 @@ class Model {
     expect(new Map([...tallies].map(([label, { count }]) => [label, count]))).toEqual(
       new Map([...counts].map(([label, of]) => [label, of.length])),
     );
-    const lastTaken = this.#log[this.#taken - 1]?.parkedAtMs ?? 0;
+    const lastTaken = this.#log[this.#taken - 1]?.scheduledAtMs ?? 0;
     for (const [label, tally] of tallies) {
       const times = (counts.get(label) ?? []).map(timesOf);
-      const parkedAtMs = Math.min(...times.map((each) => each.parkedAtMs));
+      const scheduledAtMs = Math.min(...times.map((each) => each.scheduledAtMs));
       const firstAtMs = Math.min(...times.map((each) => each.firstAttemptAtMs));
-      expect(tally.parkedAtMs).toBeLessThanOrEqual(parkedAtMs);
-      expect(tally.parkedAtMs).toBeGreaterThanOrEqual(Math.min(parkedAtMs, lastTaken));
-      expect(tally.dueAtMs).toBe(tally.parkedAtMs + 60_000);
+      expect(tally.scheduledAtMs).toBeLessThanOrEqual(scheduledAtMs);
+      expect(tally.scheduledAtMs).toBeGreaterThanOrEqual(Math.min(scheduledAtMs, lastTaken));
+      expect(tally.dueAtMs).toBe(tally.scheduledAtMs + 60_000);
       expect(tally.firstAttemptAtMs).toBeLessThanOrEqual(firstAtMs);
     }
   }

@@ -122,9 +122,9 @@ function live(
       if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
       const tierMs =
         retry.retryDelaysMs[Math.min(delivery.attempt, retry.retryDelaysMs.length - 1)] ?? 0;
-      if (output.kind === "park") waits.push({ delayMs: output.delayMs, tierMs });
+      if (output.kind === "retry") waits.push({ delayMs: output.delayMs, tierMs });
     }
-    if (output?.kind !== "park") {
+    if (output?.kind !== "retry") {
       return { attemptsAtMs, waits, end: (output?.reason ?? "never") as Life["end"] };
     }
     expect(output.delivery.dueAtMs).toBe(nowMs + output.delayMs);
@@ -173,12 +173,12 @@ test("an endpoint that asks for less time than there is gets at least that", () 
       let nowMs = START_MS;
       let [output] = decision.outputs;
       const destination = webhookDestination({ urls: URLS.slice(0, 1) });
-      while (output?.kind === "park") {
+      while (output?.kind === "retry") {
         nowMs += output.delayMs;
         delivery = output.delivery;
         const record = recordOf(delivery);
         const planned = prepare(record, destination, retry, nowMs, OPEN_GATES, "retry");
-        output = planned.kind === "park" || planned.kind === "dead-letter" ? planned : undefined;
+        output = planned.kind === "retry" || planned.kind === "dead-letter" ? planned : undefined;
       }
       expect(nowMs - START_MS).toBeGreaterThanOrEqual(seconds * 1_000);
     }),

@@ -5,28 +5,28 @@ import type { DestinationId } from "../../../src/domain/ids.ts";
 
 interface Given {
   readonly offset?: number;
-  readonly parkedAtMs?: number;
+  readonly scheduledAtMs?: number;
   readonly dueAtMs?: number;
   readonly firstAttemptAtMs?: number | null;
 }
 
 export function waitingOf(destination: string, given: Given = {}): Waiting {
-  const { offset = 0, parkedAtMs = 0, dueAtMs = 0, firstAttemptAtMs = null } = given;
+  const { offset = 0, scheduledAtMs = 0, dueAtMs = 0, firstAttemptAtMs = null } = given;
   return {
     kind: "waiting",
     record: recordAt(offset),
-    parkedAtMs,
+    scheduledAtMs,
     dueAtMs,
     destination: destination as DestinationId,
-    receivedAtMs: parkedAtMs,
+    receivedAtMs: scheduledAtMs,
     firstAttemptAtMs,
     topics: [`sw.retries.${destination}`],
   };
 }
 
 /** One that lacks a header. */
-export function invalidAt(offset: number, parkedAtMs: number): Waiting {
-  return { kind: "invalid", record: recordAt(offset), parkedAtMs, error: "a header is missing" };
+export function invalidAt(offset: number, scheduledAtMs: number): Waiting {
+  return { kind: "invalid", record: recordAt(offset), scheduledAtMs, error: "a header is missing" };
 }
 
 function recordAt(offset: number) {

@@ -54,7 +54,7 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     endpoint: null,
     attempt: 0,
     firstAttemptAtMs: null,
-    parked: 0,
+    retryCount: 0,
     dueAtMs: null,
     notBeforeMs: null,
     retryTopic: null,

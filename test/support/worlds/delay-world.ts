@@ -21,7 +21,7 @@ export const TIER_MS = 1_000;
 
 const HOUR_MS = 3_600_000;
 
-interface Parked {
+interface RetryScheduled {
   readonly delivery?: Partial<Delivery>;
   readonly value?: Buffer;
   readonly headers?: readonly (readonly [string, Buffer])[];
@@ -65,7 +65,7 @@ export async function delaying(
       retryWindowMs: 4 * HOUR_MS,
     },
   );
-  const park = (messageId: string, { delivery, value, headers = [] }: Parked = {}) => {
+  const park = (messageId: string, { delivery, value, headers = [] }: RetryScheduled = {}) => {
     const nowMs = clock.nowMs();
     const parked = deliveryOf({
       messageId: messageId as MessageId,

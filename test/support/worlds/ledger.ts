@@ -130,7 +130,7 @@ export function windowBegan(
 ): readonly number[] {
   const first = texts[DELIVERY_HEADER.firstAttemptAt];
   if (first !== undefined) return [Number(first)];
-  return Number(texts[DELIVERY_HEADER.parked] ?? 0) > 0 ? [writtenAtMs] : [];
+  return Number(texts[DELIVERY_HEADER.retryCount] ?? 0) > 0 ? [writtenAtMs] : [];
 }
 
 /**

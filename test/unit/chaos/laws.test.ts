@@ -28,7 +28,7 @@ function written(where: Written["where"], atMs: number, more: Partial<Written> =
   const made = {
     place: "topic/0/0",
     attempt: 0,
-    parked: 0,
+    retryCount: 0,
     rerouted: 0,
     endpoint: null,
     dueAtMs: null,
@@ -44,8 +44,8 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
       reason: reason as "expired" | "rejected",
       atMs,
     }));
-  const beganAtMs = records.flatMap(({ where, parked, atMs }) =>
-    where === "delay" ? windowBegan({ "switchyard-parked": `${parked}` }, atMs) : [],
+  const beganAtMs = records.flatMap(({ where, retryCount: parked, atMs }) =>
+    where === "delay" ? windowBegan({ "switchyard-retry-count": `${parked}` }, atMs) : [],
   );
   const all = [written("delivery", -5), ...records];
   const writtenAtMs = all.map(({ atMs }) => atMs);
@@ -115,7 +115,7 @@ describe("what breaks a law is found", () => {
     [
       "early",
       "back before it was due",
-      entry([request(0)], [written("delivery", 900, { parked: 1, dueAtMs: T + 1_000 })]),
+      entry([request(0)], [written("delivery", 900, { retryCount: 1, dueAtMs: T + 1_000 })]),
     ],
     [
       "early",
@@ -161,7 +161,7 @@ describe("what breaks a law is found", () => {
       entry(
         [request(0, FAILED)],
         [
-          written("delay", 20, { parked: 1, attempt: 1 }),
+          written("delay", 20, { retryCount: 1, attempt: 1 }),
           written("dead-letter", 12_000, { reason: "expired", attempt: 1 }),
         ],
       ),
@@ -189,7 +189,7 @@ test("going around a topic begins no window: what was never attempted has none",
 
 test("a fault may repeat a delay record four times, and no more", () => {
   const parked = (atMs: number, rerouted: number) =>
-    written("delay", atMs, { parked: 1, attempt: 1, rerouted });
+    written("delay", atMs, { retryCount: 1, attempt: 1, rerouted });
   const four = [20, 30, 40, 50].map((atMs) => parked(atMs, 0));
   const made = (...more: Written[]) =>
     entry([request(0, FAILED), request(2_000, { attempt: 2 })], [...four, ...more]);
@@ -198,7 +198,7 @@ test("a fault may repeat a delay record four times, and no more", () => {
 });
 
 test("a first attempt is late when the window has ended that began with a parking", () => {
-  const parked = written("delay", 20, { parked: 1, endpoint: KEY });
+  const parked = written("delay", 20, { retryCount: 1, endpoint: KEY });
   expect(broken(entry([request(12_000)], [parked]))).toEqual([]);
   expect(broken(entry([request(12_100)], [parked]))).toEqual(["late"]);
   // Done twice, it may be the other half's, which was never parked.
@@ -222,8 +222,12 @@ test("a fault explains the repetition of what was done shortly before it, and wh
 });
 
 test("a fault explains what two halves of a delivery do much later, but not what began after it", () => {
-  const begun = written("delay", 20, { parked: 1 });
-  const deadLetter = written("dead-letter", 9_000, { reason: "expired", parked: 1, attempt: 0 });
+  const begun = written("delay", 20, { retryCount: 1 });
+  const deadLetter = written("dead-letter", 9_000, {
+    reason: "expired",
+    retryCount: 1,
+    attempt: 0,
+  });
   const split = entry([request(8_000)], [begun, deadLetter]);
   expect(broken(split, [KILL])).not.toContain("repeated");
   const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
@@ -235,9 +239,9 @@ test("of repetitions in the same millisecond the one that goes back furthest is 
   const twice = entry(
     [request(0, FAILED)],
     [
-      written("delay", 20, { parked: 1, attempt: 1 }),
+      written("delay", 20, { retryCount: 1, attempt: 1 }),
       written("dead-letter", 12_000, deadLetter),
-      written("dead-letter", 12_000, { ...deadLetter, parked: 1 }),
+      written("dead-letter", 12_000, { ...deadLetter, retryCount: 1 }),
     ],
   );
   expect(broken(twice, [KILL])).toEqual([]);
@@ -331,11 +335,12 @@ test("a copy that went around its topic is overtaken", () => {
 });
 
 test("parked: nothing that was never attempted, unless it is the share of one endpoint", () => {
-  const delay = (more: Partial<Written>) => written("delay", 5, { parked: 1, dueAtMs: T, ...more });
+  const delay = (more: Partial<Written>) =>
+    written("delay", 5, { retryCount: 1, dueAtMs: T, ...more });
   expect(broken(entry([request(0)], [delay({})]))).toContain("parked");
   expect(broken(entry([request(0)], [delay({ attempt: 1 })]))).not.toContain("parked");
   expect(broken(entry([request(0)], [delay({ endpoint: KEY })]))).not.toContain("parked");
-  expect(broken(entry([request(0)], [delay({ parked: 0 })]))).not.toContain("parked");
+  expect(broken(entry([request(0)], [delay({ retryCount: 0 })]))).not.toContain("parked");
 });
 
 describe("what a topic that is deleted excuses", () => {
@@ -361,7 +366,7 @@ test("a delivery that is rerouted again and again repeats nothing", () => {
     entry(
       [],
       Array.from({ length: 6 }, (_each, index) =>
-        written("delay", index * 100, { parked: 3, rerouted: reroutes(index) }),
+        written("delay", index * 100, { retryCount: 3, rerouted: reroutes(index) }),
       ),
     );
   expect(broken(sixTimes((index) => index))).not.toContain("repeated");

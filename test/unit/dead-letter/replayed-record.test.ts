@@ -102,7 +102,7 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
       endpoint: KEY,
       attempt: 9,
       firstAttemptAtMs: 1,
-      parked: 8,
+      retryCount: 8,
       dueAtMs: 2,
       notBeforeMs: 3,
       retryTopic: DELIVERIES,

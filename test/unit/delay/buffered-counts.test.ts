@@ -5,7 +5,7 @@ import { UnreadRecords } from "../../../src/delay/buffered-counts.ts";
 import { NEVER, type Tallies, type Times } from "../../../src/delay/tally.ts";
 
 function at(atMs: number, firstAttemptAtMs = NEVER): Times {
-  return { parkedAtMs: atMs, dueAtMs: atMs + 100, firstAttemptAtMs };
+  return { scheduledAtMs: atMs, dueAtMs: atMs + 100, firstAttemptAtMs };
 }
 
 function sum(unread: UnreadRecords): Tallies {
@@ -34,8 +34,8 @@ test("records that are read ahead count, with the earliest times", () => {
   unread.add(10, "b", at(60));
   expect(sum(unread)).toEqual(
     new Map([
-      ["a", { count: 2, parkedAtMs: 40, dueAtMs: 140, firstAttemptAtMs: 3 }],
-      ["b", { count: 1, parkedAtMs: 60, dueAtMs: 160, firstAttemptAtMs: NEVER }],
+      ["a", { count: 2, scheduledAtMs: 40, dueAtMs: 140, firstAttemptAtMs: 3 }],
+      ["b", { count: 1, scheduledAtMs: 60, dueAtMs: 160, firstAttemptAtMs: NEVER }],
     ]),
   );
 });
@@ -46,7 +46,7 @@ test("a record that the consumer takes counts no more, and nothing behind it is 
     unread.took(offset, [offset % 2 === 0 ? "a" : "b"], at(offset));
   }
   expect(counts(unread)).toEqual({ a: 3, b: 4 });
-  expect(sum(unread).get("a")?.parkedAtMs).toBe(2);
+  expect(sum(unread).get("a")?.scheduledAtMs).toBe(2);
   expect(sum(unread).get("b")?.dueAtMs).toBe(102);
 });
 
@@ -81,7 +81,7 @@ test("records that were taken before they were read ahead change nothing", () =>
   const unread = new UnreadRecords(() => 10);
   unread.add(5, "a", at(5));
   unread.took(4, ["a"], at(4));
-  expect(sum(unread).get("a")).toMatchObject({ count: 1, parkedAtMs: 5 });
+  expect(sum(unread).get("a")).toMatchObject({ count: 1, scheduledAtMs: 5 });
 });
 
 test("millions of records take few entries, and count on one by one", () => {
@@ -93,8 +93,8 @@ test("millions of records take few entries, and count on one by one", () => {
     unread.took(offset, [offset % 2 === 0 ? "a" : "b"], at(offset));
   }
   expect(counts(unread)).toEqual({ a: 1, b: 2 });
-  expect(sum(unread).get("b")?.parkedAtMs).toBeLessThanOrEqual(records - 3);
-  expect(sum(unread).get("b")?.parkedAtMs).toBeGreaterThanOrEqual(records - 4);
+  expect(sum(unread).get("b")?.scheduledAtMs).toBeLessThanOrEqual(records - 3);
+  expect(sum(unread).get("b")?.scheduledAtMs).toBeGreaterThanOrEqual(records - 4);
 });
 
 test("more destinations than entries leave two blocks: the older one goes in the end", () => {

@@ -20,7 +20,7 @@ const KNOWN = { "10m": 0, "60m": 0 };
 const ALL = { "crm/10m": 300, "billing/10m": 40, "crm/60m": 20 };
 
 /** Of two destinations, in two tiers; most of it is not in hand. */
-function parkAll(world: CountingWorld): void {
+function retryAll(world: CountingWorld): void {
   world.park(CRM, "10m", 300);
   world.park(BILLING, "10m", 40);
   world.park(CRM, "60m", 20);
@@ -28,7 +28,7 @@ function parkAll(world: CountingWorld): void {
 
 test("deliveries that wait are told by destination and tier, each read ahead at most once", async () => {
   const world = new CountingWorld();
-  parkAll(world);
+  retryAll(world);
   const read: string[] = [];
   const process = await world.start({
     kafka: {
@@ -52,7 +52,7 @@ test("deliveries that wait are told by destination and tier, each read ahead at 
 
 test("of deliveries that are all in hand nothing is read ahead", async () => {
   const world = new CountingWorld();
-  parkAll(world);
+  retryAll(world);
   const read = () => {
     throw new Error("nothing is to be read");
   };
@@ -84,7 +84,7 @@ test("their times are those of the oldest, the next and the first window", async
 
 test("what has gone back waits no more", async () => {
   const world = new CountingWorld();
-  parkAll(world);
+  retryAll(world);
   world.park("gone", "10m", 3);
   const { waiting, time } = await world.start();
   await world.clock.advance(COUNTED_MS);
@@ -99,7 +99,7 @@ test("what has gone back waits no more", async () => {
 
 test("records that come while others wait are counted, too", async () => {
   const world = new CountingWorld();
-  parkAll(world);
+  retryAll(world);
   const { waiting } = await world.start();
   await world.clock.advance(COUNTED_MS);
   world.park(BILLING, "10m", 70);
@@ -110,7 +110,7 @@ test("records that come while others wait are counted, too", async () => {
 describe("processes", () => {
   test("one that stops shows nothing more; the next one counts the same", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     const first = await world.start();
     await world.clock.advance(COUNTED_MS);
     await first.stop();
@@ -122,7 +122,7 @@ describe("processes", () => {
 
   test("two count each partition once", async () => {
     const world = new CountingWorld(4);
-    parkAll(world);
+    retryAll(world);
     const first = await world.start();
     await world.clock.advance(COUNTED_MS);
     const second = await world.start();
@@ -142,7 +142,7 @@ describe("processes", () => {
 describe("what is not known is not told", () => {
   test("before the partitions were looked at, and with each of them counted", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     const { waiting, unknown, time } = await world.start();
     // The group has not answered yet.
     expect(await unknown()).toEqual({ "10m": 1, "60m": 1 });
@@ -155,7 +155,7 @@ describe("what is not known is not told", () => {
 
   test("while Kafka is away; it is never 0", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     const { waiting, unknown } = await world.start();
     await world.clock.advance(COUNTED_MS);
     world.cluster.goDown();
@@ -177,7 +177,7 @@ describe("what is not known is not told", () => {
 
   test("while a partition cannot be read ahead: /readyz says why, and the other tier is told", async () => {
     const world = new CountingWorld(1);
-    parkAll(world);
+    retryAll(world);
     let isBroken = true;
     const process = await world.start({
       kafka: {
@@ -201,7 +201,7 @@ describe("what is not known is not told", () => {
 
   test("while an open transaction hides records: another partition is not kept waiting", async () => {
     const world = new CountingWorld(2);
-    parkAll(world);
+    retryAll(world);
     const process = await world.start({
       kafka: {
         read: (range) => {
@@ -225,7 +225,7 @@ describe("what is not known is not told", () => {
 describe("names", () => {
   test("a flood of names that are not configured is told as the rest, and the others by name", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     for (let number = 0; number < 500; number += 1) world.park(`flood-${number}`, "10m");
     world.park('x"} 1', "10m");
     const { waiting } = await world.start();
@@ -237,7 +237,7 @@ describe("names", () => {
 
   test("those with the most are named where not all are to be", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     const { waiting } = await world.start({ config: { shownMax: 1 } });
     await world.clock.advance(COUNTED_MS);
     expect(await waiting()).toEqual({ "crm/10m": 300, "/10m": 40, "crm/60m": 20 });
@@ -245,7 +245,7 @@ describe("names", () => {
 
   test("those that are not named any more are not said to have nothing, and keep their labels", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     for (let number = 0; number < 99; number += 1) world.park(`other-${number}`, "60m");
     const { waiting } = await world.start({ config: { shownMax: 1 } });
     await world.clock.advance(COUNTED_MS);
@@ -263,7 +263,7 @@ describe("names", () => {
 
   test("a destination that is taken out of the configuration is told until nothing of it waits", async () => {
     const world = new CountingWorld();
-    parkAll(world);
+    retryAll(world);
     const { stage, waiting } = await world.start();
     await world.clock.advance(COUNTED_MS);
     stage.update?.(listsOf({ destinations: [webhookDestination({ id: CRM })] }));
@@ -275,7 +275,7 @@ describe("names", () => {
 
 test("a topic that is deleted is not known until it is there again, empty", async () => {
   const world = new CountingWorld();
-  parkAll(world);
+  retryAll(world);
   const untilThere = async () => {
     world.cluster.createTopic(topicOf("10m"), 2);
     return true;

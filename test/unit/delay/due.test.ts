@@ -112,12 +112,15 @@ test.each([
   ["its time in Kafka", NOW_MS - 5_000, NOW_MS - 5_000],
   ["the time at which it was read, when its own is later", NOW_MS + 90_000, NOW_MS],
   ["the same, when it has none", 0, NOW_MS],
-])("a record was parked at %s", (_name, timestampMs, parkedAtMs) => {
+])("a record was parked at %s", (_name, timestampMs, scheduledAtMs) => {
   const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs: NOW_MS }))), timestampMs };
   const names = topicNames("sw.");
-  expect(readWaiting(record, names, DELAY_MS, NOW_MS)).toMatchObject({ parkedAtMs });
+  expect(readWaiting(record, names, DELAY_MS, NOW_MS)).toMatchObject({ scheduledAtMs });
   const bare = { ...record, headers: [] };
-  expect(readWaiting(bare, names, DELAY_MS, NOW_MS)).toMatchObject({ kind: "invalid", parkedAtMs });
+  expect(readWaiting(bare, names, DELAY_MS, NOW_MS)).toMatchObject({
+    kind: "invalid",
+    scheduledAtMs,
+  });
 });
 
 test("a record tells its destination and when it was first attempted, if it was", () => {

@@ -60,6 +60,8 @@ test("those that expire by then are counted in all tiers, of the destinations th
       countExpiring(deps, windows, new Set([CRM]), nowMs + HOUR_MS, signal),
     );
   };
-  expect(await count(NOT_STEERED)).toEqual(new Map([[CRM, { deliveries: 7, isLeast: false }]]));
-  expect(await count(steering)).toEqual(new Map([[CRM, { deliveries: 4, isLeast: false }]]));
+  expect(await count(NOT_STEERED)).toEqual(
+    new Map([[CRM, { deliveries: 7, isLowerBound: false }]]),
+  );
+  expect(await count(steering)).toEqual(new Map([[CRM, { deliveries: 4, isLowerBound: false }]]));
 });

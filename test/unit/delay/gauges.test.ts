@@ -6,7 +6,7 @@ import { shownOf } from "../../../src/delay/gauges.ts";
 import type { Tallies, Tally } from "../../../src/delay/tally.ts";
 
 function tally(count: number, atMs = 10): Tally {
-  return { count, parkedAtMs: atMs, dueAtMs: atMs + 1, firstAttemptAtMs: atMs - 1 };
+  return { count, scheduledAtMs: atMs, dueAtMs: atMs + 1, firstAttemptAtMs: atMs - 1 };
 }
 
 function tier(name: string, tallies: Record<string, Tally>, unknown = 0) {
@@ -28,7 +28,7 @@ test("of a tier with a partition that is not known no count is shown; times are,
   const tiers = [tier("10s", { a: tally(2, 30) }), tier("2m", { a: tally(3, 20) }, 1)];
   const { counts, totals } = shownOf(tiers, 10);
   expect(counts).toEqual([{ destination: "a", tier: "10s", count: 2 }]);
-  expect(totals.get("a")?.parkedAtMs).toBe(20);
+  expect(totals.get("a")?.scheduledAtMs).toBe(20);
 });
 
 test("of many destinations those with the most are named, and the rest is shown together", () => {

@@ -121,7 +121,7 @@ test("a record that is no delivery has no name, is never due, and has no window"
   const tallies: Tallies = new Map();
   count.addTo(tallies, []);
   const none = { dueAtMs: NEVER, firstAttemptAtMs: NEVER };
-  expect(tallies).toEqual(new Map([["", { count: 1, parkedAtMs: 77, ...none }]]));
+  expect(tallies).toEqual(new Map([["", { count: 1, scheduledAtMs: 77, ...none }]]));
 });
 
 test("a clock that was set back stops no look", () => {

@@ -45,7 +45,7 @@ async function ask(world: CountingWorld, given: Given = {}) {
 
 test("it counts all that a group has not committed, with the times", async () => {
   const world = new CountingWorld();
-  const parkedAtMs = world.clock.nowMs();
+  const scheduledAtMs = world.clock.nowMs();
   world.park(CRM, "10m", 30);
   world.park(BILLING, "60m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const [ten, sixty] = await ask(world);
@@ -56,9 +56,9 @@ test("it counts all that a group has not committed, with the times", async () =>
         CRM,
         {
           count: 30,
-          parkedAtMs,
-          dueAtMs: parkedAtMs + 600_000,
-          firstAttemptAtMs: parkedAtMs - 1_000,
+          scheduledAtMs,
+          dueAtMs: scheduledAtMs + 600_000,
+          firstAttemptAtMs: scheduledAtMs - 1_000,
         },
       ],
     ]),

@@ -24,7 +24,7 @@ async function worldOf() {
     const nowMs = world.clock.nowMs();
     for (const last = number + count; number < last; number += 1) {
       const delivery = deliveryOf({
-        ...{ destination, attempt: 1, parked: 1, messageId: `m${number}` as MessageId },
+        ...{ destination, attempt: 1, retryCount: 1, messageId: `m${number}` as MessageId },
         ...{ firstAttemptAtMs: nowMs, dueAtMs: nowMs + HOUR_MS },
         receivedAtMs: receivedAtMs ?? nowMs,
       });

@@ -12,7 +12,7 @@ function sent(isSampled: boolean, tracing = recordedSpans()) {
   const record = aRecord({}, { headers, timestampMs: 1_000 });
   const waiting = {
     kind: "waiting",
-    ...{ record, parkedAtMs: 1_000, dueAtMs: 6_000, firstAttemptAtMs: null, receivedAtMs: 0 },
+    ...{ record, scheduledAtMs: 1_000, dueAtMs: 6_000, firstAttemptAtMs: null, receivedAtMs: 0 },
     destination: "crm" as DestinationId,
     topics: ["deliveries.crm"],
   } as const;

@@ -43,7 +43,7 @@ test("an attempt of another kind has none either", () => {
   const one = attempted("m-1");
   const failed = { endpoint: KEY, result: { kind: "no-response", cause: "reset", durationMs: 1 } };
   const others = [
-    { ...one, decision: { ...ACCEPTED, name: "parked" } },
+    { ...one, decision: { ...ACCEPTED, name: "retry" } },
     { ...one, results: [...one.results, ...one.results] },
     { ...one, results: [{ endpoint: KEY, result: { kind: "held" } }] },
     { ...one, results: [failed] },

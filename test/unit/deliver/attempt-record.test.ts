@@ -122,7 +122,7 @@ test.each<[EndpointResult["result"], object]>([
 test("a parked attempt says where it waits and until when", () => {
   const { read } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
   expect(read).toMatchObject({
-    decision: "parked",
+    decision: "retry",
     next: [{ tier: "10s", atMs: NOW_MS + 10_000, endpoint: null }],
   });
 });

@@ -43,7 +43,7 @@ function attempt(
   const ports = { tracing, connections, nowMs: () => 1_000, group: "deliver.crm" };
   const made = traceAttempt(ports, record, deliveryOf({ attempt: 2 }), isAsked);
   made?.send(ENDPOINT, REQUEST, (each) => results.push(each));
-  made?.end({ name: result === ACCEPTED ? "accepted" : "parked", outputs: [] }, 1_040);
+  made?.end({ name: result === ACCEPTED ? "accepted" : "retry", outputs: [] }, 1_040);
   const headers = sent[0]?.headers.slice(1) ?? [];
   return { made, spans: tracing?.spans ?? [], headers, results, record };
 }
@@ -91,7 +91,7 @@ test.each([
   ["no answer", HUNG, "timeout"],
 ])("%s stands in both spans", (_name, result, error) => {
   const [deliver, post] = attempt(recordedSpans(), aTrace(), false, result).spans;
-  expect(deliver?.error).toBe("parked");
+  expect(deliver?.error).toBe("retry");
   expect(post?.error).toBe(error);
 });
 

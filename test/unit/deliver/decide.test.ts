@@ -234,8 +234,8 @@ function decided(
 test.each([
   ["accepted by one", [response(500), response(200)], "accepted"],
   ["accepted by one, rejected by the other", [response(404), response(200)], "accepted"],
-  ["to try again", [response(500), refused], "parked"],
-  ["rejected by one, to try again at the other", [response(404), refused], "parked"],
+  ["to try again", [response(500), refused], "retry"],
+  ["rejected by one, to try again at the other", [response(404), refused], "retry"],
   ["rejected by both", [response(404), response(400)], "rejected"],
 ])("any, %s", (_name, results, name) => {
   expect(decided(results).name).toBe(name);
@@ -244,15 +244,15 @@ test.each([
 test("a parked delivery carries what its next attempt needs", () => {
   const [output] = decided([response(404), response(503, "100")], {
     attempt: 1,
-    parked: 4,
+    retryCount: 4,
   }).outputs;
   expect(output).toEqual({
-    kind: "park",
+    kind: "retry",
     delayMs: 120_000,
     delivery: {
       ...started,
       attempt: 2,
-      parked: 5,
+      retryCount: 5,
       dueAtMs: NOW_MS + 120_000,
       notBeforeMs: null,
       rejected: [A],
@@ -285,10 +285,10 @@ test("when the next attempt would be past the window, it has expired", () => {
 
 test("every: each endpoint that failed goes on by itself", () => {
   const { name, outputs } = decided([response(404), refused], {}, "every");
-  expect(name).toBe("parked");
+  expect(name).toBe("retry");
   expect(outputs).toMatchObject([
     { kind: "dead-letter", reason: "rejected", delivery: { endpoint: A } },
-    { kind: "park", delivery: { endpoint: B, rejected: [] } },
+    { kind: "retry", delivery: { endpoint: B, rejected: [] } },
   ]);
   expect(decided([response(200), response(201)], {}, "every")).toEqual({
     name: "accepted",
@@ -302,9 +302,9 @@ test("every: a held endpoint's share is parked without an attempt, climbing to 2
     { endpoint: B, result: HELD },
   ];
   const share = (parked: number) =>
-    decide({ ...started, parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
+    decide({ ...started, retryCount: parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
   expect(share(0)).toMatchObject([
-    { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0, parked: 1 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: B, attempt: 0, retryCount: 1 } },
   ]);
   expect(share(5)).toMatchObject([{ delayMs: 120_000, delivery: { notBeforeMs: null } }]);
 });
@@ -315,7 +315,7 @@ test("any: a held endpoint counts as failed and does not delay the other", () =>
     { endpoint: B, result: refused },
   ];
   expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
-    { kind: "park", delayMs: 10_000, delivery: { lastOutcome: `${A}=held,${B}=refused` } },
+    { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=held,${B}=refused` } },
   ]);
 });
 
@@ -326,7 +326,7 @@ test("every: what was held is parked as long as the window is open", () => {
   ];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
-    { kind: "park", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
-    { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },
   ]);
 });

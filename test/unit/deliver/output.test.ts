@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { allRejected, expired, parked } from "../../../src/deliver/output.ts";
+import { allRejected, expired, scheduleRetry } from "../../../src/deliver/output.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
@@ -13,14 +13,17 @@ test.each([
   ["one before it is due", NOW_MS + 9_999, null],
   ["one at that time", NOW_MS + 10_000, null],
   ["one beyond that", NOW_MS + 10_001, NOW_MS + 10_001],
-])("parked counts, is due after its delay, and of a not-before keeps: %s", (_name, asked, kept) => {
-  const delivery = deliveryOf({ attempt: 1, parked: 1 });
-  expect(parked(delivery, 10_000, asked, NOW_MS)).toEqual({
-    kind: "park",
-    delayMs: 10_000,
-    delivery: { ...delivery, parked: 2, dueAtMs: NOW_MS + 10_000, notBeforeMs: kept },
-  });
-});
+])(
+  "scheduleRetry counts, is due after its delay, and of a not-before keeps: %s",
+  (_name, asked, kept) => {
+    const delivery = deliveryOf({ attempt: 1, retryCount: 1 });
+    expect(scheduleRetry(delivery, 10_000, asked, NOW_MS)).toEqual({
+      kind: "retry",
+      delayMs: 10_000,
+      delivery: { ...delivery, retryCount: 2, dueAtMs: NOW_MS + 10_000, notBeforeMs: kept },
+    });
+  },
+);
 
 test.each([
   [1, null, null, "not accepted within 14400 s, attempts made: 1"],

@@ -38,11 +38,11 @@ function prepared(given: Partial<Delivery>, more: Given = {}) {
 
 const both = webhookDestination({ urls: URLS });
 /** Attempted once, an hour ago. */
-const ATTEMPTED = { attempt: 1, parked: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
+const ATTEMPTED = { attempt: 1, retryCount: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
 /** So much of its window is left. */
 const leftOf = (leftMs: number) => ({
   attempt: 2,
-  parked: 2,
+  retryCount: 2,
   firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + leftMs,
 });
 const open = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
@@ -80,7 +80,7 @@ test("a new delivery is attempted at all endpoints with what is sent, and its wi
 });
 
 test("a delivery that was never attempted has no window, whatever an older version wrote", () => {
-  expect(prepared({ parked: 9, firstAttemptAtMs: NOW_MS - 9 * HOUR_MS })).toMatchObject({
+  expect(prepared({ retryCount: 9, firstAttemptAtMs: NOW_MS - 9 * HOUR_MS })).toMatchObject({
     kind: "attempt",
     delivery: { firstAttemptAtMs: NOW_MS },
   });
@@ -132,9 +132,9 @@ test.each([{ paused: true }, { enabled: false }])(
 test("its own not-before in the future parks it again without an attempt", () => {
   const notBeforeMs = NOW_MS + 2 * HOUR_MS;
   expect(prepared({ ...ATTEMPTED, notBeforeMs }, { turn: "retry" })).toMatchObject({
-    kind: "park",
+    kind: "retry",
     delayMs: HOUR_MS,
-    delivery: { attempt: 1, parked: 2, notBeforeMs },
+    delivery: { attempt: 1, retryCount: 2, notBeforeMs },
   });
 });
 
@@ -175,23 +175,23 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
 });
 
 test("the share of an endpoint that is away: it is tried if it was attempted, and parked in place of waiting", () => {
-  const given = { ...ATTEMPTED, parked: 7, endpoint: A };
-  const away = { kind: "park", delayMs: 120_000, delivery: { attempt: 1, parked: 8 } };
+  const given = { ...ATTEMPTED, retryCount: 7, endpoint: A };
+  const away = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
   const retry = { turn: "retry", gates: open(A) } as const;
   expect(prepared(given, retry)).toMatchObject({ endpoints: [{ key: A }], otherwise: away });
   expect(prepared({ ...given, attempt: 0 }, retry)).toMatchObject({
-    kind: "park",
+    kind: "retry",
     delivery: { attempt: 0 },
   });
   expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(away);
 });
 
 test("what comes from the line and finds its endpoints away is parked for 2 minutes at most", () => {
-  const given = { ...ATTEMPTED, parked: 7, rejected: [B] };
-  expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "park", delayMs: 120_000 });
+  const given = { ...ATTEMPTED, retryCount: 7, rejected: [B] };
+  expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "retry", delayMs: 120_000 });
   // Its window has not begun.
   expect(prepared({ endpoint: A }, { gates: open(A) })).toMatchObject({
-    kind: "park",
+    kind: "retry",
     delayMs: 10_000,
     delivery: { firstAttemptAtMs: null },
   });

@@ -161,12 +161,12 @@ test("an endpoint that fails now and then gets after an outage what it got befor
 
 test("a delivery whose count is below 0 is a dead letter, and holds up no other", async () => {
   const { world, append } = await worldOf({ urls: [A] }, () => 503);
-  append(1, { parked: -1 });
+  append(1, { retryCount: -1 });
   append(1, { attempt: -1 });
   append(3);
   await world.clock.advance(5_000);
   expect(world.deadLetters().map((deadLetter) => deadLetter["switchyard-error"])).toEqual([
-    "the header switchyard-parked is below 0",
+    "the header switchyard-retry-count is below 0",
     "the header switchyard-attempt is below 0",
   ]);
   expect(world.cluster.records("sw.delays.10s")).toHaveLength(3);
@@ -230,15 +230,15 @@ test.each([
     await world.clock.advance(1_000);
     expect(world.http.underWay).toBe(1);
     const parked = () => world.cluster.records(topics.delays(RETRY_DELAYS_MS[0] ?? 0)).length;
-    const before = { sent: world.http.sent.length, parked: parked() };
+    const before = { sent: world.http.sent.length, retryCount: parked() };
     const stopped = stage[Symbol.asyncDispose]();
     await world.clock.advance(5_000);
     await stopped;
     // Only the probe itself is parked, when it fails.
     const more = status === 200 ? 0 : 1;
-    expect({ sent: world.http.sent.length, parked: parked() }).toEqual({
+    expect({ sent: world.http.sent.length, retryCount: parked() }).toEqual({
       ...before,
-      parked: before.parked + more,
+      retryCount: before.retryCount + more,
     });
   },
 );

@@ -227,7 +227,7 @@ test.each([
       const delivery = deliveryOf({
         messageId: `r-${number}` as MessageId,
         attempt: 3,
-        parked: 3,
+        retryCount: 3,
         firstAttemptAtMs: world.clock.nowMs() - 4 * HOUR_MS + leftMs,
       });
       const value = Buffer.from('{"type":"track","event":"e","userId":"u"}');
@@ -318,7 +318,7 @@ test("any: while one endpoint is away the other gets everything, and no line is 
 test("what waits in a tier since an older version is attempted, with or without an attempt made", async () => {
   const { world } = await worldOf({}, () => 200);
   const nowMs = world.clock.nowMs();
-  const old = { parked: 5, retryTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };
+  const old = { retryCount: 5, retryTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };
   const firstAttemptAtMs = nowMs - 3 * HOUR_MS;
   const given = [
     { messageId: "tried", attempt: 3, firstAttemptAtMs },

@@ -144,7 +144,7 @@ test("an attempt under way ends by the settings that it began with", async () =>
   await world.settle(1_000);
   // By `any` the delivery would be done: A has accepted it.
   await update(world, deliver, [crm({ urls: [A, B], deliver: "any" })]);
-  expect(world.attempts()).toMatchObject([{ decision: "parked" }]);
+  expect(world.attempts()).toMatchObject([{ decision: "retry" }]);
   await world.settle(60_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, B]);
 });

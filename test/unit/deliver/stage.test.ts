@@ -65,15 +65,15 @@ test("after two 503 it is accepted, each time after its tier's delay and with th
   const [parked] = made.cluster.records(topics.delays(10_000));
   expect(headerTexts(parked ?? { headers: [] })).toMatchObject({
     "switchyard-attempt": "1",
-    "switchyard-parked": "1",
+    "switchyard-retry-count": "1",
     "switchyard-first-attempt-at": `${first?.atMs}`,
     "switchyard-due-at": `${(first?.atMs ?? 0) + 1 + 10_000}`,
     "switchyard-retry-topic": "sw.retries.crm",
-    "switchyard-last-outcome": expect.stringMatching(/^[0-9a-f]{16}=503$/),
+    "switchyard-last-result": expect.stringMatching(/^[0-9a-f]{16}=503$/),
   });
   expect(made.attempts().map(({ level, decision }) => [level, decision])).toEqual([
-    ["warn", "parked"],
-    ["warn", "parked"],
+    ["warn", "retry"],
+    ["warn", "retry"],
     ["info", "accepted"],
   ]);
   const nextAt = new Date((first?.atMs ?? 0) + 1 + 10_000).toISOString();

@@ -8,7 +8,7 @@ const SMALLEST = {
   time: "2026-03-01T09:30:20.007Z",
   messageId: "m-1",
   destination: "crm",
-  decision: "parked",
+  decision: "retry",
   attempt: 2,
 };
 
@@ -23,7 +23,7 @@ test("the fields that name it are enough", () => {
     destination: "crm",
     attempt: 2,
     firstAttemptAtMs: null,
-    decision: "parked",
+    decision: "retry",
     requests: [],
     next: [],
   });

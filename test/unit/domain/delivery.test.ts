@@ -25,7 +25,7 @@ test("what is written is read again", () => {
     timestampMs: -62_167_219_200_000,
     attempt: 3,
     firstAttemptAtMs: 1_772_357_415_250,
-    parked: 12,
+    retryCount: 12,
     notBeforeMs: 0,
     rejected: ["e1", "e2"] as EndpointKey[],
     lastOutcome: "e1=503,e2=timeout",
@@ -59,7 +59,9 @@ test("counters and lists are read no further than stages write them", () => {
   const keys = Array.from({ length: 1_000 }, () => "0123456789abcdef").join(",");
   const count = "999999999999999";
   expect(read(DELIVERY_HEADER.attempt, count)).toMatchObject({ delivery: { attempt: 100_000 } });
-  expect(read(DELIVERY_HEADER.parked, count)).toMatchObject({ delivery: { parked: 100_000 } });
+  expect(read(DELIVERY_HEADER.retryCount, count)).toMatchObject({
+    delivery: { retryCount: 100_000 },
+  });
   const many = read(DELIVERY_HEADER.rejected, keys);
   expect(many.kind === "delivery" && many.delivery.rejected.length).toBe(100);
   const long = read(DELIVERY_HEADER.lastOutcome, "x".repeat(100_000));
@@ -67,8 +69,8 @@ test("counters and lists are read no further than stages write them", () => {
 });
 
 test("an empty count is no whole number, an empty time is missing", () => {
-  expect(read(DELIVERY_HEADER.parked, "")).toMatchObject({
-    error: "the header switchyard-parked is no whole number",
+  expect(read(DELIVERY_HEADER.retryCount, "")).toMatchObject({
+    error: "the header switchyard-retry-count is no whole number",
   });
   expect(read(DELIVERY_HEADER.timestamp, "")).toMatchObject({
     error: "the header switchyard-timestamp is missing",

@@ -3,13 +3,17 @@
 import { expect, test } from "vitest";
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
-import { AROUND_HEADER, type AroundRules, insteadOf } from "../../../src/domain/reroute.ts";
+import { insteadOf, REROUTE_HEADER, type RerouteRules } from "../../../src/domain/reroute.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const topics = topicNames("sw.");
-const rules: AroundRules = { topics, retryDelaysMs: [10_000, 30_000, 120_000], isMade: () => true };
+const rules: RerouteRules = {
+  topics,
+  retryDelaysMs: [10_000, 30_000, 120_000],
+  isMade: () => true,
+};
 
 function record(topic: string, headers: Readonly<Record<string, string>> = {}): OutgoingRecord {
   return {
@@ -23,7 +27,7 @@ function record(topic: string, headers: Readonly<Record<string, string>> = {}): 
 
 function around(given: OutgoingRecord) {
   const instead = insteadOf(given, "unavailable", rules, NOW_MS);
-  if (instead.kind !== "around") return expect.unreachable(instead.kind);
+  if (instead.kind !== "rerouted") return expect.unreachable(instead.kind);
   return { topic: instead.outgoing.topic, headers: headerTexts(instead.outgoing), instead };
 }
 
@@ -48,7 +52,7 @@ test("a delivery whose topic is missing and made by nobody is gone, with all its
     [DELIVERY_HEADER.destination]: "crm",
   });
   // It may be there, and lead nowhere at the moment.
-  expect(insteadOf(given, "unavailable", nobody, NOW_MS)).toMatchObject({ kind: "around" });
+  expect(insteadOf(given, "unavailable", nobody, NOW_MS)).toMatchObject({ kind: "rerouted" });
 });
 
 test.each([
@@ -61,13 +65,13 @@ test.each([
   ["-1", "sw.delays.10s", 10_000, "1"],
   ["often", "sw.delays.10s", 10_000, "1"],
 ])("one that went around %s times goes to %s", (times, topic, delayMs, next) => {
-  const given = record("sw.deliveries.crm", times === null ? {} : { [AROUND_HEADER]: times });
+  const given = record("sw.deliveries.crm", times === null ? {} : { [REROUTE_HEADER]: times });
   const found = around(given);
   expect(found.topic).toBe(topic);
   expect(found.headers).toEqual({
     trace: "t",
     [DELIVERY_HEADER.dueAt]: `${NOW_MS + delayMs}`,
-    [AROUND_HEADER]: next,
+    [REROUTE_HEADER]: next,
   });
   expect(found.instead.outgoing).toMatchObject({ key: given.key, value: given.value });
 });
@@ -75,14 +79,14 @@ test.each([
 test("one that was attempted keeps its attempts, and its due-at is the new one", () => {
   const given = record("sw.retries.crm", {
     [DELIVERY_HEADER.attempt]: "3",
-    [DELIVERY_HEADER.parked]: "3",
+    [DELIVERY_HEADER.retryCount]: "3",
     [DELIVERY_HEADER.dueAt]: "17",
   });
   const { headers, instead } = around(given);
   expect(instead.destination).toBe("crm");
   expect(headers).toMatchObject({
     [DELIVERY_HEADER.attempt]: "3",
-    [DELIVERY_HEADER.parked]: "3",
+    [DELIVERY_HEADER.retryCount]: "3",
     [DELIVERY_HEADER.dueAt]: `${NOW_MS + 10_000}`,
   });
 });

@@ -82,8 +82,8 @@ test("those that are not told by name are nobody's", () => {
 });
 
 test.each([
-  [{ deliveries: 7, isLeast: false }, {}],
-  [{ deliveries: 7, isLeast: true }, { isLeast: true }],
+  [{ deliveries: 7, isLowerBound: false }, {}],
+  [{ deliveries: 7, isLowerBound: true }, { isLowerBound: true }],
 ])("%j: it says how many, the first end, and until when", (expiring, more) => {
   const nearing = { destination: "crm", firstAttemptAtMs: NEAR_MS };
   const { key, event: written } = expiringWriting(nearing, expiring, WINDOW_MS, SOURCE, T);

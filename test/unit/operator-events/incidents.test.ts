@@ -20,14 +20,14 @@ const FAILING: Sighting = {
   data: { cause: "503" },
 };
 const HELD: Sighting = {
-  kind: "audience.held",
+  kind: "audience.approval_required",
   subject: "vip",
   is: "so",
   sinceMs: T,
   data: { sync: "s2" },
 };
 const REFUSED: Sighting = {
-  kind: "configuration.refused",
+  kind: "configuration.invalid",
   subject: "configuration",
   is: "so",
   sinceMs: T,
@@ -43,9 +43,10 @@ const OPEN = operatorEvent(SOURCE, "destination.failing", "crm", T - 9_000, {});
 const ENDED = new Map([
   ["destination.failing/crm", operatorEvent(SOURCE, "destination.recovered", "crm", T - 1, {})],
 ]);
-const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.refused", "configuration", T - 9_000, {});
+const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.invalid", "configuration", T - 9_000, {});
 
-const heldSync = (sync: string) => operatorEvent(SOURCE, "audience.held", "vip", T - 9, { sync });
+const heldSync = (sync: string) =>
+  operatorEvent(SOURCE, "audience.approval_required", "vip", T - 9, { sync });
 
 function kindsOf(sighting: Sighting, known: ReturnType<typeof told>) {
   return writings([sighting], known, SOURCE).map(({ event }) => event?.kind ?? null);
@@ -61,7 +62,7 @@ test.each<[string, Sighting, ReturnType<typeof told>, readonly (string | null)[]
   ["open, of another", { ...FAILING, subject: "x" }, told(OPEN), ["destination.failing"]],
   ["open, not so, no event for the end", { ...REFUSED, is: "not-so" }, told(OPEN_REFUSED), [null]],
   ["held, and its sync was told", HELD, told(heldSync("s2")), []],
-  ["held, and another sync was told", HELD, told(heldSync("s1")), ["audience.held"]],
+  ["held, and another sync was told", HELD, told(heldSync("s1")), ["audience.approval_required"]],
   ["not held any more", { ...HELD, is: "not-so", data: {} }, told(heldSync("s1")), [null]],
   ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
   ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],

@@ -62,7 +62,7 @@ test.each([
   [null, false, "unknown"],
 ] as const)("refused %j, before %s: %s", (refused, wasRefused, is) => {
   const [only] = sightingsOf({ destinations: [], audiences: [], refused, wasRefused }, T);
-  expect(only).toMatchObject({ kind: "configuration.refused", is });
+  expect(only).toMatchObject({ kind: "configuration.invalid", is });
 });
 
 test.each([
@@ -71,5 +71,5 @@ test.each([
 ] as const)("an audience with %j held: %s", (held, is, data) => {
   const seenThen = { destinations: [], audiences: [{ id: "vip", held }], refused: null };
   const [only] = sightingsOf({ ...seenThen, wasRefused: false }, T);
-  expect(only).toMatchObject({ kind: "audience.held", subject: "vip", is, data });
+  expect(only).toMatchObject({ kind: "audience.approval_required", subject: "vip", is, data });
 });

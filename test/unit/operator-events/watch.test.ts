@@ -64,7 +64,7 @@ class World {
         firstAttempts: () => sees.firstAttempts,
         count: async (destinations, beforeMs) => {
           expect(beforeMs).toBeGreaterThan(this.clock.nowMs());
-          const expiring = { deliveries: sees.expiring, isLeast: false };
+          const expiring = { deliveries: sees.expiring, isLowerBound: false };
           return new Map(sees.expiring === 0 ? [] : [...destinations].map((id) => [id, expiring]));
         },
       },
@@ -157,11 +157,11 @@ test("a refused configuration is one incident for all processes, and is closed w
   await world.clock.advance(20_000);
   two.sees.refused = { sinceMs: world.clock.nowMs(), problems: ["a: b"] };
   await world.clock.advance(20_000);
-  expect(world.types()).toEqual(["configuration.refused"]);
+  expect(world.types()).toEqual(["configuration.invalid"]);
   one.sees.refused = null;
   two.sees.refused = null;
   await world.clock.advance(20_000);
-  expect(world.types().slice(0, 2)).toEqual(["configuration.refused", null]);
+  expect(world.types().slice(0, 2)).toEqual(["configuration.invalid", null]);
   expect(
     world
       .types()
@@ -243,10 +243,10 @@ test("a held audience is told once, and again for another sync", async () => {
   };
   held("s1");
   await world.clock.advance(60_000);
-  expect(world.types()).toEqual(["audience.held"]);
+  expect(world.types()).toEqual(["audience.approval_required"]);
   held("s2");
   await world.clock.advance(20_000);
   sees.audiences = [{ id: "vip", held: null }];
   await world.clock.advance(20_000);
-  expect(world.types()).toEqual(["audience.held", "audience.held", null]);
+  expect(world.types()).toEqual(["audience.approval_required", "audience.approval_required", null]);
 });

@@ -78,7 +78,7 @@ test("the headers say what a later stage needs", () => {
       endpoint: null,
       attempt: 0,
       firstAttemptAtMs: null,
-      parked: 0,
+      retryCount: 0,
       dueAtMs: null,
       notBeforeMs: null,
       retryTopic: null,

@@ -5,7 +5,7 @@ import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { TopicSpec } from "../../../src/kafka/port.ts";
 import { startRoute } from "../../../src/route/stage.ts";
-import { goingAround } from "../../../src/stage/reroute.ts";
+import { createRerouting } from "../../../src/stage/reroute.ts";
 import { topicKeeper } from "../../../src/stage/topic-keeper.ts";
 import { aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
 import { RouteWorld, trackCall } from "../../support/worlds/route-world.ts";
@@ -25,9 +25,9 @@ async function routing(isMade: boolean) {
   const { clock, log } = deps;
   const keeper = topicKeeper({ admin: kafka.admin, clock, log }, [] satisfies TopicSpec[]);
   const rules = { topics, retryDelaysMs: RETRY_DELAYS_MS, isMade: () => isMade };
-  const around = goingAround({ producer, metrics, clock }, rules);
+  const rerouting = createRerouting({ producer, metrics, clock }, rules);
   const stage = await startRoute(
-    { ...deps, producer, around, keeper },
+    { ...deps, producer, rerouting, keeper },
     {
       topics,
       groups: groupNames("sw."),
@@ -38,11 +38,11 @@ async function routing(isMade: boolean) {
       drainLimitMs: 10_000,
     },
   );
-  return { world, stage, failures, metrics, around, lines };
+  return { world, stage, failures, metrics, rerouting, lines };
 }
 
 test("its copies go around, others are not held up, and it is told since when and how many", async () => {
-  const { world, failures, metrics, around } = await routing(true);
+  const { world, failures, metrics, rerouting } = await routing(true);
   world.append(trackCall(0));
   await world.clock.advance(10_000);
   expect(world.deliveries(HERE)).toHaveLength(1);
@@ -50,14 +50,14 @@ test("its copies go around, others are not held up, and it is told since when an
   expect(first && headerTexts(first)).toMatchObject({
     "switchyard-destination": GONE,
     "switchyard-message-id": "m0",
-    "switchyard-around": "1",
+    "switchyard-reroute-count": "1",
   });
   world.appendCalls(1_000, 1);
   await world.until(() => world.cluster.records(topics.delays(10_000)).length === 1_001);
   expect(world.deliveries(HERE)).toHaveLength(1_001);
   await world.clock.advance(5_000);
   expect(await world.committed()).toBe(1_001);
-  expect(around.troubles()).toEqual([
+  expect(rerouting.troubles()).toEqual([
     expect.stringMatching(
       /^the topic sw\.deliveries\.gone takes nothing since .*; 1001 deliveries/,
     ),
@@ -73,14 +73,14 @@ test("its copies go around, others are not held up, and it is told since when an
 });
 
 test("it is written when it is there again, and the gauge is 0", async () => {
-  const { world, metrics, around } = await routing(true);
+  const { world, metrics, rerouting } = await routing(true);
   world.append(trackCall(0));
   await world.clock.advance(10_000);
   world.cluster.createTopic(topics.deliveries(GONE), 1);
   world.append(trackCall(1));
   await world.clock.advance(5_000);
   expect(world.deliveries(GONE)).toHaveLength(1);
-  expect(around.troubles()).toEqual([]);
+  expect(rerouting.troubles()).toEqual([]);
   expect(await metrics.text()).not.toMatch(
     /switchyard_topic_not_writable_since_timestamp_seconds\{[^}]*\} [1-9]/,
   );
@@ -106,7 +106,7 @@ test("where nobody makes it again its copies are dead letters, each a delivery o
 });
 
 test("a destination that is configured no longer is shown no longer", async () => {
-  const { world, metrics, around } = await routing(true);
+  const { world, metrics, rerouting } = await routing(true);
   world.append(trackCall(0));
   await world.clock.advance(10_000);
   const name = "switchyard_topic_not_writable_since_timestamp_seconds";
@@ -117,6 +117,6 @@ test("a destination that is configured no longer is shown no longer", async () =
     await world.clock.advance(3_000);
   }
   expect(await metrics.text()).toMatch(new RegExp(`^${name}{.*destination="gone"} 0$`, "m"));
-  around.forget(new Set([GONE]));
+  rerouting.forget(new Set([GONE]));
   expect(await metrics.text()).not.toMatch(new RegExp(`^${name}{`, "m"));
 });

@@ -10,7 +10,7 @@ import type {
   FoundCall,
   FoundDeadLetter,
   FoundDelivery,
-  FoundParked,
+  FoundScheduledRetry,
 } from "../../../src/timeline/find-records.ts";
 import type { Fate } from "../../../src/timeline/steps.ts";
 import { timeline } from "../../../src/timeline/timeline.ts";
@@ -43,10 +43,14 @@ function on(topic: string, atMs: number, given: Partial<Delivery> = {}): FoundDe
   return { place: { topic, partition: 0, offset: 3 }, atMs, delivery: deliveryOf(given) };
 }
 
-function parked(endedAtMs: number, given: Partial<Delivery> = {}, isAround = false): FoundParked {
-  const attempted = isAround ? {} : { attempt: 1, lastOutcome: `${KEY}=503` };
+function parked(
+  endedAtMs: number,
+  given: Partial<Delivery> = {},
+  isRerouted = false,
+): FoundScheduledRetry {
+  const attempted = isRerouted ? {} : { attempt: 1, lastOutcome: `${KEY}=503` };
   const delivery = { ...attempted, dueAtMs: endedAtMs + 10_000, ...given };
-  return { ...on("delays.10s", endedAtMs + 4, delivery), tier: "10s", isAround };
+  return { ...on("delays.10s", endedAtMs + 4, delivery), tier: "10s", isRerouted };
 }
 
 function deadLetter(atMs: number, more: Partial<FoundDeadLetter> = {}): FoundDeadLetter {
@@ -92,7 +96,7 @@ function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
       calls: [call()],
       lines: [],
       retries: [],
-      parked: [],
+      scheduledRetries: [],
       deadLetters: [],
       attempts: null,
       isFinished: () => null,
@@ -125,20 +129,20 @@ test("the way of a delivery that is tried again, in order", () => {
     lines: [on("deliveries.crm", T + 2)],
     attempts: [
       attempt(T + 20, {
-        decision: "parked",
+        decision: "retry",
         next: [{ tier: "10s", atMs: T + 10_020, endpoint: null }],
       }),
       attempt(T + 10_090, { attempt: 2 }),
     ],
-    parked: [parked(T + 20)],
+    scheduledRetries: [parked(T + 20)],
     retries: [on("retries.crm", T + 10_060, { attempt: 1, dueAtMs: T + 10_020 })],
   };
   expect(kinds(all)).toEqual([
     "received -",
-    "left-out off",
+    "skipped off",
     "routed crm",
     "attempt crm",
-    "parked crm",
+    "retry-scheduled crm",
     "returned crm",
     "attempt crm",
   ]);
@@ -154,7 +158,7 @@ test("the way of a delivery that is tried again, in order", () => {
 test("without the topic of attempts those that failed are known by what followed", () => {
   const all = {
     lines: [on("deliveries.crm", T + 2)],
-    parked: [
+    scheduledRetries: [
       parked(T + 20),
       parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=held` }),
     ],
@@ -168,7 +172,7 @@ test("without the topic of attempts those that failed are known by what followed
     {
       atMs: T + 20,
       attempt: 1,
-      decision: "parked",
+      decision: "retry",
       from: "headers",
       requests: [{ endpoint: KEY, status: 503 }],
     },
@@ -185,11 +189,11 @@ test("without the topic of attempts those that failed are known by what followed
 test("an attempt that both tell of is one", () => {
   const all = {
     lines: [on("deliveries.crm", T)],
-    parked: [parked(T + 20)],
+    scheduledRetries: [parked(T + 20)],
     deadLetters: [deadLetter(T + 60_000)],
   };
   const noted = [
-    attempt(T + 20, { decision: "parked" }),
+    attempt(T + 20, { decision: "retry" }),
     attempt(T + 60_000, { decision: "rejected" }),
   ];
   const attempts = (given: Partial<Evidence>) =>
@@ -211,9 +215,20 @@ test("a window that ended while it waited is no attempt", () => {
       "not accepted within 60 s, attempts made: 1; it was due again, but its destination was paused; the last attempt: x",
   });
   expect(
-    kinds({ lines: [on("deliveries.crm", T)], parked: [parked(T + 20)], deadLetters: [waited] }),
+    kinds({
+      lines: [on("deliveries.crm", T)],
+      scheduledRetries: [parked(T + 20)],
+      deadLetters: [waited],
+    }),
   ).toEqual([
-    ...["received -", "left-out off", "routed crm", "attempt crm", "parked crm", "given-up crm"],
+    ...[
+      "received -",
+      "skipped off",
+      "routed crm",
+      "attempt crm",
+      "retry-scheduled crm",
+      "dead-lettered crm",
+    ],
   ]);
 });
 
@@ -228,19 +243,24 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
     "given up",
     { deadLetters: [deadLetter(T + 9)] },
     NOW_MS,
-    { kind: "given-up", atMs: T + 9, tookMs: null },
+    { kind: "dead-lettered", atMs: T + 9, tookMs: null },
   ],
-  ["parked, not due", { parked: [parked(T)] }, T + 9_000, { kind: "waiting", atMs: T + 10_000 }],
+  [
+    "parked, not due",
+    { scheduledRetries: [parked(T)] },
+    T + 9_000,
+    { kind: "waiting", atMs: T + 10_000 },
+  ],
   [
     "cancelled while it was parked",
-    { parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
+    { scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
     T + 9_000,
-    { kind: "given-up", atMs: T + 500 },
+    { kind: "dead-lettered", atMs: T + 500 },
   ],
   [
     "cancelled, replayed and accepted before it would have been due",
     {
-      ...{ parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
+      ...{ scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
       attempts: [attempt(T + 900)],
     },
     T + 9_000,
@@ -248,27 +268,27 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
   ],
   [
     "cancelled elsewhere, and parked still",
-    { parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/4")] },
+    { scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/4")] },
     T + 9_000,
     { kind: "waiting", atMs: T + 10_000 },
   ],
-  ["parked, due", { parked: [parked(T)] }, T + 11_000, { kind: "due", atMs: T + 10_000 }],
+  ["parked, due", { scheduledRetries: [parked(T)] }, T + 11_000, { kind: "due", atMs: T + 10_000 }],
   [
-    "parked beyond its tier",
-    { parked: [parked(T, { notBeforeMs: T + 99_000 })] },
+    "retry-scheduled beyond its tier",
+    { scheduledRetries: [parked(T, { notBeforeMs: T + 99_000 })] },
     T + 11_000,
     { kind: "waiting", atMs: T + 99_000 },
   ],
-  ["in line", { isFinished: () => false }, NOW_MS, { kind: "in-line" }],
-  ["in line, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "in-line" }],
+  ["in line", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
+  ["in line, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
-  ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "on-its-topic" }],
+  ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "written" }],
   [
     "attempted, and its parking is not written yet",
     {
       attempts: [
         attempt(T + 9, {
-          decision: "parked",
+          decision: "retry",
           next: [{ tier: "10s", atMs: T + 10_009, endpoint: null }],
         }),
       ],
@@ -285,24 +305,24 @@ test("with every, a part that waits decides, and one that came back does not", (
   const back = on("retries.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
   const both = {
     lines: [on("deliveries.crm", T)],
-    parked: [share(KEY), share(OTHER_KEY)],
+    scheduledRetries: [share(KEY), share(OTHER_KEY)],
     retries: [back],
   };
   expect(fate(both, T + 10_060)).toMatchObject({ kind: "due" });
   const accepted = [attempt(T + 10_090, { attempt: 2 })];
-  const one = { ...both, parked: [share(KEY)], attempts: accepted };
+  const one = { ...both, scheduledRetries: [share(KEY)], attempts: accepted };
   expect(fate(one)).toMatchObject({ kind: "accepted" });
 });
 
 test("a destination whose topic took nothing is reached by way of a delay", () => {
   const around = parked(T + 5, { attempt: 0 }, true);
   const all = {
-    parked: [around],
+    scheduledRetries: [around],
     lines: [on("deliveries.crm", T + 10_030)],
     attempts: [attempt(T + 10_040)],
   };
   expect(kinds(all)).toEqual([
-    ...["received -", "left-out off", "went-around crm", "routed crm", "attempt crm"],
+    ...["received -", "skipped off", "rerouted crm", "routed crm", "attempt crm"],
   ]);
   expect(fate(all)).toMatchObject({ kind: "accepted" });
 });
@@ -310,18 +330,18 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
 test("written to its line again: a replay after a dead letter, else a repetition", () => {
   const twice = { lines: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
   expect(kinds({ ...twice, deadLetters: [deadLetter(T + 900)] })).toContain("replayed crm");
-  expect(kinds({ ...twice, deadLetters: [deadLetter(T + 6_000)] })).toContain("routed-again crm");
+  expect(kinds({ ...twice, deadLetters: [deadLetter(T + 6_000)] })).toContain("requeued crm");
   const other = deadLetter(T + 900, {
     delivery: deliveryOf({ destination: "x" as DestinationId }),
   });
-  expect(kinds({ ...twice, deadLetters: [other] })).toContain("routed-again crm");
+  expect(kinds({ ...twice, deadLetters: [other] })).toContain("requeued crm");
 });
 
 test("a call that came twice is received twice, and told of once", () => {
   const { steps } = traceOf({ calls: [call(T + 50), call(T)] });
   expect(steps).toMatchObject([
     { kind: "received", atMs: T, isRepeated: false },
-    { kind: "left-out", destination: "off" },
+    { kind: "skipped", destination: "off" },
     { kind: "received", atMs: T + 50, isRepeated: true },
   ]);
 });
@@ -332,7 +352,7 @@ test("a record that is no call, and its dead letter of route", () => {
   const { steps, fates } = traceOf({ calls: [call(T, facts)], deadLetters: [refused] });
   expect(steps).toMatchObject([
     { kind: "unusable", reason: "invalid-call" },
-    { kind: "given-up", destination: null, stage: "route" },
+    { kind: "dead-lettered", destination: null, stage: "route" },
   ]);
   expect(fates).toEqual([]);
 });

@@ -214,7 +214,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
   const at = new Date(Date.now()).toISOString();
   const request = { endpoint: `${destination}[1] a.example.com`, outcome: "retry", status: 503 };
   return {
-    ...{ time: at, messageId, destination, attempt: 2, firstAttemptAt: at, decision: "parked" },
+    ...{ time: at, messageId, destination, attempt: 2, firstAttemptAt: at, decision: "retry" },
     requests: [{ ...request, cause: null, durationMs: 20, phases: {}, answer: "of Ada" }],
     next: [{ tier: "10m", at, endpoint: null }],
     ...over,
@@ -237,7 +237,7 @@ test.each([false, true])(
     expect([isOn, isCut]).toEqual([true, false]);
     const byId = new Map(attempts.map((each) => [each.messageId, each]));
     expect([...byId.keys()].sort()).toEqual(["m-1", "m-3"]);
-    expect(byId.get("m-1")).toMatchObject({ decision: "parked", tone: "warn", attempt: 2 });
+    expect(byId.get("m-1")).toMatchObject({ decision: "retry", tone: "warn", attempt: 2 });
     expect(byId.get("m-1")?.nextAt).not.toBeNull();
     expect(byId.get("m-3")).toMatchObject({ tone: "good", nextAt: null });
     const text = byId.get("m-1")?.text ?? "";

@@ -18,7 +18,7 @@ test("attempts are accepted or not; answers have their class", async () => {
   const { flow, destinations } = await digested((metrics) => {
     for (const [outcome, count] of [
       ["accepted", 7],
-      ["parked", 2],
+      ["retry-scheduled", 2],
       ["rejected", 1],
     ] as const) {
       metrics.attempts.bind({ destination: "crm", outcome }).inc(count);

@@ -49,7 +49,7 @@ delivery: { retryDelays: [10s] }
 
 const parked = (clock: ManualClock) => {
   const atMs = clock.nowMs();
-  return { attempt: 1, parked: 1, firstAttemptAtMs: atMs, dueAtMs: atMs + 10_000 };
+  return { attempt: 1, retryCount: 1, firstAttemptAtMs: atMs, dueAtMs: atMs + 10_000 };
 };
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));

@@ -72,7 +72,7 @@ test.each([
     { kind: "dead-letter", reason: "rejected", error: "it is too large" },
     "    no request: dead letter rejected: it is too large",
   ],
-  [{ kind: "park", delayMs: 10_000 }, "    no request yet: it waits for 10 s"],
+  [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it waits for 10 s"],
   [
     { kind: "wait", because: "paused" },
     "    no request yet: it waits in line, since the destination is paused",

@@ -56,12 +56,12 @@ function world() {
       );
     },
   };
-  const around = {
+  const rerouting = {
     forget: (gone: ReadonlySet<string>) => void happened.push(`forget ${[...gone]}`),
   };
   const stages = [stage("deliver"), stage("route")];
   return {
-    deps: { admin, stages, keeper, around, metrics, log },
+    deps: { admin, stages, keeper, rerouting, metrics, log },
     happened,
     state,
     retired,

@@ -46,8 +46,8 @@ test("deliver: accepted attempts and others, over all processes that run it", ()
   const crm = runs("deliver", "crm");
   const processes = [
     process(
-      crm + attempts("accepted", 10) + attempts("parked", 4),
-      crm + attempts("accepted", 30) + attempts("parked", 5) + attempts("rejected", 2),
+      crm + attempts("accepted", 10) + attempts("retry", 4),
+      crm + attempts("accepted", 30) + attempts("retry", 5) + attempts("rejected", 2),
     ),
     // Started in between, so it has counted less than before.
     process(crm + attempts("accepted", 900), crm + attempts("accepted", 7)),
@@ -86,8 +86,8 @@ test("a topic takes nothing since the first process says so, and all of them cou
   const other = process("", since("d.crm", "crm", 60) + since("x", "", 90) + around("route", 3));
   const over = process("", since("d.else", "else", 0));
   expect(blockedTopics([one, other, over])).toEqual([
-    { topic: "d.crm", since: "1970-01-01T00:01:00.000Z", wentAround: 10 },
-    { topic: "x", since: "1970-01-01T00:01:30.000Z", wentAround: null },
+    { topic: "d.crm", since: "1970-01-01T00:01:00.000Z", rerouted: 10 },
+    { topic: "x", since: "1970-01-01T00:01:30.000Z", rerouted: null },
   ]);
 });
 

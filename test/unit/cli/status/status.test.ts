@@ -83,7 +83,7 @@ const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
   "switchyard-received-at": `${atMs}`,
   "switchyard-attempt": "1",
   "switchyard-first-attempt-at": `${atMs}`,
-  "switchyard-parked": "1",
+  "switchyard-retry-count": "1",
   "switchyard-due-at": `${dueAtMs}`,
   "switchyard-retry-topic": `sw.retries.${destination}`,
 });
@@ -647,8 +647,8 @@ test("the page on operations shows what is printed", () => {
 test("a topic that takes nothing is told of first, and how much went around it", () => {
   const since = "2026-03-01T09:12:00.000Z";
   const blocked = [
-    { topic: "sw.deliveries.crm", since, wentAround: 11_243 },
-    { topic: "sw.delays.10s", since, wentAround: null },
+    { topic: "sw.deliveries.crm", since, rerouted: 11_243 },
+    { topic: "sw.delays.10s", since, rerouted: null },
   ];
   const text = statusText({ ...REPORT, blockedTopics: blocked }, fakeShell().colors);
   expect(text.split("\n").slice(-3, -1)).toEqual([

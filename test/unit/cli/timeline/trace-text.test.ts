@@ -16,7 +16,7 @@ const ATTEMPT: AttemptStep = {
   atMs: T + 30,
   destination: "crm",
   attempt: 2,
-  decision: "parked",
+  decision: "retry",
   requests: [
     {
       endpoint: "crm[1] crm.example.com",
@@ -45,7 +45,7 @@ test.each<[Step, string]>([
     "no call: invalid-call, type is missing, calls/1/7",
   ],
   [
-    { kind: "left-out", atMs: T, destination: "off", why: "it is disabled" },
+    { kind: "skipped", atMs: T, destination: "off", why: "it is disabled" },
     "doesn't get it: it is disabled",
   ],
   [{ kind: "routed", atMs: T, destination: "crm", place, why: null }, "routed, calls/1/7"],
@@ -55,7 +55,7 @@ test.each<[Step, string]>([
   ],
   [
     ATTEMPT,
-    "attempt 2, parked: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",
+    "attempt 2, retry: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",
   ],
   [
     {
@@ -82,11 +82,11 @@ test.each<[Step, string]>([
         },
       ],
     },
-    "attempt 2, parked: crm[1] crm.example.com timeout; k2 was left alone (known by what followed)",
+    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was left alone (known by what followed)",
   ],
   [
     {
-      kind: "parked",
+      kind: "retry-scheduled",
       atMs: T,
       destination: "crm",
       place,
@@ -112,7 +112,7 @@ test.each<[Step, string]>([
   [
     {
       ...{
-        kind: "given-up",
+        kind: "dead-lettered",
         atMs: T,
         destination: "crm",
         place,
@@ -152,7 +152,7 @@ test("hostile ids, events, endpoints and answers are escaped", () => {
       requests: [{ ...request, endpoint: HOSTILE, cause: HOSTILE, status: null, answer: HOSTILE }],
     },
     {
-      kind: "given-up",
+      kind: "dead-lettered",
       atMs: T,
       destination: null,
       place,
@@ -174,12 +174,12 @@ test.each<[Partial<Fate>, string]>([
     { kind: "accepted", tookMs: 12_345 },
     "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after its receipt",
   ],
-  [{ kind: "given-up" }, "given up at 2026-03-01T09:30:00.000Z, attempts known: 2"],
+  [{ kind: "dead-lettered" }, "given up at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [
     { kind: "waiting" },
     "waits for its next attempt, due at 2026-03-01T09:30:00.000Z, attempts known: 2",
   ],
-  [{ kind: "in-line", attempts: 0 }, "waits in line, or is under way"],
+  [{ kind: "queued", attempts: 0 }, "waits in line, or is under way"],
 ])("%j", (more, sentence) => {
   const fate: Fate = {
     destination: "crm",

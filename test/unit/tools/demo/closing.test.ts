@@ -28,7 +28,7 @@ function journalOfAll(left: number): Journal {
     if (destination === FLAKY.id) {
       for (let failed = 0; failed < FLAKY.failures; failed += 1) {
         journal.failed(destination);
-        journal.parked(destination);
+        journal.retryCount(destination);
       }
     }
     const by = destination === "warehouse" ? "topic" : "webhook";
