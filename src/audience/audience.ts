@@ -19,7 +19,7 @@ export interface OpenSync {
 }
 
 /** A complete sync whose removals wait for a `release`. */
-export interface HeldSync {
+export interface SyncAwaitingApproval {
   readonly syncId: string;
   /** Names the members judged, as the mark of the judgement. */
   readonly begin: number;
@@ -40,7 +40,7 @@ export interface Audience {
   /** Offset of its first sync: an audience deleted and sent again has another one. */
   readonly first: number;
   readonly open: OpenSync | null;
-  readonly held: HeldSync | null;
+  readonly held: SyncAwaitingApproval | null;
   /** The last complete sync that was carried out. */
   readonly last: EndedSync | null;
   /** Syncs that are over, so that the last 1,000 can be told from new ones. */

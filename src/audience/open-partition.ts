@@ -119,7 +119,7 @@ async function tryCatchUp(
     }
   } catch (error) {
     deps.check();
-    if (!isDamage(error)) throw error;
+    if (!isCorruption(error)) throw error;
     deps.onMatch("damaged");
     return null;
   }
@@ -134,7 +134,7 @@ async function tryCatchUp(
 }
 
 /** Whether what the store holds cannot be read: also JSON that is none. */
-function isDamage(error: unknown): boolean {
+function isCorruption(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
   return storeErrorOf(error)?.failure === "corrupt";
 }

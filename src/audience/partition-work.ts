@@ -10,7 +10,7 @@
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
-import { oneAtATime } from "../stage/serial-runner.ts";
+import { serialRunner } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
 import { abandonIdle, applyRecord } from "./apply-record.ts";
 import { Gathering } from "./batch-lookups.ts";
@@ -124,7 +124,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     if (state.takeErased()) deps.erased();
     return null;
   };
-  const working = oneAtATime(next, (thrown) => {
+  const working = serialRunner(next, (thrown) => {
     if (!(thrown instanceof Interrupted) && !isDraining) deps.fail(thrown);
   });
   working.wake();

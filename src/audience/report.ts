@@ -107,7 +107,7 @@ export function watchAudiences(
 ): () => void {
   const members = metrics.audienceMembers.bind({});
   const open = metrics.audienceOpenSyncs.bind({});
-  const held = metrics.audienceHeldSyncs.bind({});
+  const held = metrics.audienceSyncsAwaitingApproval.bind({});
   return metrics.onScrape(() => {
     const sums = { members: 0, open: 0, held: 0 };
     let isKnown = true;

@@ -15,7 +15,7 @@
  *   everybody               a delete
  */
 
-import { type Audience, countsFor, type HeldSync, type OpenSync } from "./audience.ts";
+import { type Audience, countsFor, type OpenSync, type SyncAwaitingApproval } from "./audience.ts";
 import { clearArrivals } from "./clear-arrivals.ts";
 import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
 import {
@@ -62,7 +62,7 @@ export async function endSync(
     return await close(work, cause, { ...replaced, held: null, last }, sync, "complete", left);
   }
   if (removals > 0) await judge(work, cause, judged, arrivals);
-  const nowHeld: HeldSync = { syncId, begin, removals, heldAtMs: cause.atMs };
+  const nowHeld: SyncAwaitingApproval = { syncId, begin, removals, heldAtMs: cause.atMs };
   await close(work, cause, { ...replaced, held: nowHeld }, sync, "held", 0);
 }
 
@@ -95,7 +95,7 @@ export async function releaseHeld(
   work: Work,
   cause: Cause,
   audience: Audience,
-  held: HeldSync,
+  held: SyncAwaitingApproval,
 ): Promise<void> {
   const { state } = work;
   await work.write(cause.record.offset);

@@ -25,7 +25,7 @@
  */
 
 import { describe } from "../domain/json.ts";
-import type { Audience, HeldSync, OpenSync } from "./audience.ts";
+import type { Audience, OpenSync, SyncAwaitingApproval } from "./audience.ts";
 import type { AudienceRecord, Begin, End, Members, Snapshot } from "./parse-sync.ts";
 
 export type Step =
@@ -37,7 +37,7 @@ export type Step =
   | { readonly kind: "arrive"; readonly record: Members; readonly open: OpenSync }
   | { readonly kind: "end"; readonly record: End; readonly open: OpenSync }
   | { readonly kind: "continue"; readonly record: Snapshot; readonly open: OpenSync }
-  | { readonly kind: "release"; readonly held: HeldSync }
+  | { readonly kind: "release"; readonly held: SyncAwaitingApproval }
   | { readonly kind: "delete" };
 
 export interface Situation {

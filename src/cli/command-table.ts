@@ -42,9 +42,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./explain/command.ts")).explainCommand,
   },
   {
-    name: "trace",
+    name: "timeline",
     summary: "tell one call's way: received, routed, attempted, waiting, accepted or given up",
-    load: async () => (await import("./timeline/command.ts")).traceCommand,
+    load: async () => (await import("./timeline/command.ts")).timelineCommand,
   },
   {
     name: "delete",
@@ -82,9 +82,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {
-    name: "drain",
+    name: "wait",
     summary: "wait until nothing is left for a destination",
-    load: async () => (await import("./control/retry-cancel-wait.ts")).drainCommand,
+    load: async () => (await import("./control/retry-cancel-wait.ts")).waitCommand,
   },
   {
     name: "cancel",
@@ -102,9 +102,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./replay/command.ts")).replayCommand,
   },
   {
-    name: "skip-damaged",
+    name: "skip-corrupt-batch",
     summary: "give up one damaged batch, so that its stage goes on",
-    load: async () => (await import("./skip-corrupt-batch/command.ts")).skipDamagedCommand,
+    load: async () => (await import("./skip-corrupt-batch/command.ts")).skipCorruptBatchCommand,
   },
   {
     name: "sign",

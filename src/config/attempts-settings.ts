@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 export const attemptsSettings = section(
-  "The topic of attempts, from which `switchyard trace` tells what became of a call, see [Attempts](topics.md#attempts).",
+  "The topic of attempts, from which `switchyard timeline` tells what became of a call, see [Attempts](topics.md#attempts).",
   {
     enabled: setting(flag(), false, "Whether deliver writes a record for each attempt."),
     retention: setting(duration(HOUR_MS, 90 * 24 * HOUR_MS), "3d", "How long Kafka keeps them."),

@@ -16,7 +16,7 @@ export type Action<When = string> =
       /** Null: until it is resumed. */
       readonly forMs: number | null;
     }
-  | { readonly action: "resume" | "retry" | "drain"; readonly destination: string }
+  | { readonly action: "resume" | "retry" | "wait"; readonly destination: string }
   | {
       readonly action: "cancel";
       readonly destination: string;

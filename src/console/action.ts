@@ -129,7 +129,7 @@ const READERS: {
   },
   resume: (fields) => ({ action: "resume", destination: fields.text("destination") }),
   retry: (fields) => ({ action: "retry", destination: fields.text("destination") }),
-  drain: (fields) => ({ action: "drain", destination: fields.text("destination") }),
+  wait: (fields) => ({ action: "wait", destination: fields.text("destination") }),
   cancel: (fields) => ({
     action: "cancel",
     destination: fields.text("destination"),
@@ -209,7 +209,7 @@ export function keyOf(action: Action): string {
     case "pause":
     case "resume":
     case "retry":
-    case "drain":
+    case "wait":
     case "cancel":
       return `${action.action} of ${action.destination}`;
   }

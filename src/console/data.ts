@@ -13,7 +13,7 @@
  */
 
 import { callQuery, deadLettersQuery, sinceOf } from "./dead-letters-query.ts";
-import type { Eyes } from "./ports.ts";
+import type { ConsoleReader } from "./ports.ts";
 import type { DataName, SentName } from "./routes.ts";
 import { userHash } from "./user-hash.ts";
 
@@ -26,13 +26,13 @@ export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
 };
 
 export interface DataDeps {
-  readonly eyes: Eyes;
+  readonly reader: ConsoleReader;
   /** Of the configuration; null: none. */
   readonly token: string | null;
 }
 
 /** Null: others read just now. */
-export function createData({ eyes, token }: DataDeps) {
+export function createData({ reader, token }: DataDeps) {
   let underWay = 0;
   const bounded = async (work: () => Promise<object>): Promise<object | null> => {
     if (underWay >= AT_ONCE) return null;
@@ -46,20 +46,20 @@ export function createData({ eyes, token }: DataDeps) {
   const told = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
     switch (name) {
       case "dead-letters":
-        return eyes.deadLetters(deadLettersQuery(query), signal);
+        return reader.deadLetters(deadLettersQuery(query), signal);
       case "audiences":
-        return eyes.audiences(signal);
+        return reader.audiences(signal);
       case "configuration":
-        return eyes.configuration();
+        return reader.configuration();
       case "call":
-        return eyes.call(callQuery(query), signal);
+        return reader.call(callQuery(query), signal);
       case "calls": {
         const wanted = query.get("user") ?? "";
         const isWanted = (userId: string) => userHash(userId, token) === wanted;
-        return eyes.userCalls({ isWanted, sinceMs: sinceOf(query) }, signal);
+        return reader.userCalls({ isWanted, sinceMs: sinceOf(query) }, signal);
       }
       case "attempts":
-        return eyes.attempts(query.get("destination") ?? "", signal);
+        return reader.attempts(query.get("destination") ?? "", signal);
     }
   };
   return {
@@ -69,6 +69,6 @@ export function createData({ eyes, token }: DataDeps) {
     sent: (name: SentName, body: Buffer) =>
       name === "user"
         ? Promise.resolve({ hash: userHash(body.toString(), token) })
-        : bounded(() => eyes.changes(body)),
+        : bounded(() => reader.changes(body)),
   };
 }

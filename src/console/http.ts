@@ -9,24 +9,24 @@ import type { ServerResponse } from "node:http";
 import { NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
 import type { View } from "./routes.ts";
 import type { ServerDeps } from "./server-deps.ts";
-import type { Seen } from "./view.ts";
+import type { ConsoleSnapshot } from "./view.ts";
 import { destinationOf, overviewOf, rowsOf } from "./views.ts";
 
 const STREAMS_MAX = 100;
 /** How long a browser waits before it asks again. */
 const RETRY_MS = 2_000;
 
-type Deps = Pick<ServerDeps, "looking" | "eyes" | "jobs">;
+type Deps = Pick<ServerDeps, "poller" | "reader" | "jobs">;
 
-export function eventStreams({ looking, eyes, jobs }: Deps) {
+export function eventStreams({ poller, reader, jobs }: Deps) {
   let open = 0;
   const telling = (view: View) => {
     const told = new Map<string, string>();
-    return (seen: Seen, nowMs: number): object => {
-      const { history } = looking;
+    return (seen: ConsoleSnapshot, nowMs: number): object => {
+      const { history } = poller;
       if (view.of === "overview") return overviewOf(seen, history, nowMs);
       if (view.of === "destinations") return rowsOf(seen, history, told);
-      const sources = eyes.sourcesOf(view.id);
+      const sources = reader.sourcesOf(view.id);
       return destinationOf(seen, history, view.id, sources, nowMs) ?? { isMissing: true };
     };
   };
@@ -51,7 +51,7 @@ export function eventStreams({ looking, eyes, jobs }: Deps) {
         response.write(`event: jobs\ndata: ${JSON.stringify(jobs.views())}\n\n`);
       };
       const tellsJobs = view.of === "overview";
-      const watch = looking.watch((seen, nowMs) => {
+      const watch = poller.watch((seen, nowMs) => {
         if (tellsJobs && (isBehind || jobs.isAnyRunning)) tellJobs();
         if (response.writableNeedDrain) return;
         response.write(`data: ${JSON.stringify(tell(seen, nowMs))}\n\n`);

@@ -19,13 +19,13 @@ import type { Log } from "../telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
 import type { Action, JobView, NamedReplay } from "./action-view.ts";
-import type { Hands, JobTelling, Work } from "./ports.ts";
+import type { ActionRunner, JobTelling, Work } from "./ports.ts";
 
 const RUNNING_MAX = 8;
 const ENDED_MAX = 20;
 
 export interface JobsDeps {
-  readonly hands: Hands;
+  readonly runner: ActionRunner;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
   /** Another one each time: a UUID. */
@@ -57,7 +57,7 @@ export class Jobs implements AsyncDisposable {
     }
     let work: Work;
     try {
-      work = this.#deps.hands.begin(action);
+      work = this.#deps.runner.begin(action);
     } catch (error) {
       return refused(400, asError(error).message);
     }
@@ -111,7 +111,7 @@ class Job implements JobTelling {
   readonly id: string;
   readonly action: Action;
   ended: Promise<void> = Promise.resolve();
-  readonly #deps: Omit<JobsDeps, "hands">;
+  readonly #deps: Omit<JobsDeps, "runner">;
   readonly #onChange: () => void;
   readonly #stopping = new AbortController();
   readonly #startedAt: string;
@@ -122,7 +122,7 @@ class Job implements JobTelling {
   #count: number | null = null;
   #unfinished: NamedReplay | null = null;
 
-  constructor(action: Action, deps: Omit<JobsDeps, "hands">, onChange: () => void) {
+  constructor(action: Action, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
     this.id = deps.newId();
     this.action = action;
     this.#deps = deps;

@@ -11,8 +11,8 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type AllCounters, increases } from "./counters.ts";
 import { History } from "./history.ts";
-import type { Eyes } from "./ports.ts";
-import type { Seen } from "./view.ts";
+import type { ConsoleReader } from "./ports.ts";
+import type { ConsoleSnapshot } from "./view.ts";
 
 const LOOK_EVERY_MS = 1_500;
 const REST_MS = 500;
@@ -20,22 +20,22 @@ const SAMPLE_EVERY_MS = 30_000;
 /** A rate over a longer time would be told as one of the present. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
-export type Listener = (seen: Seen, nowMs: number) => void;
+export type Listener = (seen: ConsoleSnapshot, nowMs: number) => void;
 
-export class Looking implements AsyncDisposable {
+export class Poller implements AsyncDisposable {
   readonly history = new History();
-  readonly #eyes: Pick<Eyes, "look" | "sample">;
+  readonly #reader: Pick<ConsoleReader, "look" | "sample">;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Set<Listener>();
   readonly #end = new AbortController();
   #wake = new AbortController();
   #before: { readonly counters: AllCounters; readonly atMs: number } | null = null;
-  #latest: { readonly seen: Seen; readonly atMs: number } | null = null;
+  #latest: { readonly seen: ConsoleSnapshot; readonly atMs: number } | null = null;
   readonly #ended: Promise<void>;
 
-  constructor(eyes: Pick<Eyes, "look" | "sample">, clock: Clock, log: Log) {
-    this.#eyes = eyes;
+  constructor(reader: Pick<ConsoleReader, "look" | "sample">, clock: Clock, log: Log) {
+    this.#reader = reader;
     this.#clock = clock;
     this.#log = log;
     this.#ended = this.#live();
@@ -67,7 +67,7 @@ export class Looking implements AsyncDisposable {
       const isWatched = this.#listeners.size > 0;
       try {
         if (isWatched) await this.#look();
-        else this.#count(await this.#eyes.sample(this.#end.signal));
+        else this.#count(await this.#reader.sample(this.#end.signal));
       } catch (error) {
         // The next look may succeed, and there is always a next one.
         this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
@@ -80,7 +80,7 @@ export class Looking implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const { seen, counters } = await this.#eyes.look(this.#end.signal);
+    const { seen, counters } = await this.#reader.look(this.#end.signal);
     this.#count(counters);
     const nowMs = this.#clock.nowMs();
     this.#latest = { seen, atMs: nowMs };

@@ -12,10 +12,10 @@ import type {
   DeadLettersView,
   UserCallsView,
 } from "./query-view.ts";
-import type { Seen } from "./view.ts";
+import type { ConsoleSnapshot } from "./view.ts";
 
 export interface Look {
-  readonly seen: Seen;
+  readonly seen: ConsoleSnapshot;
   readonly counters: AllCounters;
 }
 
@@ -26,7 +26,7 @@ export interface UserQuery {
   readonly sinceMs: number;
 }
 
-export interface Eyes {
+export interface ConsoleReader {
   /** At Kafka and at the processes. */
   readonly look: (signal: AbortSignal) => Promise<Look>;
   /** At the counters of the processes alone. */
@@ -45,7 +45,7 @@ export interface Eyes {
   readonly configuration: () => Promise<ConfigurationView>;
 }
 
-export interface Hands {
+export interface ActionRunner {
   /**
    * The work of an action. Nothing is done before it is called.
    *

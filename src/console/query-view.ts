@@ -67,7 +67,7 @@ export interface CallView {
   readonly requests: readonly CallRequest[];
   readonly steps: readonly CallStep[];
   /** How it stands with each destination. */
-  readonly fates: readonly Omit<CallStep, "at" | "kind">[];
+  readonly finalStates: readonly Omit<CallStep, "at" | "kind">[];
   /** Sentences about things that cannot be known. */
   readonly gaps: readonly string[];
 }

@@ -2,13 +2,13 @@
 
 import type { Clock } from "../runtime/clock.ts";
 import type { Jobs } from "./jobs.ts";
-import type { Looking } from "./poller.ts";
-import type { Eyes, PageFiles } from "./ports.ts";
+import type { Poller } from "./poller.ts";
+import type { ConsoleReader, PageFiles } from "./ports.ts";
 
 export interface ServerDeps {
-  readonly eyes: Eyes;
+  readonly reader: ConsoleReader;
   readonly files: PageFiles;
   readonly clock: Pick<Clock, "nowMs">;
-  readonly looking: Looking;
+  readonly poller: Poller;
   readonly jobs: Jobs;
 }

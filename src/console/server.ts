@@ -47,7 +47,7 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   }
   const streams = eventStreams(deps);
   const ended = new AbortController();
-  const data = createData({ eyes: deps.eyes, token });
+  const data = createData({ reader: deps.reader, token });
   const world = { ...deps, config, streams, data };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },

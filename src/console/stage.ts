@@ -9,13 +9,13 @@ import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Jobs } from "./jobs.ts";
-import { Looking } from "./poller.ts";
-import type { ConsoleConfig, Eyes, Hands, PageFiles } from "./ports.ts";
+import { Poller } from "./poller.ts";
+import type { ActionRunner, ConsoleConfig, ConsoleReader, PageFiles } from "./ports.ts";
 import { startServer } from "./server.ts";
 
 export interface ConsoleDeps {
-  readonly eyes: Eyes;
-  readonly hands: Hands;
+  readonly reader: ConsoleReader;
+  readonly runner: ActionRunner;
   readonly files: PageFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,13 +30,13 @@ export interface RunningConsole extends RunningStage {
 
 /** Resolves when it listens. @throws Error when it cannot, or when it would tell strangers. */
 export async function startConsole(
-  { eyes, hands, files, clock, log }: ConsoleDeps,
+  { reader, runner, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,
 ): Promise<RunningConsole> {
-  const looking = new Looking(eyes, clock, log);
-  const jobs = new Jobs({ hands, clock, log, newId: randomUUID });
+  const poller = new Poller(reader, clock, log);
+  const jobs = new Jobs({ runner, clock, log, newId: randomUUID });
   try {
-    const server = await startServer({ eyes, files, clock, looking, jobs }, config);
+    const server = await startServer({ reader, files, clock, poller, jobs }, config);
     const { port, url } = server;
     log.info({ url }, "console.listening");
     return {
@@ -48,11 +48,11 @@ export async function startConsole(
       [Symbol.asyncDispose]: async () => {
         await server[Symbol.asyncDispose]();
         await jobs[Symbol.asyncDispose]();
-        await looking[Symbol.asyncDispose]();
+        await poller[Symbol.asyncDispose]();
       },
     };
   } catch (error) {
-    await looking[Symbol.asyncDispose]();
+    await poller[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -5,9 +5,9 @@
  */
 
 import type {
-  BreakerState,
+  CircuitState,
   DestinationStateName,
-  HeldBy,
+  HoldReason,
   LastOutcome,
 } from "../domain/destination-status.ts";
 
@@ -36,7 +36,7 @@ export interface Series<Name extends string = string> {
   readonly values: Readonly<Record<Name, readonly (number | null)[]>>;
 }
 
-export interface TierView {
+export interface DelayTopicView {
   readonly tier: string;
   readonly waiting: number | null;
   readonly dueAt: string | null;
@@ -87,7 +87,7 @@ export interface StateCounts {
 export interface EndpointView {
   readonly name: string;
   readonly origin: string;
-  readonly breaker: BreakerState | null;
+  readonly breaker: CircuitState | null;
   readonly failingSince: string | null;
   readonly failedShare: number | null;
   readonly awayUntil: string | null;
@@ -106,7 +106,7 @@ export interface DestinationSeen {
   /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
   readonly failedShare: number | null;
   readonly held: {
-    readonly because: HeldBy;
+    readonly because: HoldReason;
     readonly since: string | null;
     readonly until: string | null;
   } | null;
@@ -119,19 +119,19 @@ export interface DestinationSeen {
   readonly deadLettersLastDay: number | null;
   readonly endpoints: readonly EndpointView[];
   readonly dueAgain: number | null;
-  readonly byTier: Readonly<Record<string, number>> | null;
+  readonly byDelay: Readonly<Record<string, number>> | null;
   readonly note: string | null;
 }
 
 /** All that is seen at one time. */
-export interface Seen {
+export interface ConsoleSnapshot {
   readonly at: string;
   /** Null: Kafka was asked. */
   readonly kafkaError: string | null;
   /** Of the file that this process reads. */
   readonly configHash: string;
   readonly stages: readonly StageView[];
-  readonly tiers: readonly TierView[];
+  readonly tiers: readonly DelayTopicView[];
   readonly deadLetters: DeadLetterCounts | null;
   readonly processes: readonly ProcessView[];
   readonly troubles: readonly Trouble[];
@@ -156,7 +156,7 @@ export const FLOW_NAMES: readonly FlowName[] = [
   "deadLetters",
 ];
 
-export interface Overview extends Omit<Seen, "destinations"> {
+export interface Overview extends Omit<ConsoleSnapshot, "destinations"> {
   readonly rates: FlowRates;
   readonly states: StateCounts;
   readonly waiting: { readonly lines: number | null; readonly tiers: number | null };
@@ -180,7 +180,7 @@ export interface DestinationRow
   extends DestinationRates,
     Omit<
       DestinationSeen,
-      "endpoints" | "failedShare" | "dueAgain" | "byTier" | "lastAcceptedAt" | "note"
+      "endpoints" | "failedShare" | "dueAgain" | "byDelay" | "lastAcceptedAt" | "note"
     > {}
 
 /** Rows that have changed since the last event, and the order of all. */

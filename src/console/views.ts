@@ -2,17 +2,17 @@
 
 import type { History } from "./history.ts";
 import type {
+  ConsoleSnapshot,
   DestinationRates,
   DestinationRow,
   DestinationSeen,
   DestinationView,
   Overview,
   RowsEvent,
-  Seen,
   StateCounts,
 } from "./view.ts";
 
-export function overviewOf(seen: Seen, history: History, nowMs: number): Overview {
+export function overviewOf(seen: ConsoleSnapshot, history: History, nowMs: number): Overview {
   const { destinations, ...rest } = seen;
   return {
     ...rest,
@@ -57,7 +57,11 @@ function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): n
  *
  * @param told by id, as JSON; filled here.
  */
-export function rowsOf(seen: Seen, history: History, told: Map<string, string>): RowsEvent {
+export function rowsOf(
+  seen: ConsoleSnapshot,
+  history: History,
+  told: Map<string, string>,
+): RowsEvent {
   const rates = history.destinationRates();
   const changed: DestinationRow[] = [];
   const ids = seen.destinations.map(({ id }) => id);
@@ -80,7 +84,7 @@ function rowOf(seen: DestinationSeen, rates: DestinationRates): DestinationRow {
     endpoints: _,
     failedShare: _share,
     dueAgain: _due,
-    byTier: _tier,
+    byDelay: _tier,
     lastAcceptedAt: _at,
     note: _note,
     ...row
@@ -90,7 +94,7 @@ function rowOf(seen: DestinationSeen, rates: DestinationRates): DestinationRow {
 
 /** Null: there is no such destination. */
 export function destinationOf(
-  seen: Seen,
+  seen: ConsoleSnapshot,
   history: History,
   id: string,
   sources: readonly string[],

@@ -15,7 +15,7 @@
  */
 
 import { cancelledText, isReleasedBy } from "../domain/early-release.ts";
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import type { EarlyRelease } from "../domain/operator-actions.ts";
 import { releasedRecord } from "../domain/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
@@ -23,9 +23,9 @@ import type { Kafka, Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { judgeNow, type Waiting } from "./due.ts";
-import { type Due, needsLookUp } from "./partition-queue.ts";
+import { type Due, needsLookup } from "./partition-queue.ts";
 import { type ReleasedAhead, releasable } from "./released-ahead.ts";
-import type { LookUp } from "./topic-lookup.ts";
+import type { Lookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
 /** Partitions come and go. */
@@ -50,11 +50,11 @@ export interface ReleasedPartition {
   /** Behind the record that was taken last; 0: none was. */
   readonly takenTo: () => number;
   /** Those that wait for their time. */
-  readonly inHand: () => readonly Waiting[];
+  readonly inFlight: () => readonly Waiting[];
   /** Takes those off the queue that it holds for. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
   /** Resolves when they are acknowledged; those in hand are finished then. */
-  readonly send: (due: readonly Due[], isInHand: boolean) => Promise<void>;
+  readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
   /** Resolves when no send is under way. */
   readonly sent: () => Promise<void>;
   /** They are out of the partition although they were not taken. */
@@ -65,14 +65,14 @@ export interface EarlyReleaseDeps {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
-  readonly steering: Steering;
+  readonly operatorActions: OperatorActions;
   /** Its name. */
   readonly operations: string;
   readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which all is finished; null: it is not known. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (tier: string, record: IncomingRecord) => Waiting;
-  readonly lookUp: LookUp;
+  readonly lookUp: Lookup;
 }
 
 export interface RunningEarlyReleases extends AsyncDisposable {
@@ -81,12 +81,12 @@ export interface RunningEarlyReleases extends AsyncDisposable {
 
 /** Begins at once. */
 export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases {
-  const { clock, steering } = deps;
+  const { clock, operatorActions } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   let trouble: string | null = null;
   let waking = new AbortController();
-  const stopListening = steering.onChange(() => waking.abort());
+  const stopListening = operatorActions.onChange(() => waking.abort());
   const round = async (): Promise<boolean> => {
     let isMore = false;
     for (const owned of deps.partitions()) {
@@ -154,12 +154,12 @@ async function step(
     isReleasedBy(earlyRelease, releasable(waiting)) &&
     ahead.leaving(waiting) === null;
   const wanted = part.waiting.filter(isOf);
-  await renewPlaces(deps, [...wanted, ...owned.inHand().filter(isOf)], signal);
+  await renewPlaces(deps, [...wanted, ...owned.inFlight().filter(isOf)], signal);
   if (!(await owned.isOurs()) || owned.isOver()) return true;
   const isUncertain = (waiting: Waiting) =>
-    needsLookUp(waiting, deps.lookUp.places, deps.clock.nowMs());
+    needsLookup(waiting, deps.lookUp.places, deps.clock.nowMs());
   // Some were taken meanwhile. Next time all of it is looked at again.
-  if ([...wanted, ...owned.inHand().filter(isOf)].some(isUncertain)) return false;
+  if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
 }
@@ -185,7 +185,7 @@ async function write(
   },
 ): Promise<void> {
   const { ahead } = owned;
-  const inHand = owned.extract(isOf);
+  const inFlight = owned.extract(isOf);
   const takenTo = owned.takenTo();
   // One that was taken since it was read is in hand, or is being written already.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
@@ -201,7 +201,7 @@ async function write(
   const written = owned.send(unread.map(dueOf), false);
   ahead.claim(offsets, written);
   owned.left(unread);
-  await Promise.all([written, owned.send(inHand.map(dueOf), true)]);
+  await Promise.all([written, owned.send(inFlight.map(dueOf), true)]);
   await owned.sent();
   const { id } = earlyRelease;
   const { tier, partition } = owned;
@@ -242,7 +242,7 @@ async function renewPlaces(
   wanted: readonly Waiting[],
   signal: AbortSignal,
 ): Promise<void> {
-  while (wanted.some((waiting) => needsLookUp(waiting, lookUp.places, clock.nowMs()))) {
+  while (wanted.some((waiting) => needsLookup(waiting, lookUp.places, clock.nowMs()))) {
     await lookUp.renew(signal);
   }
 }

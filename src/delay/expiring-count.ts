@@ -20,7 +20,8 @@ export interface Expiring {
   readonly isLowerBound: boolean;
 }
 
-export interface Windows extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "steering"> {
+export interface Windows
+  extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "operatorActions"> {
   /** From the first attempt. */
   readonly retryWindowMs: number;
 }

@@ -17,7 +17,7 @@ import { addTo, type Tallies, type Tally } from "./tally.ts";
 /** Destinations that are named unless all are to be: the metrics stay small with 1,000 of them. */
 export const WAITING_SHOWN_MAX = 50;
 
-export interface TierCount {
+export interface DelayCount {
   readonly tier: string;
   /** Partitions. */
   readonly unknown: number;
@@ -38,7 +38,7 @@ export interface Shown {
 
 export const NOTHING_SHOWN: Shown = { counts: [], totals: new Map(), waiting: new Set() };
 
-export function shownOf(tiers: readonly TierCount[], destinationsMax: number): Shown {
+export function shownOf(tiers: readonly DelayCount[], destinationsMax: number): Shown {
   const all: Tallies = new Map();
   for (const { tallies } of tiers) sumInto(all, tallies, (label) => label);
   const named = new Set(

@@ -5,7 +5,7 @@
 
 import type { PartitionProgress } from "../kafka/port.ts";
 import type { Waiting } from "./due.ts";
-import type { TierCount } from "./gauges.ts";
+import type { DelayCount } from "./gauges.ts";
 import type { Labels } from "./labels.ts";
 import { PartitionCount } from "./partition-count.ts";
 import { NEVER, type Tallies } from "./tally.ts";
@@ -20,7 +20,7 @@ export interface OwnedPartition {
   readonly topic: string;
   readonly partition: number;
   /** The records that the consumer has handed over and that are not finished. */
-  readonly inHand: () => Iterable<Waiting>;
+  readonly inFlight: () => Iterable<Waiting>;
   /** Whether it was pulled: it lies there, and waits for nothing. */
   readonly isGone: (waiting: Waiting) => boolean;
   /** Whether it has been given up. */
@@ -63,16 +63,16 @@ export class OwnedCounts {
   /** Of each destination that has been tried, the earliest first attempt among those that wait. */
   firstAttempts(): ReadonlyMap<string, number> {
     const tallies: Tallies = new Map();
-    for (const { count, inHand } of this.all()) count.addTo(tallies, inHand());
+    for (const { count, inFlight } of this.all()) count.addTo(tallies, inFlight());
     const first = [...tallies].map(([label, tally]) => [label, tally.firstAttemptAtMs] as const);
     return new Map(first.filter(([, atMs]) => atMs !== NEVER));
   }
 
   /** @param isAssigned whether its consumer has been given its partitions, perhaps none. */
-  ofTier(tier: string, isAssigned: boolean): TierCount {
+  ofTier(tier: string, isAssigned: boolean): DelayCount {
     const tallies: Tallies = new Map();
     const owned = this.all().filter((each) => each.tier === tier);
-    for (const { count, inHand } of owned) count.addTo(tallies, inHand());
+    for (const { count, inFlight } of owned) count.addTo(tallies, inFlight());
     const unknown = owned.filter(({ count }) => !count.isKnown).length;
     return { tier, tallies, unknown: isAssigned ? unknown : Math.max(1, unknown) };
   }

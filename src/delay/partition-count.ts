@@ -103,8 +103,8 @@ export class PartitionCount {
   }
 
   /** Adds all that waits, as far as it is known. */
-  addTo(tallies: Tallies, inHand: Iterable<Waiting>): void {
-    for (const waiting of inHand) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
+  addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
+    for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);
   }
 

@@ -11,21 +11,21 @@
  */
 
 import { cancelledText, cancelOf } from "../domain/early-release.ts";
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { UnderWay } from "../runtime/in-flight-count.ts";
-import { Bag, type Bagged } from "../runtime/in-flight-set.ts";
+import { type Bagged, InFlightSet } from "../runtime/in-flight-set.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
-import { oneAtATime } from "../stage/serial-runner.ts";
+import { serialRunner } from "../stage/serial-runner.ts";
 import type { Waiting } from "./due.ts";
 import type { ReleasedPartition } from "./early-release.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
 import { type Due, takeDue } from "./partition-queue.ts";
 import { ReleasedAhead, releasable } from "./released-ahead.ts";
-import type { LookUp } from "./topic-lookup.ts";
+import type { Lookup } from "./topic-lookup.ts";
 
 /** Records written back in one send. */
 const RETURN_RECORDS_MAX = 500;
@@ -35,12 +35,12 @@ const SLEEP_MAX_MS = 10_000;
 export interface Waiters {
   readonly tier: string;
   readonly delayMs: number;
-  readonly steering: Steering;
+  readonly operatorActions: OperatorActions;
   /** Each partition that is assigned adds itself. */
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
-  readonly lookUp: LookUp;
+  readonly lookUp: Lookup;
   readonly counts: OwnedCounts;
   /** Resolves when all are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
@@ -63,7 +63,7 @@ class WaitingPartition {
   readonly #work: Waiters;
   readonly #draining = new AbortController();
   readonly #sends = new UnderWay();
-  readonly #sending = new Bag<Sending>();
+  readonly #sending = new InFlightSet<Sending>();
   readonly #ahead: ReleasedAhead;
   readonly #count;
   readonly #returning;
@@ -73,19 +73,19 @@ class WaitingPartition {
   constructor(partition: AssignedPartition, work: Waiters) {
     this.#partition = partition;
     this.#work = work;
-    const { tier, delayMs, steering, counts, clock } = work;
+    const { tier, delayMs, operatorActions, counts, clock } = work;
     const place = { tier, topic: partition.topic, partition: partition.partition };
     const topicId = () => partition.topicId();
-    const ahead = new ReleasedAhead(steering, { ...place, delayMs, topicId });
+    const ahead = new ReleasedAhead(operatorActions, { ...place, delayMs, topicId });
     this.#ahead = ahead;
     const isOver = () => this.#draining.signal.aborted;
     this.#count = counts.begin({
       ...place,
-      inHand: () => [...this.#sending.all().flatMap(({ waiting }) => waiting), ...this.#queue],
+      inFlight: () => [...this.#sending.all().flatMap(({ waiting }) => waiting), ...this.#queue],
       isGone: (waiting) => ahead.isGone(waiting),
       isOver,
     });
-    this.#returning = oneAtATime(
+    this.#returning = serialRunner(
       () => (this.#queue.length === 0 || isOver() ? null : this.#step()),
       (thrown) => {
         if (!isOver()) work.fail(thrown);
@@ -99,9 +99,9 @@ class WaitingPartition {
       beganAtMs: clock.nowMs(),
       isOurs: () => partition.isOurs(),
       takenTo: () => this.#takenTo,
-      inHand: () => this.#queue,
+      inFlight: () => this.#queue,
       extract: (holds) => this.#extract(holds),
-      send: (due, isInHand) => this.#send(due, isInHand),
+      send: (due, isInFlight) => this.#send(due, isInFlight),
       sent: async () => {
         await Promise.all(this.#sending.all().map(({ sent }) => sent));
       },
@@ -142,17 +142,17 @@ class WaitingPartition {
     for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
     const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
     // It has told of a failure by itself.
-    this.#send(cancelled(here, this.#work.steering), true).catch(() => undefined);
+    this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
   }
 
   /** Finishes those in hand when they are acknowledged. */
-  #send(due: readonly Due[], isInHand: boolean): Promise<void> {
+  #send(due: readonly Due[], isInFlight: boolean): Promise<void> {
     if (due.length === 0) return Promise.resolve();
     const sent = this.#work.write(due).then(() => {
-      if (isInHand) for (const { waiting } of due) this.#partition.finish(waiting.record.offset);
+      if (isInFlight) for (const { waiting } of due) this.#partition.finish(waiting.record.offset);
       this.#sending.delete(own);
     });
-    const own = { place: -1, waiting: isInHand ? due.map(({ waiting }) => waiting) : [], sent };
+    const own = { place: -1, waiting: isInFlight ? due.map(({ waiting }) => waiting) : [], sent };
     this.#sending.add(own);
     this.#sends.add(sent.catch(this.#work.fail));
     return sent;
@@ -178,12 +178,15 @@ class WaitingPartition {
 }
 
 /** The due ones that were cancelled go nowhere. */
-function cancelled(due: readonly Due[], steering: Steering): readonly Due[] {
-  if (steering.earlyReleases().length === 0) return due;
+function cancelled(due: readonly Due[], operatorActions: OperatorActions): readonly Due[] {
+  if (operatorActions.earlyReleases().length === 0) return due;
   return due.map((each) => {
     const { waiting } = each;
     if (waiting.kind === "invalid") return each;
-    const cancel = cancelOf(steering.earlyReleasesOf(waiting.destination), releasable(waiting));
+    const cancel = cancelOf(
+      operatorActions.earlyReleasesOf(waiting.destination),
+      releasable(waiting),
+    );
     if (cancel === null) return each;
     const error = cancelledText(cancel);
     return { waiting, verdict: { kind: "dead-letter", reason: "cancelled", error } };

@@ -41,7 +41,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
       step = verdict;
       break;
     }
-    if (needsLookUp(waiting, places, nowMs)) {
+    if (needsLookup(waiting, places, nowMs)) {
       step = { kind: "look-up" };
       break;
     }
@@ -53,7 +53,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
 }
 
 /** Whether it is not certain where it belongs. */
-export function needsLookUp(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
+export function needsLookup(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {
     if (!places.isCertain(topic, nowMs)) return true;

@@ -15,7 +15,7 @@
  */
 
 import { isReleasedBy, type Releasable } from "../domain/early-release.ts";
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import type { EarlyRelease } from "../domain/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
@@ -37,16 +37,19 @@ interface Progress {
 }
 
 export class ReleasedAhead {
-  readonly #steering: Pick<Steering, "earlyReleases" | "earlyReleasesOf" | "releasedThrough">;
+  readonly #operatorActions: Pick<
+    OperatorActions,
+    "earlyReleases" | "earlyReleasesOf" | "releasedThrough"
+  >;
   readonly #place: ReleasedPlace;
   readonly #progress = new Map<string, Progress>();
   readonly #claims = new Map<number, Promise<void>>();
 
   constructor(
-    steering: Pick<Steering, "earlyReleases" | "earlyReleasesOf" | "releasedThrough">,
+    operatorActions: Pick<OperatorActions, "earlyReleases" | "earlyReleasesOf" | "releasedThrough">,
     place: ReleasedPlace,
   ) {
-    this.#steering = steering;
+    this.#operatorActions = operatorActions;
     this.#place = place;
   }
 
@@ -60,7 +63,7 @@ export class ReleasedAhead {
   isGone(waiting: Waiting): boolean {
     if (waiting.kind === "invalid") return false;
     const { offset } = waiting.record;
-    return this.#steering
+    return this.#operatorActions
       .earlyReleasesOf(waiting.destination)
       .some(
         (earlyRelease) =>
@@ -70,7 +73,7 @@ export class ReleasedAhead {
 
   /** Those that have something to do here. */
   pending(nowMs: number): readonly EarlyRelease[] {
-    return this.#steering.earlyReleases().filter((earlyRelease) => {
+    return this.#operatorActions.earlyReleases().filter((earlyRelease) => {
       if (nowMs >= earlyRelease.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
       const { to } = this.#of(earlyRelease);
       return to === null || this.through(earlyRelease) < to;
@@ -81,7 +84,7 @@ export class ReleasedAhead {
     const { tier, partition, topicId } = this.#place;
     return Math.max(
       this.#progress.get(earlyRelease.id)?.through ?? 0,
-      this.#steering.releasedThrough(earlyRelease.id, tier, partition, topicId()),
+      this.#operatorActions.releasedThrough(earlyRelease.id, tier, partition, topicId()),
     );
   }
 
@@ -110,7 +113,7 @@ export class ReleasedAhead {
   #of(earlyRelease: EarlyRelease): Progress {
     const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;
-    const ids = new Set(this.#steering.earlyReleases().map(({ id }) => id));
+    const ids = new Set(this.#operatorActions.earlyReleases().map(({ id }) => id));
     for (const id of this.#progress.keys()) if (!ids.has(id)) this.#progress.delete(id);
     const begun = { to: null, through: 0 };
     this.#progress.set(earlyRelease.id, begun);

@@ -11,7 +11,7 @@
  *   or a permission is missing
  */
 
-import { hasLeft, type Steering } from "../domain/operator-action-state.ts";
+import { hasLeft, type OperatorActions } from "../domain/operator-action-state.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { readUnfinished, recordsIn, unfinishedIn } from "../kafka/uncommitted-ranges.ts";
@@ -32,7 +32,7 @@ export interface AskedWaiting {
   readonly tiers: readonly string[];
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
-  readonly steering: Pick<Steering, "earlyReleasesOf" | "releasedThrough">;
+  readonly operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">;
   /** Most records to read, over all tiers. */
   readonly recordsMax: number;
   readonly signal: AbortSignal;
@@ -49,7 +49,7 @@ export interface TierRead {
 /** The tiers are read side by side, and share the records. @param found is called for each. */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
-  { tiers, topics, groups, steering, recordsMax, signal }: AskedWaiting,
+  { tiers, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
   found: (waiting: Waiting, tier: string) => void,
 ): Promise<readonly TierRead[]> {
   const topicOf = (tier: string) => topics.delays(tierDelayMs(tier) ?? 0);
@@ -81,7 +81,7 @@ export async function eachWaiting(
               const waiting = readWaiting(record, topics, delayMs, clock.nowMs());
               const place = { tier, partition, offset, topicId };
               const isGone =
-                waiting.kind === "waiting" && hasLeft(steering, place, releasable(waiting));
+                waiting.kind === "waiting" && hasLeft(operatorActions, place, releasable(waiting));
               if (!isGone) found(waiting, tier);
             }
             if (left <= 0) return rest;

@@ -20,7 +20,7 @@
 
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/dead-letter-records.ts";
-import { NOT_STEERED } from "../domain/operator-action-state.ts";
+import { NO_OPERATOR_ACTIONS } from "../domain/operator-action-state.ts";
 import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
 import type { ConsumeOptions } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
@@ -37,7 +37,7 @@ import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
 import { type Waiters, waitOn } from "./partition-loop.ts";
 import type { Due } from "./partition-queue.ts";
-import { createLookUp } from "./topic-lookup.ts";
+import { createLookup } from "./topic-lookup.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig extends Counted {
@@ -57,10 +57,10 @@ const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
-  const lookUp = createLookUp(deps);
+  const lookUp = createLookup(deps);
   const labels = new Labels(config.destinations);
   const counts = new OwnedCounts(labels);
-  const steering = deps.steering ?? NOT_STEERED;
+  const operatorActions = deps.operatorActions ?? NO_OPERATOR_ACTIONS;
   const released = new Set<ReleasedPartition>();
   const running = startConsuming(deps, {
     name: "delay",
@@ -68,7 +68,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     deadLetterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
       config.tiers.map((tier) =>
-        consumeTier(tier, deps, config, { lookUp, counts, fail, steering, released }),
+        consumeTier(tier, deps, config, { lookUp, counts, fail, operatorActions, released }),
       ),
     troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...earlyReleases.troubles()],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
@@ -80,7 +80,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const counting = startCounting(deps, config, { labels, counts }, running.consumers);
   const earlyReleases = startEarlyReleases({
     ...deps,
-    steering,
+    operatorActions,
     lookUp,
     operations: config.topics.operatorActions,
     partitions: () => owned(released),
@@ -105,7 +105,7 @@ function consumeTier(
   tier: string,
   deps: StageDeps,
   config: DelayConfig,
-  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "steering" | "released">,
+  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "operatorActions" | "released">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);

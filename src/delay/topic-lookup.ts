@@ -7,18 +7,18 @@ import type { KnownPlaces } from "./partition-queue.ts";
 
 const LOOK_UP_AGAIN_MS = 1_000;
 
-export interface LookUp {
+export interface Lookup {
   readonly places: KnownPlaces;
   /** Resolves when the list of topics was asked for again, or after a while when that failed. */
   readonly renew: (signal: AbortSignal) => Promise<void>;
   readonly troubles: () => readonly string[];
 }
 
-export function createLookUp({
+export function createLookup({
   kafka,
   clock,
   rerouting,
-}: Pick<StageDeps, "kafka" | "clock" | "rerouting">): LookUp {
+}: Pick<StageDeps, "kafka" | "clock" | "rerouting">): Lookup {
   const list = createTopicList(rerouting?.rules.isMade);
   let underWay: Promise<boolean> | null = null;
   let trouble: string | null = null;

@@ -13,12 +13,12 @@ import { type Decided, forgetRecords } from "./deletion.ts";
 const PIECE_RECORDS_MAX = 2_000;
 
 export interface Piece {
-  readonly requests: readonly RequestInHand[];
+  readonly requests: readonly InFlightRequest[];
   /** The requests that cannot be carried out. */
   readonly deadLettered: readonly DeadLettered[];
 }
 
-export interface RequestInHand extends Became {
+export interface InFlightRequest extends Became {
   readonly decided: Decided;
 }
 
@@ -32,7 +32,7 @@ export interface PieceOptions {
 
 /** Takes a piece off the beginning of `waiting`, which is not empty. */
 export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Piece {
-  const requests: RequestInHand[] = [];
+  const requests: InFlightRequest[] = [];
   const deadLettered: DeadLettered[] = [];
   let count = 0;
   while (count < PIECE_RECORDS_MAX) {

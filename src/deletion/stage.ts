@@ -38,7 +38,7 @@ import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import { topicsFix } from "../stage/missing-topics.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import { oneAtATime } from "../stage/serial-runner.ts";
+import { serialRunner } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
@@ -142,7 +142,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     writing = carryOut(work.cut(waiting, partitions));
     await writing;
   };
-  const working = oneAtATime(() => (waiting.length === 0 ? null : step()), work.fail);
+  const working = serialRunner(() => (waiting.length === 0 ? null : step()), work.fail);
   return {
     take: (records) => {
       for (const record of records) waiting.push(record);

@@ -40,7 +40,7 @@
 
 import assert from "node:assert/strict";
 
-import type { BreakerState } from "../domain/destination-status.ts";
+import type { CircuitState } from "../domain/destination-status.ts";
 
 const FAILURES_TO_OPEN = 20;
 const FAILING_FOR_MS = 1_000;
@@ -56,7 +56,7 @@ const RAMP_FAILURES_TO_OPEN = 8;
 export const HEARD_FOR_MS = 2_500;
 
 /** Whether a delivery comes from its destination's line, or was attempted before and is due again. */
-export type Turn = "line" | "retry";
+export type SlotFor = "line" | "retry";
 
 export type Admission =
   /** Send it, and give the ticket back to `settle`. */
@@ -69,10 +69,10 @@ export type Admission =
 /** Tells answers to requests of before an opening, or a halving, from those after it. */
 export type Ticket = number;
 
-export class Breaker {
+export class CircuitBreaker {
   /** Requests that the destination allows at the same time. */
   #placesMax: number;
-  #state: BreakerState = "closed";
+  #state: CircuitState = "closed";
   #failures = 0;
   #failingSinceMs = 0;
   #openMs = 0;
@@ -111,11 +111,11 @@ export class Breaker {
     this.#placesMax = placesMax;
   }
 
-  get state(): BreakerState {
+  get state(): CircuitState {
     return this.#state;
   }
 
-  admit(nowMs: number, turn: Turn): Admission {
+  admit(nowMs: number, turn: SlotFor): Admission {
     if (this.mustWait()) return { kind: "wait" };
     if (this.#state === "open") {
       if (this.#isAway(nowMs)) {
@@ -131,7 +131,7 @@ export class Breaker {
   }
 
   /** Each admitted request once. Returns the state it changed to, or null. */
-  settle(ticket: Ticket, isSuccess: boolean, nowMs: number): BreakerState | null {
+  settle(ticket: Ticket, isSuccess: boolean, nowMs: number): CircuitState | null {
     if (ticket < 0) {
       if (this.#state !== "open" || ~ticket < this.#openedAt) return null;
       this.#isTried = false;
@@ -143,7 +143,7 @@ export class Breaker {
   }
 
   /** Another process's request was accepted or rejected. Returns the state it changed to, or null. */
-  heardAccepted(nowMs: number): BreakerState | null {
+  heardAccepted(nowMs: number): CircuitState | null {
     this.#heardAtMs = nowMs;
     return this.#state === "open" || this.#state === "probing" ? this.#ramp() : null;
   }
@@ -179,7 +179,7 @@ export class Breaker {
     return nowMs > this.#untilMs + PROBE_WITHIN_MS || this.#untilMs - nowMs > this.#openMs;
   }
 
-  #succeeded(): BreakerState | null {
+  #succeeded(): CircuitState | null {
     if (this.#state === "probing") return this.#ramp();
     this.#failures = 0;
     if (this.#state === "closed") return null;
@@ -188,7 +188,7 @@ export class Breaker {
     return this.#succeededAgain >= this.#placesMax ? this.#close() : null;
   }
 
-  #failed(ticket: Ticket, nowMs: number): BreakerState | null {
+  #failed(ticket: Ticket, nowMs: number): CircuitState | null {
     if (this.#state === "probing") return this.#open(nowMs);
     if (this.#failures === 0 || nowMs < this.#failingSinceMs) this.#failingSinceMs = nowMs;
     this.#failures += 1;
@@ -207,7 +207,7 @@ export class Breaker {
     this.#halvedAt = this.#mark;
   }
 
-  #open(nowMs: number): BreakerState {
+  #open(nowMs: number): CircuitState {
     if (this.#state !== "probing") this.#openedAtMs = nowMs;
     this.#openMs = this.#openMs === 0 ? OPEN_FIRST_MS : Math.min(this.#openMs * 2, OPEN_MAX_MS);
     this.#untilMs = nowMs + this.#openMs;
@@ -220,7 +220,7 @@ export class Breaker {
     return this.#state;
   }
 
-  #ramp(): BreakerState {
+  #ramp(): CircuitState {
     this.#failures = 0;
     this.#openMs = 0;
     this.#isTried = false;
@@ -230,7 +230,7 @@ export class Breaker {
     return this.#succeededAgain >= this.#placesMax ? this.#close() : this.#state;
   }
 
-  #close(): BreakerState {
+  #close(): CircuitState {
     this.#failures = 0;
     this.#openMs = 0;
     this.#state = "closed";

@@ -22,7 +22,7 @@ import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { Pause } from "../domain/operator-actions.ts";
 import type { HttpResult } from "./attempt.ts";
-import { type Stillness, stillnessOf } from "./hold-cause.ts";
+import { type HoldCause, stillnessOf } from "./hold-cause.ts";
 import { judge } from "./outcome.ts";
 import { RecentAttempts } from "./recent-attempts.ts";
 import type { Attempted } from "./work-ports.ts";
@@ -36,9 +36,9 @@ export interface EndpointMemory {
   readonly recent: RecentAttempts;
 }
 
-export class Condition {
+export class DestinationHealth {
   #destination: WebhookDestination;
-  #still: Stillness | null = null;
+  #still: HoldCause | null = null;
   #endpoints = new Map<EndpointKey, EndpointMemory>();
   #acceptedAtMs: number | null = null;
   #recent = new RecentAttempts();
@@ -113,7 +113,7 @@ export class Condition {
   }
 
   /** Paused or disabled. */
-  get still(): Stillness | null {
+  get still(): HoldCause | null {
     return this.#still;
   }
 

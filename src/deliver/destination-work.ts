@@ -32,12 +32,12 @@ import {
 import type { HttpResult } from "./attempt.ts";
 import { Cancels } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
-import type { Ticket, Turn } from "./circuit-breaker.ts";
+import type { SlotFor, Ticket } from "./circuit-breaker.ts";
 import type { EndpointResult, Held } from "./decide.ts";
 import {
+  type DestinationHold,
   EndpointGates,
   type GateState,
-  type LineHold,
   type News,
 } from "./endpoint-availability.ts";
 import {
@@ -48,11 +48,11 @@ import {
 } from "./follow-up-record.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import { WaitingDeliveries } from "./pending-deliveries.ts";
-import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
+import { holdCause, type PreparedAttempt, prepare } from "./prepare.ts";
 import { lookingAgain } from "./recheck-timer.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { RequestRate } from "./request-rate.ts";
-import { Turns } from "./slot-scheduler.ts";
+import { SlotScheduler } from "./slot-scheduler.ts";
 import { roundsIntegers } from "./webhook.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
@@ -66,7 +66,7 @@ export class DestinationWork {
   readonly #topics: DeadLetterTopics;
   readonly #ports: WorkPorts;
   readonly #gates: EndpointGates<Item>;
-  readonly #turns: Turns;
+  readonly #slots: SlotScheduler;
   readonly #waiting: WaitingDeliveries<Item>;
   readonly #rate: RequestRate;
   /** The next one in turn waits for its rate. */
@@ -87,12 +87,12 @@ export class DestinationWork {
     this.#ports = ports;
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, retryWindowMs: policy.retryWindowMs };
-    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker, ports.tell);
+    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onCircuit, ports.tell);
     this.#gates = gates;
-    this.#turns = new Turns(concurrency);
-    const isStill = () => stillness(this.#settings.destination) !== null;
+    this.#slots = new SlotScheduler(concurrency);
+    const isStill = () => holdCause(this.#settings.destination) !== null;
     const lookAgain = lookingAgain(ports, () => this.#pump());
-    this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, lookAgain);
+    this.#waiting = new WaitingDeliveries(gates, this.#slots, isStill, lookAgain);
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
   }
 
@@ -101,7 +101,7 @@ export class DestinationWork {
     const { concurrency, requestsPerSecond } = destination;
     this.#settings = settingsOf(destination);
     this.#gates.update(this.#settings.keys, concurrency);
-    this.#turns.allow(concurrency);
+    this.#slots.allow(concurrency);
     this.#rate.limit(requestsPerSecond);
     // Nobody waits for an earlier limit.
     this.#isLimited = false;
@@ -125,13 +125,13 @@ export class DestinationWork {
   }
 
   /** Works on a partition for the time that this process owns it. */
-  own(partition: Finishing, turn: Turn): PartitionHandler {
+  own(partition: Finishing, turn: SlotFor): PartitionHandler {
     const owner = new OwnedWork(partition, turn);
     this.#rate.owns(1);
     return {
       take: (records) => {
         if (owner.isDraining) return;
-        if (turn === "retry") this.#turns.expectRetry(this.#ports.nowMs());
+        if (turn === "retry") this.#slots.expectRetry(this.#ports.nowMs());
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
           const item = { owner, key, record, behind: null, after: null };
@@ -159,7 +159,7 @@ export class DestinationWork {
   }
 
   /** Whether all endpoints are left alone. Pause and disable are the caller's. */
-  hold(): LineHold | null {
+  hold(): DestinationHold | null {
     return this.#gates.hold(this.#ports.nowMs());
   }
 
@@ -247,7 +247,7 @@ export class DestinationWork {
     const { delivery, endpoints, held, webhook, text } = prepared;
     if (delivery.attempt === 0 && roundsIntegers(text)) this.#ports.onRounded();
     const { turn } = item.owner;
-    this.#turns.started(turn);
+    this.#slots.started(turn);
     item.owner.begin();
     this.#ports.onStart();
     const leftAlone = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: HELD });
@@ -283,7 +283,7 @@ export class DestinationWork {
     }
     const { item, delivery, results, trace } = attempt;
     const decision = decideAttempt(attempt, this.#policy, endedAtMs);
-    this.#turns.ended(item.owner.turn, endedAtMs - attempt.startedAtMs);
+    this.#slots.ended(item.owner.turn, endedAtMs - attempt.startedAtMs);
     this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
     trace?.end(decision, endedAtMs);
     const { outputs } = decision;
@@ -308,7 +308,7 @@ export class DestinationWork {
     const { offset } = item.record;
     owner.begin();
     for (const each of replacements) {
-      if (each.kind === "retry") this.#turns.expectRetry(each.dueAtMs);
+      if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
     }
     this.#waiting.end(item);
     this.#ports.write(replacements, (isWritten) => {

@@ -22,25 +22,25 @@
  *   fails                                               nothing is held: the trouble may be that process's
  */
 
-import type { BreakerState, HeldBy } from "../domain/destination-status.ts";
+import type { CircuitState, HoldReason } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { EndpointNews } from "../domain/operator-actions.ts";
 import type { HttpResult } from "./attempt.ts";
-import { Breaker, type Ticket, type Turn } from "./circuit-breaker.ts";
+import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
 import { judge } from "./outcome.ts";
 import type { Gates } from "./prepare.ts";
 
-export type LineState =
+export type QueueState =
   | { readonly kind: "goes" }
   | { readonly kind: "waits" }
   | { readonly kind: "held"; readonly untilMs: number };
 
-const GOES: LineState = { kind: "goes" };
-const WAITS: LineState = { kind: "waits" };
+const GOES: QueueState = { kind: "goes" };
+const WAITS: QueueState = { kind: "waits" };
 
 /** A line that is held. A probe that is under way does not end it. */
-export interface LineHold {
-  readonly because: HeldBy;
+export interface DestinationHold {
+  readonly because: HoldReason;
   readonly sinceMs: number;
   /** When an endpoint may be asked again; null: somebody has to end it. */
   readonly untilMs: number | null;
@@ -50,12 +50,12 @@ export interface LineHold {
 
 export interface GateState {
   readonly key: EndpointKey;
-  readonly breaker: BreakerState;
+  readonly breaker: CircuitState;
   /** When the endpoint may be asked again; null: now. */
   readonly awayUntilMs: number | null;
 }
 
-interface Away extends LineHold {
+interface Away extends DestinationHold {
   readonly untilMs: number;
 }
 
@@ -76,8 +76,8 @@ interface Gate<Item> {
   failsElsewhereAtMs: number;
   /** When this one last told of it. */
   toldAtMs: number;
-  readonly breaker: Breaker;
-  heldUntilMs: number;
+  readonly breaker: CircuitBreaker;
+  onHoldUntilMs: number;
   /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
   heldSinceMs: number;
   waiting: Waiting<Item>[];
@@ -86,7 +86,7 @@ interface Gate<Item> {
 export class EndpointGates<Item> {
   #gates: readonly Gate<Item>[] = [];
   readonly #retryWindowMs: number;
-  readonly #onState: (endpoint: EndpointKey, state: BreakerState) => void;
+  readonly #onState: (endpoint: EndpointKey, state: CircuitState) => void;
   readonly #tell: (endpoint: EndpointKey, news: News) => void;
   #waiting = 0;
   readonly #due: Item[] = [];
@@ -100,7 +100,7 @@ export class EndpointGates<Item> {
   constructor(
     endpoints: readonly EndpointKey[],
     options: { readonly concurrency: number; readonly retryWindowMs: number },
-    onState: (endpoint: EndpointKey, state: BreakerState) => void,
+    onState: (endpoint: EndpointKey, state: CircuitState) => void,
     tell: (endpoint: EndpointKey, news: News) => void = () => undefined,
   ) {
     this.#retryWindowMs = options.retryWindowMs;
@@ -121,8 +121,8 @@ export class EndpointGates<Item> {
     this.#gates = endpoints.map((key) => {
       const { waiting: _, ...gate } = this.#find(key) ?? {
         key,
-        breaker: new Breaker(concurrency, this.#mark),
-        heldUntilMs: 0,
+        breaker: new CircuitBreaker(concurrency, this.#mark),
+        onHoldUntilMs: 0,
         heldSinceMs: 0,
         failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
         toldAtMs: Number.NEGATIVE_INFINITY,
@@ -136,18 +136,18 @@ export class EndpointGates<Item> {
   /** For `prepare`, at this moment. */
   at(nowMs: number): Gates {
     return {
-      heldUntilMs: (endpoint) => this.#heldUntilMs(this.#find(endpoint), nowMs),
+      onHoldUntilMs: (endpoint) => this.#onHoldUntilMs(this.#find(endpoint), nowMs),
       openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.awayUntilMs(nowMs) ?? 0,
       isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",
     };
   }
 
-  line(nowMs: number): LineState {
-    let held: LineState | null = null;
+  line(nowMs: number): QueueState {
+    let held: QueueState | null = null;
     let untilMs = Number.POSITIVE_INFINITY;
     let mustWait = false;
     for (const gate of this.#gates) {
-      const askedMs = this.#heldUntilMs(gate, nowMs);
+      const askedMs = this.#onHoldUntilMs(gate, nowMs);
       const openMs = gate.breaker.awayUntilMs(nowMs);
       const awayMs = Math.max(askedMs, openMs);
       if (awayMs <= nowMs) {
@@ -171,7 +171,7 @@ export class EndpointGates<Item> {
   /** When the endpoint may be asked again, as far as is known now; 0: at once. */
   awayUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
-    return Math.max(this.#heldUntilMs(gate, nowMs), gate?.breaker.awayUntilMs(nowMs) ?? 0);
+    return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.awayUntilMs(nowMs) ?? 0);
   }
 
   /** Whether a delivery has to wait for an answer that is under way. */
@@ -208,7 +208,7 @@ export class EndpointGates<Item> {
     if (this.#waiting === 0) return undefined;
     for (const gate of this.#gates) {
       if (gate.waiting.length === 0 || gate.breaker.mustWait()) continue;
-      if (this.#heldUntilMs(gate, nowMs) > nowMs) continue;
+      if (this.#onHoldUntilMs(gate, nowMs) > nowMs) continue;
       this.#waiting -= 1;
       return gate.waiting.shift()?.item;
     }
@@ -239,7 +239,7 @@ export class EndpointGates<Item> {
   }
 
   /** Null: the endpoint is to be left alone now. */
-  admit(endpoint: EndpointKey, nowMs: number, turn: Turn): Ticket | null {
+  admit(endpoint: EndpointKey, nowMs: number, turn: SlotFor): Ticket | null {
     const gate = this.#find(endpoint);
     if (gate === undefined) return null;
     const before = gate.breaker.state;
@@ -284,8 +284,8 @@ export class EndpointGates<Item> {
   }
 
   #hold(gate: Gate<Item>, forMs: number, nowMs: number): void {
-    if (this.#heldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
-    gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
+    if (this.#onHoldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
+    gate.onHoldUntilMs = Math.max(gate.onHoldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
   }
 
   #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
@@ -295,7 +295,7 @@ export class EndpointGates<Item> {
   }
 
   /** Whether all endpoints are left alone. Of several reasons the one that ends first. */
-  hold(nowMs: number): LineHold | null {
+  hold(nowMs: number): DestinationHold | null {
     let first: Away | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
@@ -317,7 +317,7 @@ export class EndpointGates<Item> {
   }
 
   #away(gate: Gate<Item>, nowMs: number): Away | null {
-    const askedMs = this.#heldUntilMs(gate, nowMs);
+    const askedMs = this.#onHoldUntilMs(gate, nowMs);
     const openSinceMs = gate.breaker.openSinceMs(nowMs);
     const openMs = gate.breaker.awayUntilMs(nowMs) || nowMs;
     const asked: Away = { because: "retry-after", sinceMs: gate.heldSinceMs, untilMs: askedMs };
@@ -327,8 +327,8 @@ export class EndpointGates<Item> {
     return { because: "breaker", sinceMs, untilMs: openMs };
   }
 
-  #heldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
-    const untilMs = gate?.heldUntilMs ?? 0;
+  #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
+    const untilMs = gate?.onHoldUntilMs ?? 0;
     // Nobody is held for longer: the clock was set back.
     return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }

@@ -14,7 +14,7 @@
  */
 
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import { type EndpointNews, endpointRecord } from "../domain/operator-actions.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { News } from "./endpoint-availability.ts";
@@ -38,9 +38,9 @@ export class NewsOfEndpoints implements Disposable {
   #isWriting = false;
 
   /** @param onNews called with what other processes tell, until this is disposed of. */
-  constructor(to: TellTo, steering: Steering, onNews: (news: EndpointNews) => void) {
+  constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
     this.#to = to;
-    this.#end = steering.onNews((news) => {
+    this.#end = operatorActions.onNews((news) => {
       if (news.process !== to.process) onNews(news);
     });
   }

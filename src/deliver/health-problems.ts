@@ -1,12 +1,12 @@
 /** The sentences of a destination on `/readyz`. */
 
 import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
-import type { Condition } from "./destination-health.ts";
+import type { DestinationHealth } from "./destination-health.ts";
 import type { DestinationWork } from "./destination-work.ts";
-import type { Stillness } from "./hold-cause.ts";
+import type { HoldCause } from "./hold-cause.ts";
 
 export function troublesOf(
-  { destination, still }: Pick<Condition, "destination" | "still">,
+  { destination, still }: Pick<DestinationHealth, "destination" | "still">,
   ofConsumer: readonly string[],
   work: Pick<DestinationWork, "endpoints">,
 ): readonly string[] {
@@ -22,7 +22,7 @@ export function troublesOf(
   return all.map((each) => `destination ${destination.id}: ${each}`);
 }
 
-function stillText({ by, sinceMs, untilMs }: Stillness): readonly string[] {
+function stillText({ by, sinceMs, untilMs }: HoldCause): readonly string[] {
   if (by === undefined) return [];
   const until = untilMs === null ? "" : `, until ${new Date(untilMs).toISOString()}`;
   return [`paused by ${by} since ${new Date(sinceMs).toISOString()}${until}`];

@@ -16,7 +16,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { Pause } from "../domain/operator-actions.ts";
 
-export interface Stillness {
+export interface HoldCause {
   readonly because: "paused" | "disabled";
   readonly sinceMs: number;
   /** Null: somebody has to end it. */
@@ -34,9 +34,9 @@ const FILE = "configuration";
 export function stillnessOf(
   { enabled, paused }: Pick<WebhookDestination, "enabled" | "paused">,
   pause: Pause | null,
-  before: Stillness | null,
+  before: HoldCause | null,
   nowMs: number,
-): Stillness | null {
+): HoldCause | null {
   if (!enabled) {
     const sinceMs = before?.because === "disabled" ? before.sinceMs : nowMs;
     return { because: "disabled", sinceMs, untilMs: null };
@@ -54,7 +54,7 @@ export function stillnessOf(
 /** Authors of a pause as a metric has them: people can name themselves as they like. */
 export const PAUSED_BY = ["configuration", "operation"] as const;
 
-export function pausedBy(still: Stillness | null): readonly (typeof PAUSED_BY)[number][] {
+export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[number][] {
   if (still?.by === undefined) return [];
   const byFile = still.by === FILE || still.by.startsWith(`${FILE} and `);
   const byOthers = still.by !== FILE;
@@ -62,6 +62,9 @@ export function pausedBy(still: Stillness | null): readonly (typeof PAUSED_BY)[n
 }
 
 /** The settings that the work goes by. */
-export function steered(configured: WebhookDestination, pause: Pause | null): WebhookDestination {
+export function controlled(
+  configured: WebhookDestination,
+  pause: Pause | null,
+): WebhookDestination {
   return pause === null || configured.paused ? configured : { ...configured, paused: true };
 }

@@ -1,19 +1,19 @@
 /** A partition for the time that this process owns it, and how much of it is under way. */
 
 import type { AssignedPartition } from "../kafka/port.ts";
-import type { Turn } from "./circuit-breaker.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
 
 /** Of a partition, what the work on its records needs. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {
-  readonly turn: Turn;
+  readonly turn: SlotFor;
   isDraining = false;
   readonly #partition: Finishing;
   #underWay = 0;
   readonly #onIdle: (() => void)[] = [];
 
-  constructor(partition: Finishing, turn: Turn) {
+  constructor(partition: Finishing, turn: SlotFor) {
     this.#partition = partition;
     this.turn = turn;
   }

@@ -13,36 +13,36 @@
  * once, so that its window is known, and again when that has ended.
  */
 
-import type { Turn } from "./circuit-breaker.ts";
-import type { EndpointGates, LineState } from "./endpoint-availability.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
+import type { EndpointGates, QueueState } from "./endpoint-availability.ts";
 import { createSchedule, type Scheduled } from "./schedule.ts";
-import type { Turns } from "./slot-scheduler.ts";
+import type { SlotScheduler } from "./slot-scheduler.ts";
 
 const TURNS = ["line", "retry"] as const;
 
 export interface WaitingItem<Item> extends Scheduled<Item> {
   /** The partition as assigned this time. */
-  readonly owner: { readonly turn: Turn; readonly isDraining: boolean };
+  readonly owner: { readonly turn: SlotFor; readonly isDraining: boolean };
 }
 
 export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #gates: EndpointGates<Item>;
-  readonly #turns: Turns;
+  readonly #slots: SlotScheduler;
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
   /** Were next, and had to be put back: several, where others come from an endpoint meanwhile. */
-  readonly #first: Record<Turn, Item[]> = { line: [], retry: [] };
+  readonly #first: Record<SlotFor, Item[]> = { line: [], retry: [] };
 
   /** @param onHeld called with the time until which the line is held, when something waits in it. */
   constructor(
     gates: EndpointGates<Item>,
-    turns: Turns,
+    turns: SlotScheduler,
     isStill: () => boolean,
     onHeld: (untilMs: number) => void,
   ) {
     this.#gates = gates;
-    this.#turns = turns;
+    this.#slots = turns;
     this.#isStill = isStill;
     this.#onHeld = onHeld;
   }
@@ -86,19 +86,19 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
 
   /** The next one that may start; it is under way from now on. */
   next(nowMs: number): Item | undefined {
-    if (this.#turns.isFull) return undefined;
+    if (this.#slots.isFull) return undefined;
     const due = this.#gates.due();
     if (due !== undefined) return due;
     if (this.#isStill()) return this.#nextOf("retry");
     if (!this.#mayLineGo(nowMs)) return this.#nextRetry(nowMs);
-    const isRetrysTurn = this.#turns.isRetrysTurn(this.#gates.isProbeDue(nowMs));
+    const isRetrysTurn = this.#slots.isRetrysTurn(this.#gates.isProbeDue(nowMs));
     return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("line");
   }
 
   #mayLineGo(nowMs: number): boolean {
     if (this.#first.line.length === 0 && !this.#schedules.line.hasNext()) return false;
-    if (!this.#turns.hasPlaceForLine(nowMs)) return false;
-    const state: LineState = this.#gates.line(nowMs);
+    if (!this.#slots.hasPlaceForLine(nowMs)) return false;
+    const state: QueueState = this.#gates.line(nowMs);
     if (state.kind === "held") this.#onHeld(state.untilMs);
     return state.kind === "goes";
   }
@@ -109,7 +109,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
       : this.#nextOf("retry");
   }
 
-  #nextOf(turn: Turn): Item | undefined {
+  #nextOf(turn: SlotFor): Item | undefined {
     return this.#first[turn].shift() ?? this.#schedules[turn].next();
   }
 }

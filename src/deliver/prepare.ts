@@ -38,9 +38,9 @@ import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
-import type { Turn } from "./circuit-breaker.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
 import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
-import { believed } from "./sanitize-headers.ts";
+import { sanitizeHeaders } from "./sanitize-headers.ts";
 import { parseWebhook, type Webhook } from "./webhook.ts";
 
 /** `delivery` has its first-attempt-at. */
@@ -83,7 +83,7 @@ export type AwayUntil = (endpoint: EndpointKey) => number;
 
 export interface Gates {
   /** Asked for by `Retry-After`. */
-  readonly heldUntilMs: AwayUntil;
+  readonly onHoldUntilMs: AwayUntil;
   /** While the breaker is open. */
   readonly openUntilMs: AwayUntil;
   /** The breaker is open, probing or ramping. */
@@ -92,7 +92,7 @@ export interface Gates {
 
 /** No endpoint is away. */
 export const OPEN_GATES: Gates = {
-  heldUntilMs: () => 0,
+  onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
   isFailing: () => false,
 };
@@ -105,11 +105,11 @@ export function prepare(
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
-  turn: Turn,
+  turn: SlotFor,
 ): Prepared {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "unreadable", error: parsed.error };
-  const delivery = believed(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
+  const delivery = sanitizeHeaders(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
   if (planned.kind !== "attempt") return planned;
   const value = parseWebhook(record);
@@ -126,7 +126,7 @@ function plan(
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
-  turn: Turn,
+  turn: SlotFor,
 ): Plan | Output | Wait {
   const configured = endpointsOf(stored, destination);
   if (stored.endpoint !== null && configured.length === 0) {
@@ -142,7 +142,7 @@ function plan(
   if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
   const [first] = open;
   if (first === undefined) return allRejected(stored);
-  if (stillness(destination) !== null) {
+  if (holdCause(destination) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
@@ -157,7 +157,7 @@ function plan(
       endpoints.length === open.length ? NONE : open.filter((each) => !endpoints.includes(each));
     return { kind: "attempt", delivery, endpoints, held, untilMs: endAtMs, otherwise };
   };
-  const isHeld = ({ key }: Endpoint) => gates.heldUntilMs(key) > nowMs;
+  const isHeld = ({ key }: Endpoint) => gates.onHoldUntilMs(key) > nowMs;
   const isAway = (each: Endpoint) => isHeld(each) || gates.openUntilMs(each.key) > nowMs;
   if (!open.some(isAway)) return attempt(open);
   const there = open.filter((each) => !isAway(each));
@@ -174,7 +174,7 @@ function plan(
 }
 
 /** Why nothing of the destination is attempted, whatever its endpoints; null: it is. */
-export function stillness({ paused, enabled }: WebhookDestination): "paused" | "disabled" | null {
+export function holdCause({ paused, enabled }: WebhookDestination): "paused" | "disabled" | null {
   if (!enabled) return "disabled";
   return paused ? "paused" : null;
 }
@@ -185,9 +185,9 @@ function waitedFor(
   gates: Gates,
   nowMs: number,
 ): Waited {
-  const still = stillness(destination);
+  const still = holdCause(destination);
   if (still !== null) return still;
-  if (endpoints.some(({ key }) => gates.heldUntilMs(key) > nowMs)) return "retry-after";
+  if (endpoints.some(({ key }) => gates.onHoldUntilMs(key) > nowMs)) return "retry-after";
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "breaker" : "late";
 }
 

@@ -1,7 +1,7 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
 import type { WebhookDestination } from "../domain/destination.ts";
-import { BREAKER_STATES, type BreakerState, HELD_BY } from "../domain/destination-status.ts";
+import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -9,10 +9,10 @@ import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
-import type { Condition } from "./destination-health.ts";
-import type { GateState, LineHold } from "./endpoint-availability.ts";
+import type { DestinationHealth } from "./destination-health.ts";
+import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
-import { PAUSED_BY, pausedBy, type Stillness } from "./hold-cause.ts";
+import { type HoldCause, PAUSED_BY, pausedBy } from "./hold-cause.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Attempted } from "./work-ports.ts";
 
@@ -26,6 +26,8 @@ export interface ReportDeps {
   readonly metrics: Metrics;
 }
 
+const stage = "deliver";
+
 /**
  * Binds the instruments of a destination once.
  *
@@ -38,7 +40,6 @@ export function createReport(
 ) {
   const isSampled = sampling(attemptsShare);
   const destination = started.id;
-  const stage = "deliver";
   const recordsIn = metrics.recordsIn.bind({ stage });
   const recordsOut = metrics.recordsOut.bind({ stage });
   const inFlight = metrics.inFlight.bind({ destination });
@@ -87,11 +88,11 @@ export function createReport(
     log.warn(fields, "delivery.dead-lettered");
   };
 
-  const breakerLabels = (endpoint: EndpointKey) => {
+  const circuitLabels = (endpoint: EndpointKey) => {
     return { destination, endpoint, endpoint_name: names.get(endpoint) ?? "" };
   };
-  const breaker = (endpoint: EndpointKey, state: BreakerState) => {
-    metrics.breakerState.bind(breakerLabels(endpoint)).set(BREAKER_STATES.indexOf(state));
+  const breaker = (endpoint: EndpointKey, state: CircuitState) => {
+    metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
     const endpointName = names.get(endpoint) ?? endpoint;
     const fields = { stage, destination, endpoint, endpointName, state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
@@ -104,11 +105,12 @@ export function createReport(
    */
   let names: ReadonlyMap<EndpointKey, string> = new Map();
   const showEndpoints = (all: WebhookDestination, breakers: readonly GateState[]) => {
-    for (const endpoint of names.keys()) metrics.breakerState.remove(breakerLabels(endpoint));
+    for (const endpoint of names.keys())
+      metrics.circuitBreakerState.remove(circuitLabels(endpoint));
     names = endpointNames(all);
     for (const endpoint of names.keys()) {
       const state = breakers.find(({ key }) => key === endpoint)?.breaker ?? "closed";
-      metrics.breakerState.bind(breakerLabels(endpoint)).set(BREAKER_STATES.indexOf(state));
+      metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
     }
   };
 
@@ -117,7 +119,7 @@ export function createReport(
     breaker,
     still: tellStillness(log, destination),
     showEndpoints,
-    watch: (condition: Condition, hold: () => LineHold | null) =>
+    watch: (condition: DestinationHealth, hold: () => DestinationHold | null) =>
       watch({ metrics, clock }, destination, condition, hold),
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
@@ -129,8 +131,7 @@ export function createReport(
 
 /** Tells when it is paused, or goes on. */
 function tellStillness(log: Log, destination: DestinationId) {
-  const stage = "deliver";
-  return (before: Stillness | null, now: Stillness | null): void => {
+  return (before: HoldCause | null, now: HoldCause | null): void => {
     const was = before?.by === undefined ? null : before;
     const is = now?.by === undefined ? null : now;
     if (was?.by === is?.by && was?.untilMs === is?.untilMs) return;
@@ -169,10 +170,10 @@ function logAttempt(
 function watch(
   { metrics, clock }: Pick<ReportDeps, "metrics" | "clock">,
   destination: DestinationId,
-  condition: Condition,
-  hold: () => LineHold | null,
+  condition: DestinationHealth,
+  hold: () => DestinationHold | null,
 ): () => void {
-  const held = HELD_BY.map(
+  const held = HOLD_REASONS.map(
     (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
   );
   const paused = PAUSED_BY.map(

@@ -13,7 +13,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -40,14 +40,14 @@ import type { EndpointConnections, HttpPort } from "./attempt.ts";
 import { attemptsOf, notingPhases } from "./attempt-notes.ts";
 import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
-import { Condition } from "./destination-health.ts";
+import { DestinationHealth } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";
-import type { LineHold, News } from "./endpoint-availability.ts";
+import type { DestinationHold, News } from "./endpoint-availability.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
 import { type Replacement, smaller } from "./follow-up-record.ts";
 import { gatherWrites } from "./gather-writes.ts";
 import { troublesOf } from "./health-problems.ts";
-import { steered } from "./hold-cause.ts";
+import { controlled } from "./hold-cause.ts";
 import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
 import type { WorkPorts } from "./work-ports.ts";
@@ -72,7 +72,7 @@ export interface DeliverDeps {
   /** Shared by the destinations; absent: attempts are not written down. */
   readonly attempts?: AttemptsTopic;
   /** Pauses by people, while it runs; absent: none. */
-  readonly steering?: Steering;
+  readonly operatorActions?: OperatorActions;
   /** To the other processes and from them, of endpoints; absent: there are none. */
   readonly news?: NewsOfEndpoints;
 }
@@ -102,7 +102,7 @@ export interface RunningDestination extends AsyncDisposable {
   /** Goes by other settings of the same destination, from the next request on. */
   readonly update: (destination: WebhookDestination) => void;
   /** Something that people ask for has changed. */
-  readonly steer: () => void;
+  readonly control: () => void;
   /** News of an endpoint from another process. */
   readonly heard: (endpoint: EndpointKey, news: News) => void;
   /** The destination's topics have so many partitions, of all owners. */
@@ -148,11 +148,11 @@ export function startDestination(
       notes?.add(attempted);
     },
     onRounded: report.rounded,
-    onBreaker: report.breaker,
+    onCircuit: report.breaker,
     ...(deps.news === undefined ? {} : { tell: deps.news.teller(id) }),
     partitions,
   });
-  const condition = new Condition(started, clock.nowMs());
+  const condition = new DestinationHealth(started, clock.nowMs());
   const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
   const consumer = keepConsuming(
     kafka,
@@ -183,7 +183,7 @@ export function startDestination(
       notes?.update(changed);
       goBy(changed);
     },
-    steer: () => goBy(condition.destination),
+    control: () => goBy(condition.destination),
     heard: (endpoint, news) => work.heard(endpoint, news),
     partitionsAre: (count) => work.partitionsAre(count),
     troubles: () => troublesOf(condition, consumerTroubles(consumer), work),
@@ -222,7 +222,7 @@ function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: Destina
 
 interface Owning {
   readonly work: DestinationWork;
-  readonly condition: Condition;
+  readonly condition: DestinationHealth;
   readonly report: Report;
   readonly clock: Clock;
   /** The topic of deliveries that come back. */
@@ -248,7 +248,7 @@ function owning({ work, condition, report, clock, retries }: Owning) {
   };
 }
 
-function holdOf(condition: Condition, work: DestinationWork): LineHold | null {
+function holdOf(condition: DestinationHealth, work: DestinationWork): DestinationHold | null {
   const { still } = condition;
   return still ?? work.hold();
 }
@@ -264,14 +264,14 @@ function tracesOf(
 
 /** Settings and pauses go together: a change of either is one of both. */
 function goingBy(
-  { clock, steering }: DeliverDeps,
+  { clock, operatorActions }: DeliverDeps,
   { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
 ) {
   return (configured: WebhookDestination, before = condition.still): void => {
-    const pause = steering?.pauseOf(configured.id) ?? null;
+    const pause = operatorActions?.pauseOf(configured.id) ?? null;
     condition.update(configured, clock.nowMs(), pause);
-    work.update(steered(configured, pause));
-    work.cancel(steering?.earlyReleasesOf(configured.id) ?? []);
+    work.update(controlled(configured, pause));
+    work.cancel(operatorActions?.earlyReleasesOf(configured.id) ?? []);
     report.still(before, condition.still);
   };
 }

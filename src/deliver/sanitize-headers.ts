@@ -15,7 +15,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { DestinationId } from "../domain/ids.ts";
 
 /** @param topicOf the destination whose topic the record stands on. */
-export function believed(
+export function sanitizeHeaders(
   delivery: Delivery,
   topicOf: DestinationId,
   retryWindowMs: number,

@@ -20,7 +20,7 @@
  * other processes are seen when the first of them comes: more are likely to be right behind it.
  */
 
-import type { Turn } from "./circuit-breaker.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
 /** Before and after a time at which a retry is due. */
@@ -36,7 +36,7 @@ interface Span {
   toMs: number;
 }
 
-export class Turns {
+export class SlotScheduler {
   #concurrency: number;
   #underWay = 0;
   #retries = 0;
@@ -71,14 +71,14 @@ export class Turns {
     return this.#retriesInARow < (isProbeDue ? RETRIES_PER_PROBE : 1);
   }
 
-  started(turn: Turn): void {
+  started(turn: SlotFor): void {
     this.#underWay += 1;
     if (turn === "retry") this.#retries += 1;
     this.#retriesInARow = turn === "retry" ? this.#retriesInARow + 1 : 0;
   }
 
   /** @param tookMs from the start of the attempt. */
-  ended(turn: Turn, tookMs: number): void {
+  ended(turn: SlotFor, tookMs: number): void {
     this.#underWay -= 1;
     if (turn === "retry") this.#retries -= 1;
     if (this.#attemptMs === Number.POSITIVE_INFINITY) this.#attemptMs = tookMs;

@@ -99,14 +99,17 @@ class Fleet {
   /** They drain, or leave their groups. */
   readonly #leaving = new Map<DestinationId, Promise<void>>();
   readonly #partitions = new Map<DestinationId, number>();
-  readonly #endSteering: (() => void) | undefined;
+  readonly #endOperatorActions: (() => void) | undefined;
 
   constructor(deps: DeliverDeps, config: DeliverConfig) {
-    const { steering, producer } = deps;
+    const { operatorActions, producer } = deps;
     const tell = { producer, topic: config.topics.operatorActions, process: randomUUID() };
-    const news = steering && new NewsOfEndpoints(tell, steering, (told) => this.#heard(told));
+    const news =
+      operatorActions && new NewsOfEndpoints(tell, operatorActions, (told) => this.#heard(told));
     this.#deps = news === undefined ? deps : { ...deps, news };
-    this.#endSteering = deps.steering?.onChange((id) => this.#running.get(id)?.steer());
+    this.#endOperatorActions = deps.operatorActions?.onChange((id) =>
+      this.#running.get(id)?.control(),
+    );
     this.#config = config;
     this.#commonBudget = commonBytes(config.commonMaxBytes);
     this.#want(config.destinations);
@@ -165,7 +168,7 @@ class Fleet {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    this.#endSteering?.();
+    this.#endOperatorActions?.();
     this.#deps.news?.[Symbol.dispose]();
     const running = [...this.#running.values()].map((one) => one[Symbol.asyncDispose]());
     await Promise.all([...running, ...this.#leaving.values()]);

@@ -12,14 +12,14 @@ import type {
   LastOutcome,
 } from "../domain/destination-status.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
-import { type Condition, lastOutcome } from "./destination-health.ts";
-import type { GateState, LineHold } from "./endpoint-availability.ts";
+import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
+import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
 /** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */
 export function statusOf(
-  condition: Condition,
-  lineHold: LineHold | null,
+  condition: DestinationHealth,
+  lineHold: DestinationHold | null,
   gates: readonly GateState[],
   nowMs: number,
 ): DestinationStatus {
@@ -60,7 +60,7 @@ export function statusOf(
 }
 
 /** A breaker of a process that owns nothing of the destination holds nothing. */
-function holdThatCounts(hold: LineHold | null, partitions: number): LineHold | null {
+function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
   const isSetting = hold?.because === "paused" || hold?.because === "disabled";
   return isSetting || partitions > 0 ? hold : null;
 }
@@ -71,7 +71,7 @@ function stateOf({
   endpoints,
   partitions,
 }: {
-  readonly hold: LineHold | null;
+  readonly hold: DestinationHold | null;
   readonly failingSinceMs: number | null;
   readonly endpoints: readonly EndpointStatus[];
   readonly partitions: number;

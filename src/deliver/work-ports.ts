@@ -2,7 +2,7 @@
 
 import type { Delivery } from "../domain/delivery.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
-import type { BreakerState } from "../domain/destination-status.ts";
+import type { CircuitState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { EndpointConnections } from "./attempt.ts";
@@ -42,5 +42,5 @@ export interface WorkPorts {
   readonly onRounded: () => void;
   /** Tells the other processes; absent: there is no way to. */
   readonly tell?: (endpoint: EndpointKey, news: News) => void;
-  readonly onBreaker: (endpoint: EndpointKey, state: BreakerState) => void;
+  readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }

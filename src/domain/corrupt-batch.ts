@@ -2,7 +2,7 @@
 export type OnCorruptBatch = "stop" | "skip";
 
 /** A record batch that cannot be read as its producer wrote it. */
-export interface DamagedBatch {
+export interface CorruptBatch {
   readonly topic: string;
   readonly partition: number;
   /** Of its first record, as far as it can be read. */
@@ -11,32 +11,32 @@ export interface DamagedBatch {
   readonly behind: number;
   /** Whether `behind` can be believed: the batch is given up with it, and nothing else. */
   readonly isEndKnown: boolean;
-  readonly damage: string;
+  readonly corruption: string;
 }
 
 /**
  * A record batch that is not what its producer wrote. It stops the consumer: skipping it would
  * lose records, and reading on would deliver wrong ones.
  */
-export class DamagedBatchError extends Error {
+export class CorruptBatchError extends Error {
   override readonly name = "DamagedBatchError";
   /** kafkajs must neither repeat the fetch nor restart the consumer by itself. */
   readonly retriable = false;
-  readonly damage: string;
+  readonly corruption: string;
   /** Of the batch's first record, as far as it can be read. */
   readonly offset: number;
   /** Null until the fetch response has been searched for it. */
-  readonly at: DamagedBatch | null;
+  readonly at: CorruptBatch | null;
   readonly topic: string | null;
   readonly partition: number | null;
 
-  constructor(damage: string, offset: number, at: DamagedBatch | null = null) {
+  constructor(corruption: string, offset: number, at: CorruptBatch | null = null) {
     const where = at === null ? "" : `topic ${at.topic}, partition ${at.partition}, `;
     const command = at === null ? "" : `: ${skipCommand(at)}`;
     super(
-      `The record batch at ${where}offset ${offset} is damaged: ${damage}. Restore the partition from an intact replica, or give the batch's records up${command}`,
+      `The record batch at ${where}offset ${offset} is damaged: ${corruption}. Restore the partition from an intact replica, or give the batch's records up${command}`,
     );
-    this.damage = damage;
+    this.corruption = corruption;
     this.offset = offset;
     this.at = at;
     this.topic = at?.topic ?? null;
@@ -45,9 +45,9 @@ export class DamagedBatchError extends Error {
 }
 
 /** The damaged batch because of which something has failed; null: something else is the reason. */
-export function damagedBatchOf(error: unknown): DamagedBatch | null {
+export function corruptBatchOf(error: unknown): CorruptBatch | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; depth += 1) {
-    if (each instanceof DamagedBatchError && each.at !== null) return each.at;
+    if (each instanceof CorruptBatchError && each.at !== null) return each.at;
     each = each.cause;
   }
   return null;
@@ -58,6 +58,6 @@ export function skipCommand({
   topic,
   partition,
   offset,
-}: Pick<DamagedBatch, "topic" | "partition" | "offset">): string {
-  return `switchyard skip-damaged ${topic} ${partition} ${offset}`;
+}: Pick<CorruptBatch, "topic" | "partition" | "offset">): string {
+  return `switchyard skip-corrupt-batch ${topic} ${partition} ${offset}`;
 }

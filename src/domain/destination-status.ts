@@ -16,12 +16,12 @@
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
 /** In the order of the numbers of the metric `switchyard_circuit_breaker_state`. From 2 on: left alone. */
-export const BREAKER_STATES = ["closed", "ramping", "open", "probing"] as const;
-export type BreakerState = (typeof BREAKER_STATES)[number];
+export const CIRCUIT_STATES = ["closed", "ramping", "open", "probing"] as const;
+export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 /** Why nothing is taken from a destination's line. */
-export const HELD_BY = ["breaker", "retry-after", "paused", "disabled"] as const;
-export type HeldBy = (typeof HELD_BY)[number];
+export const HOLD_REASONS = ["breaker", "retry-after", "paused", "disabled"] as const;
+export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export const DESTINATION_STATES = [
   "held",
@@ -51,7 +51,7 @@ export interface EndpointStatus {
   readonly key: EndpointKey;
   /** Scheme, host and port. */
   readonly origin: string;
-  readonly breaker: BreakerState;
+  readonly breaker: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
   /** When it may be asked again, while it is left alone. */
@@ -65,7 +65,7 @@ export interface DestinationStatus {
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
   readonly held: {
-    readonly because: HeldBy;
+    readonly because: HoldReason;
     readonly since: string;
     /** When the next attempt finds out, or the pause is over; null: somebody has to end it. */
     readonly until: string | null;

@@ -20,7 +20,7 @@ import type { DestinationId } from "./ids.ts";
 import {
   type EarlyRelease,
   type EndpointNews,
-  type Operation,
+  type OperatorAction,
   type Pause,
   PROCESS_KNOWN_MS,
   type ProcessRecord,
@@ -38,7 +38,7 @@ const PROCESS_KEPT_MS = 3_600_000;
 const NONE: readonly EarlyRelease[] = [];
 
 /** The operations of people, as stages see them. */
-export interface Steering {
+export interface OperatorActions {
   /** In force at this moment; null: no command pauses it. */
   readonly pauseOf: (destination: DestinationId) => Pause | null;
   /** In the order in which they were asked for. */
@@ -63,7 +63,7 @@ export interface Steering {
 }
 
 /** Nobody asks for anything. */
-export const NOT_STEERED: Steering = {
+export const NO_OPERATOR_ACTIONS: OperatorActions = {
   pauseOf: () => null,
   earlyReleasesOf: () => NONE,
   earlyReleases: () => NONE,
@@ -77,7 +77,7 @@ interface Through {
   readonly offset: number;
 }
 
-export class KnownOperations {
+export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
   /** By pull, then by tier and partition. */
@@ -93,7 +93,7 @@ export class KnownOperations {
    *
    * @param atMs of its record.
    */
-  apply(operation: Operation, atMs = 0): boolean {
+  apply(operation: OperatorAction, atMs = 0): boolean {
     switch (operation.kind) {
       case "process": {
         const { process } = operation;
@@ -233,15 +233,15 @@ export interface DelayTopicPlace {
 
 /** Whether a record of a delay topic has left it, although it lies there. */
 export function hasLeft(
-  steering: Pick<Steering, "earlyReleasesOf" | "releasedThrough">,
+  operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">,
   { tier, partition, offset, topicId }: DelayTopicPlace,
   record: Releasable,
 ): boolean {
-  return steering
+  return operatorActions
     .earlyReleasesOf(record.destination)
     .some(
       (earlyRelease) =>
-        offset < steering.releasedThrough(earlyRelease.id, tier, partition, topicId) &&
+        offset < operatorActions.releasedThrough(earlyRelease.id, tier, partition, topicId) &&
         isReleasedBy(earlyRelease, record),
     );
 }

@@ -89,7 +89,7 @@ export interface ProcessRecord {
 /** From the last record of a process on. */
 export const PROCESS_KNOWN_MS = 90_000;
 
-export type Operation =
+export type OperatorAction =
   | { readonly kind: "process"; readonly process: ProcessRecord }
   | { readonly kind: "forget-process"; readonly id: string }
   | { readonly kind: "endpoint"; readonly news: EndpointNews }
@@ -100,7 +100,9 @@ export type Operation =
   | { readonly kind: "forget-release"; readonly destination: DestinationId; readonly id: string }
   | { readonly kind: "forget-released"; readonly id: string };
 
-export type ReadOperation = Operation | { readonly kind: "refused"; readonly error: string };
+export type ReadOperatorAction =
+  | OperatorAction
+  | { readonly kind: "refused"; readonly error: string };
 
 /** The topic has one partition: what was written later is read later. */
 export const OPERATIONS_PARTITION = 0;
@@ -170,7 +172,10 @@ function written(topic: string, key: string, value: object | null): OutgoingReco
   };
 }
 
-export function readOperation({ key, value }: Pick<RecordContent, "key" | "value">): ReadOperation {
+export function readOperatorAction({
+  key,
+  value,
+}: Pick<RecordContent, "key" | "value">): ReadOperatorAction {
   const [kind = "", ...rest] = (key ?? Buffer.alloc(0)).toString().split("/");
   if (value === null) return readForgotten(kind, rest);
   const json = jsonObjectIn(value);
@@ -195,7 +200,7 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
   }
 }
 
-function readForgotten(kind: string, rest: readonly string[]): ReadOperation {
+function readForgotten(kind: string, rest: readonly string[]): ReadOperatorAction {
   const [first = "", id = ""] = rest;
   if (kind === "released" && EARLY_RELEASE_ID.test(first))
     return { kind: "forget-released", id: first };
@@ -207,7 +212,7 @@ function readForgotten(kind: string, rest: readonly string[]): ReadOperation {
   return { kind: "forget-release", destination: first, id };
 }
 
-function readPause(destination: string, json: JsonObject): ReadOperation {
+function readPause(destination: string, json: JsonObject): ReadOperatorAction {
   const sinceMs = instant(json.since);
   const untilMs = json.until === null ? null : instant(json.until);
   if (!isDestinationId(destination)) return refused("its key names no destination");
@@ -218,7 +223,7 @@ function readPause(destination: string, json: JsonObject): ReadOperation {
   return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
 }
 
-function readEarlyRelease(destination: string, id: string, json: JsonObject): ReadOperation {
+function readEarlyRelease(destination: string, id: string, json: JsonObject): ReadOperatorAction {
   const kind = EARLY_RELEASES.find((each) => each === json.kind);
   const atMs = instant(json.at);
   const receivedBeforeMs = json.receivedBefore === null ? null : instant(json.receivedBefore);
@@ -233,7 +238,7 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
   return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
-function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperation {
+function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperatorAction {
   const { process, news, forMs } = json;
   if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
   if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
@@ -251,7 +256,7 @@ function readReleased(
   tier: string,
   partition: string,
   json: JsonObject,
-): ReadOperation {
+): ReadOperatorAction {
   const { through, topicId = "" } = json;
   const isKey =
     EARLY_RELEASE_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
@@ -265,7 +270,7 @@ function readReleased(
   };
 }
 
-function readProcess(id: string, json: JsonObject): ReadOperation {
+function readProcess(id: string, json: JsonObject): ReadOperatorAction {
   const { stages, routes } = json;
   const sinceMs = instant(json.since);
   if (!areTexts(stages)) return refused('its "stages" is no list of texts');
@@ -293,10 +298,10 @@ function readBy({ by }: JsonObject): string | null {
   return typeof by === "string" && BY.test(by) ? by : null;
 }
 
-function refusedKey(): ReadOperation {
+function refusedKey(): ReadOperatorAction {
   return refused("its key is none that this version knows");
 }
 
-function refused(error: string): ReadOperation {
+function refused(error: string): ReadOperatorAction {
   return { kind: "refused", error };
 }

@@ -20,13 +20,13 @@ import { type GroupNames, type TopicNames, tierName } from "./topics.ts";
 export type CommandRole =
   | "topics"
   | "publish"
-  | "audience-command"
+  | "audience-admin"
   | "delete"
   | "status"
-  | "steer"
+  | "control"
   | "replay"
-  | "trace"
-  | "skip-damaged";
+  | "timeline"
+  | "skip-corrupt-batch";
 export type RoleName = StageName | CommandRole;
 
 export interface Role {
@@ -105,7 +105,7 @@ const ACTING: Role = {
 const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   topics: { reads: [], writes: [], groups: [] },
   publish: { reads: [], writes: ["calls"], groups: [] },
-  "audience-command": {
+  "audience-admin": {
     reads: ["audienceSyncs", "audiences", "audienceMembers"],
     writes: ["audienceSyncs"],
     groups: ["audience"],
@@ -126,7 +126,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     writes: [],
     groups: [],
   },
-  steer: {
+  control: {
     reads: ["operatorActions", "deliveries", "retries", "delays"],
     writes: ["operatorActions"],
     groups: [],
@@ -143,13 +143,13 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     ],
     groups: ["replay"],
   },
-  trace: {
+  timeline: {
     reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts"],
     writes: [],
     groups: [],
   },
   // It reads the batch at which a stage halts, and moves the group of that stage.
-  "skip-damaged": {
+  "skip-corrupt-batch": {
     reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
     groups: ["route", "audience", "deletion", "deliver", "delay"],
@@ -202,7 +202,7 @@ export interface Rules {
 }
 
 /** Roles that ask for the committed offsets of all groups. */
-const LOOKERS: readonly RoleName[] = ["console", "status", "steer", "trace"];
+const LOOKERS: readonly RoleName[] = ["console", "status", "control", "timeline"];
 
 export function grantsOf(
   name: RoleName,
@@ -242,7 +242,7 @@ export function grantsOf(
 const CLUSTER = { on: "cluster", names: [], pattern: "literal" } as const;
 
 function groupOperations(name: RoleName): readonly Operation[] {
-  if (name === "audience-command") return ["Describe"];
+  if (name === "audience-admin") return ["Describe"];
   return name === "replay" || name === "console" ? ["Read", "Delete"] : ["Read"];
 }
 

@@ -10,7 +10,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { authenticate, basicUser } from "./auth.ts";
 import { readRequestBody } from "./http.ts";
 import type { KnownSources } from "./known-sources.ts";
-import { type BytesInHand, both, type Hold } from "./limits.ts";
+import { both, type Hold, type InFlightBytes } from "./limits.ts";
 import type { AskedCalls, AskedSettings, LeftOutKind } from "./paths.ts";
 import type { InVain } from "./penalty-delay.ts";
 import { callOfPixel } from "./pixel.ts";
@@ -48,8 +48,8 @@ export interface Intake {
   readonly isSecure: boolean;
   /** Those of this moment: a request goes by the ones of its beginning. */
   readonly sources: () => KnownSources;
-  readonly bytes: BytesInHand;
-  readonly maxUnauthenticatedBytes: BytesInHand;
+  readonly bytes: InFlightBytes;
+  readonly maxUnauthenticatedBytes: InFlightBytes;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
   readonly inVain: InVain;

@@ -22,12 +22,12 @@ export interface Hold {
   release(): void;
 }
 
-export interface BytesInHand {
+export interface InFlightBytes {
   open(): Hold;
   total(): number;
 }
 
-export function maxInFlightBytes(maxBytes: number): BytesInHand {
+export function maxInFlightBytes(maxBytes: number): InFlightBytes {
   let total = 0;
   return {
     total: () => total,

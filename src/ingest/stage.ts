@@ -85,7 +85,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   );
   const looking = setInterval(() => intake.slowBodies.look(performance.now()), times.checkMs);
   const unwatch = deps.metrics.onScrape(() => {
-    deps.metrics.ingestBytesInHand.bind({}).set(intake.bytes.total());
+    deps.metrics.ingestInFlightBytes.bind({}).set(intake.bytes.total());
     deps.metrics.ingestConnections.bind({}).set(server.connections());
   });
   const { host } = config;

@@ -87,7 +87,7 @@ export function createKafka(
         follower.close();
       }
     },
-    damageAt: (place) => reader.damageAt(place),
+    corruptionAt: (place) => reader.corruptionAt(place),
     watch: () => {
       const owned = () => [...consumers].flatMap((consumer) => consumer.progress());
       watch ??= new ClusterWatch(clients, ends, owned);

@@ -12,7 +12,7 @@
  *   gives up                                 `failed`
  */
 
-import type { DamagedBatch } from "../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 
 /** Makes a member that has not joined yet. */
@@ -33,7 +33,7 @@ export interface MembershipOptions {
   /** A compressed record of the topic that is larger comes in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
   /** A damaged batch whose end is known comes as `damaged`. Otherwise each one is a failure. */
-  readonly passesDamaged: boolean;
+  readonly skipsCorrupt: boolean;
 }
 
 export interface GroupEvents {
@@ -177,7 +177,7 @@ export interface FetchedBatch {
    */
   readonly last: number | null;
   /** There are no records: they lie in a batch that is damaged. */
-  readonly damaged: DamagedBatch | null;
+  readonly corrupt: CorruptBatch | null;
   /** How many records there are without those. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;

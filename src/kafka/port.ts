@@ -15,7 +15,7 @@
  *   fenced                                `finish` does nothing: somebody else owns the partition
  */
 
-import type { DamagedBatch } from "../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
@@ -46,7 +46,7 @@ export interface Kafka {
    */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /** The damaged batch that lies at this offset; null when there is none. Throws as `read` else. */
-  damageAt(place: PartitionOffset & { readonly topic: string }): Promise<DamagedBatch | null>;
+  corruptionAt(place: PartitionOffset & { readonly topic: string }): Promise<CorruptBatch | null>;
   readonly admin: Admin;
   /**
    * Looks at the brokers and at the ends of all owned partitions every few seconds, until `close`.
@@ -71,7 +71,7 @@ export interface ReadRange {
 
 /** Bytes that several consumers use together. Made once, handed to each of them. */
 export interface CommonBytes {
-  inHand: number;
+  inFlight: number;
   readonly max: number;
   /**
    * Each of them has so much in any case, in place of its `maxBytes`; changes when they become more
@@ -81,7 +81,7 @@ export interface CommonBytes {
 }
 
 export function commonBytes(max: number): CommonBytes {
-  return { inHand: 0, max, each: null };
+  return { inFlight: 0, max, each: null };
 }
 
 export interface ConsumeOptions {
@@ -120,7 +120,7 @@ export interface ConsumeOptions {
    * in any case where nobody can tell the batch's end. A batch that was passed comes again after a
    * crash, like a record that was not committed. Must not throw.
    */
-  readonly onSkipped?: (batch: DamagedBatch) => void;
+  readonly onSkipped?: (batch: CorruptBatch) => void;
   /**
    * The consumer has failed for good (topic deleted: `TopicGoneError`; a permission is missing:
    * `MissingPermissionError`; damaged batch)

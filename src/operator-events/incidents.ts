@@ -30,7 +30,7 @@ export const LASTING = {
 export type LastingKind = keyof typeof LASTING;
 
 /** A look of a process at one thing that it may speak of. */
-export interface Sighting {
+export interface Observation {
   readonly kind: LastingKind;
   readonly subject: string;
   /** `unknown`: it has seen nothing that counts, such as after a start. */
@@ -49,20 +49,20 @@ export interface Writing {
   readonly event: OperatorEvent | null;
 }
 
-export function keyOf({ kind, subject }: Pick<Sighting, "kind" | "subject">): string {
+export function keyOf({ kind, subject }: Pick<Observation, "kind" | "subject">): string {
   return `${kind}/${subject}`;
 }
 
 /** @param source see `event.ts` */
 export function writings(
-  sightings: readonly Sighting[],
+  observations: readonly Observation[],
   told: Told,
   source: string,
 ): readonly Writing[] {
-  return sightings.flatMap((sighting): readonly Writing[] => {
-    const { kind, subject, is, sinceMs, data } = sighting;
-    const key = keyOf(sighting);
-    const open = openOf(told, key, sighting);
+  return observations.flatMap((observation): readonly Writing[] => {
+    const { kind, subject, is, sinceMs, data } = observation;
+    const key = keyOf(observation);
+    const open = openOf(told, key, observation);
     if (is === "unknown" || (is === "so") === (open !== null)) return [];
     if (open === null) return [{ key, event: operatorEvent(source, kind, subject, sinceMs, data) }];
     const end = LASTING[kind];
@@ -72,7 +72,7 @@ export function writings(
   });
 }
 
-function openOf(told: Told, key: string, { kind, is, data }: Sighting): OperatorEvent | null {
+function openOf(told: Told, key: string, { kind, is, data }: Observation): OperatorEvent | null {
   const last = told.get(key);
   if (last?.kind !== kind) return null;
   // One may be held as soon as the one before was released.

@@ -24,7 +24,7 @@
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
-import type { Sighting } from "./incidents.ts";
+import type { Observation } from "./incidents.ts";
 
 /** Shorter trouble is no incident. */
 export const INCIDENT_AFTER_MS = 60_000;
@@ -44,7 +44,7 @@ export interface Seen {
   readonly wasRefused: boolean;
 }
 
-export function sightingsOf(seen: Seen, nowMs: number): readonly Sighting[] {
+export function observationsOf(seen: Seen, nowMs: number): readonly Observation[] {
   const ofDestinations = seen.destinations.flatMap((status) => [
     failing(status, nowMs),
     paused(status, nowMs),
@@ -53,7 +53,7 @@ export function sightingsOf(seen: Seen, nowMs: number): readonly Sighting[] {
   return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
 }
 
-function failing(status: DestinationStatus, nowMs: number): Sighting {
+function failing(status: DestinationStatus, nowMs: number): Observation {
   const { id, failingSince, lastAcceptedAt, last } = status;
   const base = { kind: "destination.failing", subject: id } as const;
   if (failingSince !== null) {
@@ -66,20 +66,20 @@ function failing(status: DestinationStatus, nowMs: number): Sighting {
   return { ...base, is: "not-so", sinceMs: Date.parse(lastAcceptedAt), data: {} };
 }
 
-function paused({ id, held }: DestinationStatus, nowMs: number): Sighting {
+function paused({ id, held }: DestinationStatus, nowMs: number): Observation {
   const base = { kind: "destination.paused", subject: id } as const;
   if (held?.because !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
 }
 
-function heldAudience({ id, held }: AudienceStatus, nowMs: number): Sighting {
+function heldAudience({ id, held }: AudienceStatus, nowMs: number): Observation {
   const base = { kind: "audience.approval_required", subject: id } as const;
   if (held === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   const { syncId, removals, sinceMs } = held;
   return { ...base, is: "so", sinceMs, data: { sync: syncId, removals } };
 }
 
-function configuration({ refused, wasRefused }: Seen, nowMs: number): Sighting {
+function configuration({ refused, wasRefused }: Seen, nowMs: number): Observation {
   const base = { kind: "configuration.invalid", subject: "configuration" } as const;
   if (refused !== null) {
     const { sinceMs, problems } = refused;

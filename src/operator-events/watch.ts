@@ -25,8 +25,8 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { eventText, type OperatorEvent, readEvent } from "./event.ts";
 import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
-import { outageWriting, type Sighting, type Writing, writings } from "./incidents.ts";
-import { INCIDENT_AFTER_MS, type Refused, sightingsOf } from "./observations.ts";
+import { type Observation, outageWriting, type Writing, writings } from "./incidents.ts";
+import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;
@@ -113,12 +113,12 @@ class Watch {
     this.#lookAtKafka();
     if (this.#awaySinceMs !== null) return;
     await this.#readOn(signal);
-    if (!signal.aborted) await this.#tell(this.#sightings());
+    if (!signal.aborted) await this.#tell(this.#observations());
     if (!signal.aborted) await this.#lookAtWindows(signal);
     this.#wasRefused = this.#watched.refused() !== null;
   }
 
-  #sightings(): readonly Sighting[] {
+  #observations(): readonly Observation[] {
     const refused = this.#watched.refused();
     const seen = {
       destinations: this.#watched.destinations(),
@@ -126,14 +126,14 @@ class Watch {
       refused,
       wasRefused: this.#wasRefused,
     };
-    return sightingsOf(seen, this.#deps.clock.nowMs());
+    return observationsOf(seen, this.#deps.clock.nowMs());
   }
 
-  async #tell(sightings: readonly Sighting[]): Promise<void> {
+  async #tell(observations: readonly Observation[]): Promise<void> {
     const { source } = this.#watched;
     const outage = this.#outage === null ? null : outageWriting(this.#outage, this.#told, source);
     await this.#write([
-      ...writings(sightings, this.#told, source),
+      ...writings(observations, this.#told, source),
       ...(outage === null ? [] : [outage]),
     ]);
     this.#outage = null;

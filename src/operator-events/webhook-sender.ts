@@ -14,7 +14,7 @@ import type { AssignedPartition, Kafka, PartitionHandler } from "../kafka/port.t
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keepConsuming } from "../stage/keep-consuming.ts";
-import { oneAtATime } from "../stage/serial-runner.ts";
+import { serialRunner } from "../stage/serial-runner.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -91,7 +91,7 @@ function postsOf(
     await one(record);
     assigned.finish(record.offset);
   };
-  const working = oneAtATime(
+  const working = serialRunner(
     () => {
       const record = given.signal.aborted ? undefined : queue.shift();
       return record === undefined ? null : next(record);

@@ -14,7 +14,7 @@ import { visibleCell } from "../domain/escape-control.ts";
 import type { SchemaRef } from "../domain/known-schemas.ts";
 import { type Judged, judgeSchema, type Reference } from "./classify-response.ts";
 import type { RegistryConnection } from "./connection.ts";
-import type { FoundSchema, LookUp, SchemaSource } from "./port.ts";
+import type { FoundSchema, Lookup, SchemaSource } from "./port.ts";
 import { createExchange, type Exchange } from "./registry-request.ts";
 
 export const REFERENCES_MAX = 100;
@@ -55,7 +55,7 @@ export function schemaSource(
     return { kind: "outage", error: [...new Set(outages)].join("; and ") };
   };
 
-  const lookUp = async (ref: SchemaRef, signal: AbortSignal): Promise<LookUp> => {
+  const lookUp = async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
     const what = `schema ${ref}`;
     const path = typeof ref === "number" ? `/schemas/ids/${ref}` : `/schemas/guids/${ref}`;
     const judged = await ask(path, what, signal);
@@ -101,7 +101,7 @@ async function gather(
   used: Used,
   what: string,
   ask: (reference: Reference) => Promise<Judged>,
-): Promise<Exclude<LookUp, { readonly kind: "found" }> | Gathered> {
+): Promise<Exclude<Lookup, { readonly kind: "found" }> | Gathered> {
   const uses: number[] = [];
   for (const reference of references) {
     const key = JSON.stringify([reference.name, reference.subject, reference.version]);

@@ -12,7 +12,7 @@ export interface FoundSchema extends SchemaText {
 }
 
 /** Errors are one sentence. */
-export type LookUp =
+export type Lookup =
   | { readonly kind: "found"; readonly schema: FoundSchema }
   /** The registry itself says so: its own 404, with its error code. */
   | { readonly kind: "unknown"; readonly error: string }
@@ -27,7 +27,7 @@ export interface SchemaSource extends AsyncDisposable {
    * One request, or one to each of the URLs in turn; as much again for each schema that it uses.
    * Never throws: an aborted one is an outage.
    */
-  lookUp(ref: SchemaRef, signal: AbortSignal): Promise<LookUp>;
+  lookUp(ref: SchemaRef, signal: AbortSignal): Promise<Lookup>;
 }
 
 /** Looks schemas up and keeps them; shared by the stages of a process. The caller closes it. */

@@ -22,7 +22,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Slots } from "./concurrency-limit.ts";
 import { Outage, type OutageLine } from "./outage.ts";
-import type { FoundSchema, LookUp, SchemaSource, Schemas } from "./port.ts";
+import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 import { Kept } from "./schema-cache.ts";
 
@@ -43,14 +43,14 @@ export interface SchemasLimits {
   /** Of schemas' texts; compiled they take a multiple of it. */
   readonly characters: number;
   readonly unknown: number;
-  readonly lookUpsAtOnce: number;
+  readonly lookupsAtOnce: number;
 }
 
 const LIMITS: SchemasLimits = {
   schemas: 1_000,
   characters: 8 * 1_048_576,
   unknown: 10_000,
-  lookUpsAtOnce: 8,
+  lookupsAtOnce: 8,
 };
 const UNKNOWN_FOR_MS = 10_000;
 /** A hash for each, to notice one that changes after it was forgotten. */
@@ -84,7 +84,7 @@ class RegistrySchemas implements Schemas {
     this.#deps = deps;
     this.#known = new Kept({ answers: limits.schemas, characters: limits.characters });
     this.#unknown = new Kept({ answers: limits.unknown, characters: Number.POSITIVE_INFINITY });
-    this.#slots = new Slots(limits.lookUpsAtOnce);
+    this.#slots = new Slots(limits.lookupsAtOnce);
     this.#nowMs = () => clock.nowMs();
     const schemas = metrics.registrySchemas.bind({});
     const waiting = metrics.registryWaiting.bind({});
@@ -165,9 +165,9 @@ class RegistrySchemas implements Schemas {
   }
 
   /** False: it was no answer. */
-  #keep(ref: SchemaRef, answer: LookUp): boolean {
+  #keep(ref: SchemaRef, answer: Lookup): boolean {
     const nowMs = this.#nowMs();
-    this.#deps.metrics.registryLookUps.bind({ outcome: answer.kind }).inc();
+    this.#deps.metrics.registryLookups.bind({ outcome: answer.kind }).inc();
     if (answer.kind === "outage") {
       this.#say(this.#outage.failed(ref, answer.error, nowMs), answer.error);
       return false;
@@ -186,7 +186,7 @@ class RegistrySchemas implements Schemas {
     return true;
   }
 
-  #compiled(answer: Extract<LookUp, { readonly kind: "found" | "unusable" }>): KnownSchema {
+  #compiled(answer: Extract<Lookup, { readonly kind: "found" | "unusable" }>): KnownSchema {
     if (answer.kind === "unusable") {
       return { kind: "refused", reason: "undecodable", error: answer.error };
     }

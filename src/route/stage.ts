@@ -39,7 +39,7 @@ import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import { oneAtATime } from "../stage/serial-runner.ts";
+import { serialRunner } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
@@ -167,7 +167,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       .catch((error: unknown) => work.fail(error));
     writes.add(written);
   };
-  const routing = oneAtATime(() => {
+  const routing = serialRunner(() => {
     const records = waiting.shift();
     return records === undefined ? null : routeBatch(records);
   }, work.fail);

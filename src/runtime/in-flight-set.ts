@@ -11,7 +11,7 @@ export interface Bagged {
   place: number;
 }
 
-export class Bag<Item extends Bagged> {
+export class InFlightSet<Item extends Bagged> {
   readonly #items: Item[] = [];
 
   get size(): number {

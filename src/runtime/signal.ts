@@ -1,4 +1,4 @@
-import { Bag, type Bagged } from "./in-flight-set.ts";
+import { type Bagged, InFlightSet } from "./in-flight-set.ts";
 
 interface Waiting extends Bagged {
   readonly wake: () => void;
@@ -6,7 +6,7 @@ interface Waiting extends Bagged {
 
 /** Wakes those who wait; each of them waits a limited time. Leaves nothing behind. */
 export class Signal {
-  readonly #waiting = new Bag<Waiting>();
+  readonly #waiting = new InFlightSet<Waiting>();
 
   fire(): void {
     for (const { wake } of this.#waiting.all()) wake();

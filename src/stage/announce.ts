@@ -36,7 +36,7 @@ import { asError } from "../runtime/as-error.ts";
 import { type BrokerClock, isWrongClock } from "../runtime/broker-clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { RunningSteering } from "./follow-operator-actions.ts";
+import type { RunningOperatorActions } from "./follow-operator-actions.ts";
 
 const EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
@@ -70,7 +70,7 @@ export interface Announcing extends Disposable {
   /** Resolves when the clock is measured, or cannot be for now. */
   readonly measured: Promise<void>;
   /** The other processes are known from now on. */
-  compare(others: Pick<RunningSteering, "processes" | "overProcesses">): void;
+  compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void;
   /** The configuration is another one. */
   changed(): void;
   readonly troubles: () => readonly string[];
@@ -96,7 +96,7 @@ class Announcer {
   readonly #clockTells: ClockTells;
   readonly #endGauges: () => void;
   #process: ProcessRecord;
-  #others: Pick<RunningSteering, "processes"> | null = null;
+  #others: Pick<RunningOperatorActions, "processes"> | null = null;
   #isWriting = false;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #offsetMs: number | null = null;
@@ -127,7 +127,7 @@ class Announcer {
     return this.#measured.promise;
   }
 
-  compare(others: Pick<RunningSteering, "processes" | "overProcesses">): void {
+  compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void {
     this.#others = others;
     const keys = others.overProcesses();
     if (keys.length > 0) void this.#send(keys.map((key) => forgetRecord(this.#of.topic, key)));

@@ -25,7 +25,7 @@ import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 import { type IncomingRecord, withSchema } from "../domain/record.ts";
 import type { ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
-import { oneAtATime } from "./serial-runner.ts";
+import { serialRunner } from "./serial-runner.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
@@ -72,7 +72,7 @@ function handing(
       rest = handOver(rest, (ref) => found.get(ref) ?? schemas.get(ref));
     }
   };
-  const waits = oneAtATime(
+  const waits = serialRunner(
     () => {
       const records = waiting.shift();
       isWaiting = records !== undefined;

@@ -21,7 +21,7 @@
  *   3  its gauges are forgotten        the same
  */
 
-import { type DamagedBatch, damagedBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import { ClosedError, type ConsumeOptions, type ConsumerVitals } from "../kafka/port.ts";
@@ -115,25 +115,25 @@ function consume(
 ): KeptConsumer {
   const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
   const tell = (error: Error, waitMs: number) => {
-    const damaged = damagedBatchOf(error);
+    const corrupt = corruptBatchOf(error);
     const fields = { stage: name, topics: options.topics, error: error.message };
-    const isOutlived = damaged === null && outlives(error);
-    if (damaged === null && !isOutlived) return log.error(fields, "consumer.crashed");
+    const isOutlived = corrupt === null && outlives(error);
+    if (corrupt === null && !isOutlived) return log.error(fields, "consumer.crashed");
     restarts.inc();
     const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
-    if (damaged === null) return log.error({ ...fields, nextAt }, "stage.restarting");
-    const { topic, partition, offset } = damaged;
+    if (corrupt === null) return log.error({ ...fields, nextAt }, "stage.restarting");
+    const { topic, partition, offset } = corrupt;
     log.error({ ...fields, topic, partition, offset, nextAt }, "stage.halted");
   };
   const skipped = options.topics.map((topic) =>
     metrics.batchesSkipped.bind({ stage: name, topic }),
   );
-  const onSkipped = ({ topic, partition, offset, behind, damage }: DamagedBatch) => {
+  const onSkipped = ({ topic, partition, offset, behind, corruption }: CorruptBatch) => {
     skipped[options.topics.indexOf(topic)]?.inc();
     const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
-    log.error({ stage: name, ...place, damage }, "stage.corrupt-batch-skipped");
+    log.error({ stage: name, ...place, corruption }, "stage.corrupt-batch-skipped");
   };
-  const isHalt = (error: Error) => damagedBatchOf(error) !== null || outlives(error);
+  const isHalt = (error: Error) => corruptBatchOf(error) !== null || outlives(error);
   const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: end, isHalt };
   const skipping = onCorruptBatch === "skip" ? { onSkipped } : {};
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);

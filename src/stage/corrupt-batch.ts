@@ -9,7 +9,7 @@
  *   does not own it, later                             no: another process meets it
  */
 
-import type { DamagedBatch } from "../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { PartitionProgress } from "../kafka/port.ts";
 
 /** The first rebalances of a new member are over by then. */
@@ -22,7 +22,7 @@ export interface HaltedConsumer {
 }
 
 /** @param consumer null: there is none at the moment. */
-export function stillHalts(batch: DamagedBatch, consumer: HaltedConsumer | null): boolean {
+export function stillHalts(batch: CorruptBatch, consumer: HaltedConsumer | null): boolean {
   if (consumer === null || consumer.joinedForMs === null) return true;
   const owned = consumer.progress.find(
     ({ topic, partition }) => topic === batch.topic && partition === batch.partition,

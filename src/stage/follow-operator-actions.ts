@@ -19,12 +19,12 @@
  */
 
 import type { DestinationId } from "../domain/ids.ts";
-import { KnownOperations, type Steering } from "../domain/operator-action-state.ts";
+import { KnownOperatorActions, type OperatorActions } from "../domain/operator-action-state.ts";
 import {
   type EndpointNews,
   OPERATIONS_PARTITION,
   type ProcessRecord,
-  readOperation,
+  readOperatorAction,
 } from "../domain/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Kafka } from "../kafka/port.ts";
@@ -40,7 +40,7 @@ const START_LIMIT_MS = 30_000;
 const SLEEP_MAX_MS = 10_000;
 const LOG_LINES_PER_SECOND = 10;
 
-export interface SteeringDeps {
+export interface OperatorActionsDeps {
   readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,7 +48,7 @@ export interface SteeringDeps {
   readonly isAway: () => boolean;
 }
 
-export interface RunningSteering extends Steering, Disposable {
+export interface RunningOperatorActions extends OperatorActions, Disposable {
   /** Resolves when the topic was read whole, or cannot be for now. */
   readonly known: Promise<void>;
   /** Those that run, this one too. */
@@ -62,7 +62,10 @@ export interface RunningSteering extends Steering, Disposable {
 type Listener = (destination: DestinationId) => void;
 
 /** Begins at once. */
-export function followOperations(deps: SteeringDeps, topic: string): RunningSteering {
+export function followOperatorActions(
+  deps: OperatorActionsDeps,
+  topic: string,
+): RunningOperatorActions {
   const following = new Following(deps, topic);
   const { clock } = deps;
   return {
@@ -81,8 +84,8 @@ export function followOperations(deps: SteeringDeps, topic: string): RunningStee
 }
 
 class Following {
-  operations = new KnownOperations();
-  readonly #deps: SteeringDeps;
+  operations = new KnownOperatorActions();
+  readonly #deps: OperatorActionsDeps;
   readonly #topic: string;
   readonly #stopped = new AbortController();
   readonly #known = Promise.withResolvers<void>();
@@ -93,7 +96,7 @@ class Following {
   #isLogged = false;
   #waking = new AbortController();
 
-  constructor(deps: SteeringDeps, topic: string) {
+  constructor(deps: OperatorActionsDeps, topic: string) {
     this.#deps = deps;
     this.#topic = topic;
     const { signal } = this.#stopped;
@@ -159,7 +162,7 @@ class Following {
     const [log] = await kafka.admin.offsets(this.#topic);
     if (log === undefined) throw new Error(`the topic ${this.#topic} has no partition`);
     const before = this.operations;
-    const operations = new KnownOperations();
+    const operations = new KnownOperatorActions();
     const place = { topic: this.#topic, partition: OPERATIONS_PARTITION, maxBytes: STEP_BYTES };
     const range = { ...place, from: log.first, to: log.end, signal };
     for await (const records of kafka.read(range)) {
@@ -177,7 +180,7 @@ class Following {
 
   /** News are of the moment: those of before are not told. */
   #take(record: IncomingRecord): void {
-    const operation = readOperation(record);
+    const operation = readOperatorAction(record);
     if (operation.kind === "endpoint") {
       for (const listener of this.#hearing) listener(operation.news);
       return;
@@ -187,8 +190,12 @@ class Following {
   }
 
   /** Of whom it says something. */
-  #apply(record: IncomingRecord, operations: KnownOperations, atMs: number): DestinationId | null {
-    const operation = readOperation(record);
+  #apply(
+    record: IncomingRecord,
+    operations: KnownOperatorActions,
+    atMs: number,
+  ): DestinationId | null {
+    const operation = readOperatorAction(record);
     if (operation.kind === "refused") {
       this.#refused(record, operation.error);
       return null;

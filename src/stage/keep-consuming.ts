@@ -8,7 +8,7 @@
  *   any time, its topic was gone     as after any other crash: it was there again at the first look
  */
 
-import { type DamagedBatch, damagedBatchOf } from "../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf } from "../domain/corrupt-batch.ts";
 import {
   type ConsumeOptions,
   type Consumer,
@@ -37,7 +37,7 @@ export interface KeptConsumer extends Consumer {
   /** Why there is no consumer at the moment, or why it is halted; null: neither. */
   trouble(): string | null;
   /** The damaged batch that halts it, also while it tries again; null: none does. */
-  haltedAt(): DamagedBatch | null;
+  haltedAt(): CorruptBatch | null;
 }
 
 export interface Keeping {
@@ -70,7 +70,7 @@ export function keepConsuming(
   let last: ConsumerVitals = NO_LIFE;
   let lastError = "";
   let joinedAtMs: number | null = null;
-  let damaged: DamagedBatch | null = null;
+  let corrupt: CorruptBatch | null = null;
 
   function start(): void {
     startedAtMs = clock.nowMs();
@@ -98,7 +98,7 @@ export function keepConsuming(
     const thisWaitMs = waitMs;
     waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
     lastError = error.message;
-    damaged = damagedBatchOf(error) ?? damaged;
+    corrupt = corruptBatchOf(error) ?? corrupt;
     onRestart(error, thisWaitMs);
     ending = own.stop().catch(() => undefined);
     ending
@@ -119,11 +119,11 @@ export function keepConsuming(
     start();
   }
 
-  function haltedAt(): DamagedBatch | null {
+  function haltedAt(): CorruptBatch | null {
     const joinedForMs = joinedAtMs === null ? null : clock.nowMs() - joinedAtMs;
     const own = consumer === null ? null : { progress: consumer.progress(), joinedForMs };
-    if (damaged !== null && !stillHalts(damaged, own)) damaged = null;
-    return damaged;
+    if (corrupt !== null && !stillHalts(corrupt, own)) corrupt = null;
+    return corrupt;
   }
 
   start();

@@ -11,7 +11,7 @@
  * failure nothing more is begun: the records stay unfinished, for another owner.
  */
 
-export interface OneAtATime {
+export interface SerialRunner {
   readonly wake: () => void;
   /** Resolves when no step is under way. Only `failed` is told of failures. */
   readonly ended: () => Promise<void>;
@@ -21,10 +21,10 @@ export interface OneAtATime {
  * @param next begins the next step, or says with null that nothing waits.
  * @param failed is told the error of a step, or of `next`.
  */
-export function oneAtATime(
+export function serialRunner(
   next: () => Promise<void> | null,
   failed: (thrown: unknown) => void,
-): OneAtATime {
+): SerialRunner {
   let isIdle = true;
   let running = Promise.resolve();
   const run = async () => {

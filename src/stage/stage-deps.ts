@@ -1,6 +1,6 @@
 /** The dependencies of a stage that takes records from Kafka and shares the process with others. */
 
-import type { Steering } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../domain/operator-action-state.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -26,7 +26,7 @@ export interface StageDeps {
   /** Makes topics again that are gone; absent: a consumer whose topic is gone has failed. */
   readonly keeper?: TopicKeeper;
   /** Operations by people, while it runs; absent: none. */
-  readonly steering?: Steering;
+  readonly operatorActions?: OperatorActions;
   /**
    * The stage cannot go on, and nobody else can do its work in this process. Called at most once.
    */

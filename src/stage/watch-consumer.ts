@@ -1,6 +1,6 @@
 /** Sets the gauges of a consumer before each scrape: lag, age of the oldest record, life, counts. */
 
-import type { DamagedBatch } from "../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -12,7 +12,7 @@ export type WatchedConsumer = Pick<
   "progress" | "vitals" | "rebalances" | "offsetResets"
 > & {
   /** The damaged batches that halt it. */
-  readonly haltedAt?: () => readonly DamagedBatch[];
+  readonly haltedAt?: () => readonly CorruptBatch[];
 };
 
 /** @param destination empty for shared stages. Disposing it forgets the gauges of these labels. */
@@ -100,14 +100,14 @@ function haltGauges(
   metrics: Metrics,
   labels: { readonly stage: StageName; readonly destination: string },
 ) {
-  let shown: readonly DamagedBatch[] = [];
-  const labelsOf = ({ topic, partition }: DamagedBatch) => ({
+  let shown: readonly CorruptBatch[] = [];
+  const labelsOf = ({ topic, partition }: CorruptBatch) => ({
     ...labels,
     topic,
     partition: `${partition}`,
   });
   return {
-    show: (halts: readonly DamagedBatch[]) => {
+    show: (halts: readonly CorruptBatch[]) => {
       for (const each of shown) metrics.haltedOffset.remove(labelsOf(each));
       for (const each of halts) metrics.haltedOffset.bind(labelsOf(each)).set(each.offset);
       shown = halts;

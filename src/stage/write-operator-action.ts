@@ -46,7 +46,7 @@ export async function releaseEarly(
 }
 
 /** Keeps the topic small. @param keys of records that say nothing any more. */
-export async function forgetOperations(
+export async function forgetOperatorActions(
   { producer, topics }: Operating,
   keys: readonly string[],
 ): Promise<void> {

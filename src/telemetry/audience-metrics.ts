@@ -34,7 +34,7 @@ export const AUDIENCE_METRICS = {
     labels: [],
     help: "Syncs that have begun and not ended, in the partitions owned here.",
   },
-  audienceHeldSyncs: {
+  audienceSyncsAwaitingApproval: {
     name: "switchyard_audience_syncs_awaiting_approval",
     type: "gauge",
     labels: [],

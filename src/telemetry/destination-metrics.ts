@@ -35,7 +35,7 @@ export const DESTINATION_METRICS = {
     labels: ["destination"],
     help: "The last attempt of a destination that was accepted. 0: none since the process started.",
   },
-  breakerState: {
+  circuitBreakerState: {
     name: "switchyard_circuit_breaker_state",
     type: "gauge",
     labels: ["destination", "endpoint", "endpoint_name"],

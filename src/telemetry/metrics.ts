@@ -232,7 +232,7 @@ export const METRICS = {
     buckets: ATTEMPT_S,
     help: "From the head of a request for calls until its answer.",
   },
-  ingestBytesInHand: {
+  ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",
     type: "gauge",
     labels: [],

@@ -1,7 +1,7 @@
 /** The part of the metrics table that is about a schema registry. */
 
 export const REGISTRY_METRICS = {
-  registryLookUps: {
+  registryLookups: {
     name: "switchyard_registry_lookups_total",
     type: "counter",
     labels: ["outcome"],

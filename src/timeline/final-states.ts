@@ -14,16 +14,16 @@
  */
 
 import { type Evidence, placeText } from "./find-records.ts";
-import type { AttemptStep, Fate, FateKind, RetryScheduledStep, Step } from "./steps.ts";
+import type { AttemptStep, FinalState, FinalStateKind, RetryScheduledStep, Step } from "./steps.ts";
 
 type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "skipped" }>;
 
 /** @param steps in order of time. */
-export function fatesOf(
+export function finalStatesOf(
   evidence: Evidence,
   steps: readonly Step[],
   nowMs: number,
-): readonly Fate[] {
+): readonly FinalState[] {
   const byDestination = new Map<string, StepThere[]>();
   for (const step of steps) {
     if (!isThere(step) || step.destination === null) continue;
@@ -33,7 +33,7 @@ export function fatesOf(
   }
   const received = steps.find((step) => step.kind === "received");
   return [...byDestination].map(([destination, there]) => {
-    const { kind, atMs } = fateOf(evidence, destination, there, nowMs);
+    const { kind, atMs } = finalStateOf(evidence, destination, there, nowMs);
     const attempts = there.filter((step) => step.kind === "attempt").length;
     const isTimed = kind === "accepted" && received?.kind === "received";
     const tookMs = isTimed ? Math.max(0, atMs - received.receivedAtMs) : null;
@@ -42,11 +42,11 @@ export function fatesOf(
 }
 
 interface Judged {
-  readonly kind: FateKind;
+  readonly kind: FinalStateKind;
   readonly atMs: number;
 }
 
-function fateOf(
+function finalStateOf(
   evidence: Evidence,
   destination: string,
   there: readonly StepThere[],

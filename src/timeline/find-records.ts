@@ -1,5 +1,5 @@
 /**
- * The records that tell of one call, as `readTrace` finds them, and the reading of one of them.
+ * The records that tell of one call, as `readTimeline` finds them, and the reading of one of them.
  *
  *   a record of                                       is evidence if
  *   calls                                             its call has the message id; without one of its

@@ -41,10 +41,10 @@ import {
 } from "./find-records.ts";
 import { mayBeCall, mayCarry, placeIn } from "./prefilter.ts";
 import { Scan } from "./scan.ts";
-import type { CallTrace } from "./steps.ts";
+import type { CallTimeline } from "./steps.ts";
 import { timeline } from "./timeline.ts";
 
-export interface TraceQuery {
+export interface TimelineQuery {
   readonly messageId: string;
   /** The first instant that is looked at. */
   readonly sinceMs: number;
@@ -64,7 +64,10 @@ export interface TracePorts {
 }
 
 /** Null: the signal aborted. */
-export async function readTrace(ports: TracePorts, query: TraceQuery): Promise<CallTrace | null> {
+export async function readTimeline(
+  ports: TracePorts,
+  query: TimelineQuery,
+): Promise<CallTimeline | null> {
   const reading = new Reading(ports, query);
   const trace = await reading.all();
   return ports.signal.aborted ? null : trace;
@@ -72,16 +75,16 @@ export async function readTrace(ports: TracePorts, query: TraceQuery): Promise<C
 
 class Reading {
   readonly #ports: TracePorts;
-  readonly #query: TraceQuery;
+  readonly #query: TimelineQuery;
   readonly #scan: Scan;
 
-  constructor(ports: TracePorts, query: TraceQuery) {
+  constructor(ports: TracePorts, query: TimelineQuery) {
     this.#ports = ports;
     this.#query = query;
     this.#scan = new Scan(ports);
   }
 
-  async all(): Promise<CallTrace> {
+  async all(): Promise<CallTimeline> {
     const { kafka, topics, nowMs, topicDestinations } = this.#ports;
     const { messageId, sinceMs } = this.#query;
     const names = (await kafka.admin.topics()).filter((name) => this.#isOurs(name));

@@ -108,7 +108,7 @@ export type Step =
   | DeadLetteredStep;
 
 /** How it stands with a destination. */
-export type FateKind =
+export type FinalStateKind =
   | "accepted"
   | "dead-lettered"
   | "waiting"
@@ -117,9 +117,9 @@ export type FateKind =
   | "written"
   | "finished";
 
-export interface Fate {
+export interface FinalState {
   readonly destination: string;
-  readonly kind: FateKind;
+  readonly kind: FinalStateKind;
   /** Of what decided it: when it was accepted, given up, is due. */
   readonly atMs: number;
   /** Attempts that are known. */
@@ -136,11 +136,11 @@ export type Gap =
   /** Topics that could not be read, each with the reason. */
   | { readonly kind: "unread"; readonly topics: readonly string[] };
 
-export interface CallTrace {
+export interface CallTimeline {
   readonly messageId: string;
   /** In order of time. Empty: nothing was found. */
   readonly steps: readonly Step[];
   /** By destination, in the order in which it was routed. */
-  readonly fates: readonly Fate[];
+  readonly finalStates: readonly FinalState[];
   readonly gaps: readonly Gap[];
 }

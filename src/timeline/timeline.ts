@@ -16,10 +16,10 @@
  */
 
 import { attemptSteps } from "./attempt-steps.ts";
-import { fatesOf } from "./final-states.ts";
+import { finalStatesOf } from "./final-states.ts";
 import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
 import type {
-  CallTrace,
+  CallTimeline,
   DeadLetteredStep,
   Gap,
   RetryScheduledStep,
@@ -32,7 +32,7 @@ const ORDER: readonly Step["kind"][] = [
   ...(["returned", "attempt", "retry-scheduled", "rerouted", "dead-lettered"] as const),
 ];
 
-export function timeline(evidence: Evidence, nowMs: number): CallTrace {
+export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
   const steps: Step[] = [
     ...callSteps(evidence),
     ...lineSteps(evidence),
@@ -42,8 +42,13 @@ export function timeline(evidence: Evidence, nowMs: number): CallTrace {
     ...attemptSteps(evidence),
   ];
   steps.sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
-  const fates = fatesOf(evidence, steps, nowMs);
-  return { messageId: evidence.messageId, steps, fates, gaps: gapsOf(evidence, steps, fates) };
+  const finalStates = finalStatesOf(evidence, steps, nowMs);
+  return {
+    messageId: evidence.messageId,
+    steps,
+    finalStates,
+    gaps: gapsOf(evidence, steps, finalStates),
+  };
 }
 
 function rank({ kind }: Step): number {
@@ -121,12 +126,14 @@ function deadLetteredStep(deadLetter: Evidence["deadLetters"][number]): DeadLett
 function gapsOf(
   { calls, attempts, sinceMs }: Evidence,
   steps: readonly Step[],
-  fates: CallTrace["fates"],
+  finalStates: CallTimeline["finalStates"],
 ): readonly Gap[] {
   if (steps.length === 0) return [];
   const gaps: Gap[] = [];
   if (calls.length === 0) gaps.push({ kind: "call-not-found", sinceMs });
-  const unsaid = fates.filter(({ kind }) => kind === "finished").map((each) => each.destination);
+  const unsaid = finalStates
+    .filter(({ kind }) => kind === "finished")
+    .map((each) => each.destination);
   const isImplied = steps.some((step) => step.kind === "attempt" && step.from === "headers");
   if (attempts === null) {
     if (unsaid.length > 0 || isImplied) gaps.push({ kind: "no-attempts-topic" });

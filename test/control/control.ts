@@ -1,7 +1,7 @@
 /** Steers two processes under load, a step after the other, and compares each with the ledger. */
 
 import { table } from "../../src/cli/table.ts";
-import { SteeredWorld, type WorldOptions } from "./controlled-world.ts";
+import { ControlledWorld, type WorldOptions } from "./controlled-world.ts";
 import type { Row, Rows } from "./row.ts";
 import { cancelAndReplay } from "./steps/cancel.ts";
 import { configuredPause } from "./steps/configured-pause.ts";
@@ -10,7 +10,7 @@ import { replayCalls, resumedReplay } from "./steps/replay.ts";
 import { retryAndDrain } from "./steps/retry.ts";
 import { traces } from "./steps/trace.ts";
 
-type Step = (world: SteeredWorld) => Promise<Rows>;
+type Step = (world: ControlledWorld) => Promise<Rows>;
 
 /** In this order: later ones look at what earlier ones did. */
 const STEPS: readonly Step[] = [
@@ -31,18 +31,18 @@ const SHORT: readonly Step[] = [
   traces,
 ];
 
-export interface SteerOptions extends WorldOptions {
+export interface ControlOptions extends WorldOptions {
   readonly isShort: boolean;
 }
 
-export async function steer({ isShort, ...options }: SteerOptions): Promise<readonly Row[]> {
-  await using world = await SteeredWorld.start(options);
+export async function control({ isShort, ...options }: ControlOptions): Promise<readonly Row[]> {
+  await using world = await ControlledWorld.start(options);
   const rows: Row[] = [];
   for (const step of isShort ? SHORT : STEPS) rows.push(...(await step(world)).all);
   return rows;
 }
 
-export function steerTable(rows: readonly Row[]): string {
+export function controlTable(rows: readonly Row[]): string {
   const cells = rows.map(({ step, about, expected, seen, ok }) => [
     ...[step, about, expected, seen],
     ok ? "yes" : "NO",

@@ -18,7 +18,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { type CommandEnd, type StartedCommand, startCommand } from "../drill/run-command.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Ledger } from "./ledger.ts";
-import { SENT_BY, SteeredReceiver } from "./receiver.ts";
+import { ControlledReceiver, SENT_BY } from "./receiver.ts";
 
 export const DESTINATIONS = ["crm", "other"] as const;
 export type DestinationName = (typeof DESTINATIONS)[number];
@@ -44,8 +44,8 @@ interface OwnProcess {
   readonly configFile: string;
 }
 
-export class SteeredWorld implements AsyncDisposable {
-  readonly receiver = new SteeredReceiver();
+export class ControlledWorld implements AsyncDisposable {
+  readonly receiver = new ControlledReceiver();
   readonly topics: TopicNames;
   readonly ledger: Ledger;
   readonly patience: number;
@@ -72,8 +72,8 @@ export class SteeredWorld implements AsyncDisposable {
   }
 
   /** Its topics are made, and both processes are ready. */
-  static async start(options: WorldOptions): Promise<SteeredWorld> {
-    const world = new SteeredWorld(options);
+  static async start(options: WorldOptions): Promise<ControlledWorld> {
+    const world = new ControlledWorld(options);
     try {
       await world.#start();
       return world;

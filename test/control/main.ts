@@ -11,17 +11,17 @@
 
 import { startKafka } from "../../tools/kafka/start.ts";
 import { flagsOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
-import { steer, steerTable } from "./control.ts";
+import { control, controlTable } from "./control.ts";
 
 await runScript(async () => {
   const options = { short: { type: "boolean", default: false }, patience: PATIENCE } as const;
   const { short: isShort, patience: text } = flagsOf({ options }).values;
   const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
-  const rows = await steer({ brokers: kafka.brokers, patience, isShort, say });
+  const rows = await control({ brokers: kafka.brokers, patience, isShort, say });
   const wrong = rows.filter(({ ok }) => !ok).length;
   process.stdout.write(
-    `\n${steerTable(rows)}\n${rows.length - wrong} of ${rows.length} lines are as the ledger says\n`,
+    `\n${controlTable(rows)}\n${rows.length - wrong} of ${rows.length} lines are as the ledger says\n`,
   );
   return wrong === 0 ? 0 : 1;
 });

@@ -16,7 +16,7 @@ export interface Taken {
 /** Each process adds it by its configuration. */
 export const SENT_BY = "x-sent-by";
 
-export class SteeredReceiver implements AsyncDisposable {
+export class ControlledReceiver implements AsyncDisposable {
   /** Destinations that are answered 503. */
   readonly refusing = new Set<string>();
   readonly #taken = new Map<string, Taken[]>();

@@ -30,7 +30,7 @@ export function stateSignals(
   madeAtMs: number,
 ): readonly Comparison[] {
   const { breaker, held, isNamed, state } = expected;
-  const number = metric(look, METRICS.breakerState, { destination: id }) ?? 0;
+  const number = metric(look, METRICS.circuitBreakerState, { destination: id }) ?? 0;
   const named = (look.ready?.troubles ?? []).filter((trouble) => names(trouble, id));
   const made = { from: madeAtMs - COUNTING_MS, to: madeAtMs + NOTICED_MS };
   // Each answer that asks for time begins anew, when the time before is over.

@@ -4,7 +4,7 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { readOperation } from "../../src/domain/operator-actions.ts";
+import { readOperatorAction } from "../../src/domain/operator-actions.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { messageIdsOf, ownTopics } from "../support/worlds/own-topics.ts";
 
@@ -28,7 +28,7 @@ admin: { host: 127.0.0.1, port: 0 }
     const known = async () => {
       const processes = new Set<string>();
       for (const record of await recordsIn("operator-actions")) {
-        const operation = readOperation(record);
+        const operation = readOperatorAction(record);
         if (operation.kind === "process") processes.add(operation.process.id);
         if (operation.kind === "forget-process") processes.delete(operation.id);
       }

@@ -10,7 +10,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { buildPage } from "../../tools/page/build.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { launchChromium, openView } from "../support/servers/page-views.ts";
-import { steeredPrograms } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms } from "../support/worlds/steered-programs.ts";
 
 /** Far above what it takes: a loaded machine. */
 const SOON = { interval: 50 };
@@ -38,7 +38,7 @@ function press(page: Page, name: string) {
 
 /** A process with all that delivers, which serves the page. Ends with the test. */
 async function startActing(more = "") {
-  const programs = await steeredPrograms();
+  const programs = await controlledPrograms();
   const port = await freePort();
   const console = `console: { port: ${port}, readOnly: false }\n`;
   const world = programs.worldOf(await freePort(), "10m", console + more);

@@ -3,7 +3,7 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { createEyes } from "../../src/cli/console/console-reader.ts";
+import { createConsoleReader } from "../../src/cli/console/console-reader.ts";
 import type { StatusReport } from "../../src/cli/status/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
@@ -15,7 +15,7 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import type { ProgramWorld } from "../support/servers/program.ts";
-import { STAGES, steeredPrograms } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms, STAGES } from "../support/worlds/steered-programs.ts";
 
 /** Far above what it takes: a loaded machine. */
 const SOON = { interval: 100 };
@@ -35,7 +35,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   };
   await shown("status", []);
   if (admins.length > 0) await shown("status --admin", ["--admin", admins.join(",")]);
-  const eyes = createEyes({
+  const reader = createConsoleReader({
     current: () => {
       const loaded = loadConfig({ file: world.file, env: {} });
       if (loaded.kind !== "config") throw new Error("the configuration is refused");
@@ -45,7 +45,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     admins,
     useKafka: (work) => work(kafka),
   });
-  const { seen } = await eyes.look(new AbortController().signal);
+  const { seen } = await reader.look(new AbortController().signal);
   for (const { id, waiting, inTiers } of seen.destinations)
     said[`console ${id}`] = [waiting, inTiers];
   said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
@@ -77,7 +77,7 @@ function agreed(
 test(
   "after a retry all of them count the same, and nothing that was released early",
   async () => {
-    const { receiver, worldOf, publish, ledger, kafka } = await steeredPrograms();
+    const { receiver, worldOf, publish, ledger, kafka } = await controlledPrograms();
     const port = await freePort();
     const world = worldOf(port, "10m");
     const program = world.start(STAGES);
@@ -174,7 +174,7 @@ test(
 
 /** Topics of one partition, and no process. */
 async function stopped() {
-  const { kafka, prefix, worldOf } = await steeredPrograms();
+  const { kafka, prefix, worldOf } = await controlledPrograms();
   const topics = topicNames(prefix);
   const world = worldOf(await freePort(), "10m");
   const of = (id: string) => [

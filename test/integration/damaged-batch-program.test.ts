@@ -103,7 +103,7 @@ test(
     const readiness = await fetch(`http://127.0.0.1:${admin}/readyz`);
     expect(readiness.status).toBe(200);
     const where = "topic stop.calls, partition 0, offset 1";
-    const command = "switchyard skip-damaged stop.calls 0 1";
+    const command = "switchyard skip-corrupt-batch stop.calls 0 1";
     const body = await readiness.text();
     expect(body).toContain(where);
     expect(body).toContain(command);
@@ -125,7 +125,7 @@ test(
     await expect.poll(() => received.filter((id) => id === "delete").length, POLL).toBe(2);
     expect(received).not.toContain("after");
 
-    const skip = ["skip-damaged", "stop.calls", "0", "1"];
+    const skip = ["skip-corrupt-batch", "stop.calls", "0", "1"];
     const dry = await program.command([...skip, "--dry-run"]);
     expect([dry.status, dry.out]).toEqual([0, expect.stringContaining("offsets 1 to 1")]);
     expect((await program.command(skip)).status).toBe(0);
@@ -151,7 +151,7 @@ test(
     await expect.poll(() => received, POLL).toEqual(["before", "after"]);
     expect(await running.logged("stage.corrupt-batch-skipped")).toMatchObject({
       ...{ level: "error", stage: "route", topic: "skip.calls", partition: 0 },
-      ...{ firstOffset: 1, lastOffset: 1, damage: expect.stringContaining("checksum") },
+      ...{ firstOffset: 1, lastOffset: 1, corruption: expect.stringContaining("checksum") },
     });
     const counted = 'switchyard_corrupt_batches_skipped_total{stage="route",topic="skip.calls"} 1';
     expect(await metrics()).toContain(counted);

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { skipDamaged } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -54,7 +54,7 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const consumer = start(halts, taker, halted.resolve);
   const { message } = await halted.promise;
   expect(message).toContain("topic halts, partition 0, offset 1 is damaged");
-  expect(message).toContain("switchyard skip-damaged halts 0 1");
+  expect(message).toContain("switchyard skip-corrupt-batch halts 0 1");
   expect(consumer.haltedAt()).toMatchObject({ topic: halts, partition: 0, offset: 1, behind: 2 });
 
   const others = new Taker({ finishesAtOnce: true });
@@ -67,10 +67,10 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const { signal } = new AbortController();
   const at = { topic: halts, partition: 0, group: halts, dryRun: false, signal };
   const refused = fakeShell();
-  expect(await skipDamaged(kafka, { ...at, offset: 2 }, refused)).toBe(1);
+  expect(await skipCorrupt(kafka, { ...at, offset: 2 }, refused)).toBe(1);
   expect(refused.errors()).toContain("the damaged batch there begins at 1, not at 2");
   const dry = fakeShell();
-  expect(await skipDamaged(kafka, { ...at, offset: 1, dryRun: true, json: true }, dry)).toBe(0);
+  expect(await skipCorrupt(kafka, { ...at, offset: 1, dryRun: true, json: true }, dry)).toBe(0);
   expect(JSON.parse(dry.output())).toMatchObject({
     ...{ outcome: "would-skip", error: null, dryRun: true, groupOffset: 1, firstOffset: 1 },
     recordsLost: expect.any(Number),
@@ -78,7 +78,7 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
 
   const shell = fakeShell();
-  expect(await skipDamaged(kafka, { ...at, offset: 1 }, shell)).toBe(0);
+  expect(await skipCorrupt(kafka, { ...at, offset: 1 }, shell)).toBe(0);
   expect(shell.output()).toContain("offsets 1 to 1 (its checksum should be");
   await taker.untilTaken(2);
   expect(values(taker.taken)).toEqual(["first", "last"]);
@@ -86,6 +86,6 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 3 }]);
 
   const whole = fakeShell();
-  expect(await skipDamaged(kafka, { ...at, offset: 1 }, whole)).toBe(1);
+  expect(await skipCorrupt(kafka, { ...at, offset: 1 }, whole)).toBe(1);
   expect(whole.errors()).toContain("has passed offset 1");
 });

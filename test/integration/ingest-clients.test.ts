@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunningIngest } from "../../src/ingest/stage.ts";
 import { headerTexts } from "../support/build/calls.ts";
-import { FAILURES, FATES, type Fate } from "../support/servers/client-fates.ts";
+import { FAILURES, FATES, type FinalState } from "../support/servers/client-fates.ts";
 import {
   type ClientCall,
   type ClientLibrary,
@@ -109,7 +109,10 @@ function failMissing(type: string): never {
 let runs = 0;
 
 /** Sends one track through a gate that fails first. */
-async function fateOf(library: ClientLibrary, failures: readonly Failure[]): Promise<Fate> {
+async function finalStateOf(
+  library: ClientLibrary,
+  failures: readonly Failure[],
+): Promise<FinalState> {
   runs += 1;
   const mark = `run ${runs}`;
   await using gate = await failingGate(ingest.port, failures);
@@ -143,15 +146,15 @@ async function checkRestart(library: ClientLibrary): Promise<void> {
   expect(withMark(mark)).toHaveLength(sent.length);
 }
 
-async function checkFates(library: ClientLibrary): Promise<void> {
+async function checkFinalStates(library: ClientLibrary): Promise<void> {
   const expected = FATES[library.name.replace(" with gzip", "")];
-  const fates = await Promise.all(
+  const finalStates = await Promise.all(
     Object.entries(FAILURES).map(async ([name, failures]) => [
       name,
-      await fateOf(library, failures),
+      await finalStateOf(library, failures),
     ]),
   );
-  expect(Object.fromEntries(fates)).toEqual(expected);
+  expect(Object.fromEntries(finalStates)).toEqual(expected);
 }
 
 describe.each(NPM_LIBRARIES)("$name", (library) => {
@@ -161,12 +164,12 @@ describe.each(NPM_LIBRARIES)("$name", (library) => {
 
 // Side by side, since some libraries wait for half a minute between their tries.
 describe.concurrent("what fails is lost or sent again as the table says", () => {
-  test.each(NPM_LIBRARIES)("$name", (library) => checkFates(library));
+  test.each(NPM_LIBRARIES)("$name", (library) => checkFinalStates(library));
 
   test.for(PYTHON_LIBRARIES)("$name", async (library, { skip }) => {
     const reason = (await noPython).get(library.requirement);
     if (reason !== undefined) return skip(reason);
-    await checkFates(library);
+    await checkFinalStates(library);
   });
 });
 

@@ -13,7 +13,7 @@ import { kafkaConnection } from "../../src/cli/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { run } from "../../src/cli/run/run.ts";
 import { groupOf } from "../../src/cli/skip-corrupt-batch/group-of.ts";
-import { skipDamaged } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
@@ -149,7 +149,7 @@ afterAll(() => cleanUp.disposeAsync());
 
 /** One batch of each kind of topic is given up. It is read as it is, and taken for a damaged one. */
 async function skipAll(): Promise<void> {
-  const role = "skip-damaged";
+  const role = "skip-corrupt-batch";
   const file = fileOf(role, { admin: 1, ingest: 2 });
   const loaded = loadConfig({ file, env: {} });
   if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
@@ -163,27 +163,27 @@ async function skipAll(): Promise<void> {
   for (const kind of [...kinds, "retries.retry", "delays.1s"]) {
     const topic = PREFIX + kind;
     const group = groupOf(topic, loaded.config) ?? "";
-    const damagedFrom: Kafka = {
+    const corruptFrom: Kafka = {
       ...kafka,
-      damageAt: async (at) => {
-        await kafka.damageAt(at);
-        return { ...at, behind: at.offset + 1, isEndKnown: true, damage: "none" };
+      corruptionAt: async (at) => {
+        await kafka.corruptionAt(at);
+        return { ...at, behind: at.offset + 1, isEndKnown: true, corruption: "none" };
       },
     };
     const at = await kafka.admin.committed(group, topic);
     const first = { partition: 0, offset: (await kafka.admin.offsets(topic))[0]?.first ?? 0 };
     const { partition, offset } = at[0] ?? first;
     const options = { topic, partition, offset, group, dryRun: false, signal: never };
-    expect(await skipDamaged(damagedFrom, options, fakeShell())).toBe(0);
+    expect(await skipCorrupt(corruptFrom, options, fakeShell())).toBe(0);
   }
 }
 
 /** @param admin port of the process that delivers. */
 async function pauseAndResume(admin: number): Promise<void> {
   const readyz = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
-  expect(await command("steer", ["pause", "hook"])).toBe(0);
+  expect(await command("control", ["pause", "hook"])).toBe(0);
   await expect.poll(readyz, POLL).toContain("paused by command");
-  expect(await command("steer", ["resume", "hook"])).toBe(0);
+  expect(await command("control", ["resume", "hook"])).toBe(0);
   await expect.poll(readyz, POLL).not.toContain("paused by command");
 }
 
@@ -265,9 +265,9 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain("Ingested");
 
     const sync = ["audience", "publish", "--name", "Vips"];
-    expect(await command("audience-command", sync, "u3\n")).toBe(0);
+    expect(await command("audience-admin", sync, "u3\n")).toBe(0);
     await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"vips":true');
-    expect(await command("audience-command", ["audience", "list"])).toBe(0);
+    expect(await command("audience-admin", ["audience", "list"])).toBe(0);
     expect(await command("delete", ["delete", "u3"])).toBe(0);
     await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"type":"delete"');
 
@@ -277,7 +277,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(await command("replay", replay)).toBe(0);
     await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
-    expect(await command("trace", ["trace", "m-1"])).toBe(0);
+    expect(await command("timeline", ["timeline", "m-1"])).toBe(0);
 
     await pauseAndResume(deliverAdmin);
     await actInAllWays(page);
@@ -320,12 +320,12 @@ test("every role has been tried", () => {
   expect(COMMAND_ROLES).toEqual([
     "topics",
     "publish",
-    "audience-command",
+    "audience-admin",
     "delete",
     "status",
-    "steer",
+    "control",
     "replay",
-    "trace",
-    "skip-damaged",
+    "timeline",
+    "skip-corrupt-batch",
   ]);
 });

@@ -266,7 +266,9 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
     using atStart = countConnections();
     const passwords = (["plain", "scram-sha-256", "scram-sha-512"] as const).map(passwordLogIn);
     const logIns = [...passwords, tokenLogIn("steady")];
-    const traffic = await Promise.all(logIns.map((logIn) => startTraffic(expect, () => logIn)));
+    const traffic = await Promise.all(
+      logIns.map((authenticateToBroker) => startTraffic(expect, () => authenticateToBroker)),
+    );
     expect(atStart.opened()).toBeGreaterThan(logIns.length * 3);
     await unnoticed(expect, () => workFor(PERIODS, traffic), traffic);
     const restAndWork = async () => {
@@ -297,8 +299,8 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
   test.concurrent("without tokens for a while nothing is lost, and it goes on when there are some", async ({
     expect,
   }) => {
-    const logIn = tokenLogIn("without");
-    const traffic = await startTraffic(expect, () => logIn);
+    const authenticateToBroker = tokenLogIn("without");
+    const traffic = await startTraffic(expect, () => authenticateToBroker);
     secrets.set("without", "refused to everybody");
     const work = workFor(2, [traffic]);
     await sleep(TOKEN_S * 1_000 + SESSION_MS);

@@ -50,7 +50,7 @@ test.concurrent.for(["hold", "pause"] as const)(
     await write(kafka, topic, 40);
     const end = () => consumer.progress()[0]?.end;
     await expect.poll(end, TIMEOUT).toBe(45);
-    expect(consumer.progress()[0]).toMatchObject({ position: 0, inHand: 2 });
+    expect(consumer.progress()[0]).toMatchObject({ position: 0, inFlight: 2 });
     const heardAtMs = consumer.progress()[0]?.endAtMs ?? 0;
     // It stays fresh although nothing happens.
     await expect.poll(() => consumer.progress()[0]?.endAtMs, TIMEOUT).toBeGreaterThan(heardAtMs);
@@ -93,7 +93,7 @@ test("the looks hear where a log begins, for partitions of which nothing was rea
   const clients = new Clients(connectionTo(proxy.address), lines.log);
   const watch = new ClusterWatch(clients, ends, () => [{ topic, partition: 0, position: 0 }]);
   const unread = { topic, partition: 0, position: 0, next: 0, end: 0, endAtMs: null };
-  const seen = () => ends.seen({ ...unread, inHand: 0, oldestUnfinishedMs: null });
+  const seen = () => ends.seen({ ...unread, inFlight: 0, oldestUnfinishedMs: null });
   await expect.poll(seen, TIMEOUT).toMatchObject({ position: 2, end: 3 });
   watch.close();
   await kafka.close();

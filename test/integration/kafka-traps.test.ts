@@ -45,8 +45,8 @@ describe.each(["hold", "pause"] as const)("a consumer without room, whenFull %s"
     for (const partition of [0, 1]) await bench.fill(kafka, topic, 20, partition);
     const options = { groupId: topic, topics: [topic], partitionRecordsMax: 3, whenFull };
     const first = new Taker({
-      onDrain: async (taker, { inHand }) => {
-        for (const taken of [...inHand.values()]) taker.finish(taken);
+      onDrain: async (taker, { inFlight }) => {
+        for (const taken of [...inFlight.values()]) taker.finish(taken);
       },
     });
     const one = bench.consume(kafka, first, options);
@@ -90,9 +90,9 @@ test("a paused partition that comes back after a rebalance is fetched again", as
   await other.stop();
   // Whoever had it in between: nothing was finished, so the first record comes to `first` again.
   await first.until(
-    () => first.tenures.length >= 2 && (first.tenures.at(-1)?.inHand.size ?? 0) > 0,
+    () => first.tenures.length >= 2 && (first.tenures.at(-1)?.inFlight.size ?? 0) > 0,
   );
-  expect(first.tenures.at(-1)?.inHand.has(0)).toBe(true);
+  expect(first.tenures.at(-1)?.inFlight.has(0)).toBe(true);
   while (first.unfinished().length > 0) {
     for (const taken of first.unfinished()) first.finish(taken);
     const last = first.taken.at(-1)?.offset;

@@ -109,7 +109,7 @@ const CALL = { type: "track", userId: "u1", event: "E" };
 /** By the command and by the page. */
 async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Promise<void> {
   const words = /received: track "E" of web \(.*\), /;
-  expect(await program.command("trace", "known", "--since", "1h")).toMatch(words);
+  expect(await program.command("timeline", "known", "--since", "1h")).toMatch(words);
   // The environment would win over the file.
   const loaded = loadConfig({ file: program.file, env: {} });
   if (loaded.kind === "invalid") throw new Error("its configuration is invalid");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { kafkaConnection } from "../../src/cli/connection.ts";
-import { createEyes } from "../../src/cli/console/console-reader.ts";
+import { createConsoleReader } from "../../src/cli/console/console-reader.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { StatusReport } from "../../src/cli/status/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
@@ -123,8 +123,8 @@ async function seen() {
   const kafka: Kafka = createKafka(kafkaConnection(loaded.config), quiet);
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const useKafka = <Result>(work: (one: Kafka) => Promise<Result>) => work(kafka);
-  const eyes = createEyes({ current: () => loaded, load, admins: [], useKafka });
-  const page = (await eyes.look(never)).seen;
+  const reader = createConsoleReader({ current: () => loaded, load, admins: [], useKafka });
+  const page = (await reader.look(never)).seen;
   const report = JSON.parse(json.output()) as StatusReport;
   return { exits, text: text.output(), report, page };
 }

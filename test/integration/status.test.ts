@@ -135,7 +135,7 @@ test("between two attempts a destination that fails says so, with its last outco
       last: { outcome: "retry", cause: "503", endpoint: `fails[1] ${new URL(receiver).host}` },
       waiting: 0,
       waitingInTiers: 1,
-      byTier: { "10m": 1 },
+      byDelay: { "10m": 1 },
       held: null,
     });
   const next = async () => Date.parse((await of("fails"))?.nextAttemptAt ?? "");

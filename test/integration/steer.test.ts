@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 
-import { steer } from "../control/control.ts";
+import { control } from "../control/control.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The script has its times on a machine that does nothing else. */
@@ -12,7 +12,7 @@ const PATIENCE = 5;
 test("each step of steering two processes is as the ledger says", async () => {
   const said: string[] = [];
   const say = (line: string) => said.push(line);
-  const rows = await steer({ brokers, patience: PATIENCE, isShort: true, say });
+  const rows = await control({ brokers, patience: PATIENCE, isShort: true, say });
   expect(
     rows.filter(({ ok }) => !ok),
     said.join("\n"),

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { inOrder, STAGES, steeredPrograms } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms, inOrder, STAGES } from "../support/worlds/steered-programs.ts";
 
 /** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
 const SOON = { interval: 50 };
@@ -13,7 +13,7 @@ const TIMEOUT_MS = 300_000;
 test(
   "a pause with an end is over although no process ran then, and one without stays over a restart",
   async () => {
-    const { receiver, worldOf, publish, ledger } = await steeredPrograms();
+    const { receiver, worldOf, publish, ledger } = await controlledPrograms();
     const world = worldOf(await freePort(), "1s");
     const first = world.start(STAGES);
     await first.logged("ready");
@@ -40,7 +40,7 @@ test(
 test(
   "a second pause keeps the end of the first one, unless it is told another or none",
   async () => {
-    const { kafka, prefix, worldOf } = await steeredPrograms();
+    const { kafka, prefix, worldOf } = await controlledPrograms();
     const world = worldOf(await freePort(), "10s");
     const name = `${prefix}operations`;
     await kafka.admin.create([{ name, partitions: 1, replicationFactor: 1, config: {} }]);
@@ -71,7 +71,7 @@ const sortedSet = (ids: readonly (string | undefined)[]) => [...new Set(ids)].so
 test(
   "retry sends what waits for one destination, through the death of a process; drain waits for it",
   async () => {
-    const { receiver, twoProcesses, ledger, publish, headersIn } = await steeredPrograms();
+    const { receiver, twoProcesses, ledger, publish, headersIn } = await controlledPrograms();
     const { world, second, programs } = await twoProcesses("10m");
     for (const id of ["crm", "other"]) receiver.refusing.add(id);
     await publish(150, 150);
@@ -96,7 +96,7 @@ test(
     await programs[1]?.kill();
     expect(await retried).toMatchObject({ status: 0, err: "" });
     expect((await retried).out).toBe(
-      `Returned at once: ${waits("crm").length} deliveries of crm that wait in tiers. \`switchyard drain crm\` waits until they are gone.\n`,
+      `Returned at once: ${waits("crm").length} deliveries of crm that wait in tiers. \`switchyard wait crm\` waits until they are gone.\n`,
     );
     const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
     expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
@@ -111,7 +111,7 @@ test(
 test(
   "cancel makes dead letters of all that waits, through the death of a process; a replay sends them",
   async () => {
-    const programs = await steeredPrograms();
+    const programs = await controlledPrograms();
     const { receiver, worldOf, ledger, publish, headersIn } = programs;
     const world = worldOf(await freePort(), "10m");
     const first = world.start(STAGES);

@@ -1,4 +1,4 @@
-// `switchyard trace` and the topic of attempts, with the real program on a real Kafka: one call to
+// `switchyard timeline` and the topic of attempts, with the real program on a real Kafka: one call to
 // three destinations, of which one asks again and one refuses, told with attempts and without.
 
 import { once } from "node:events";
@@ -80,7 +80,13 @@ function track(messageId: string) {
 type TraceLine = Readonly<Record<string, unknown>>;
 
 async function traced(world: ProgramWorld, messageId: string): Promise<readonly TraceLine[]> {
-  const { status, out, err } = await world.command(["trace", messageId, "--json", "--since", "1h"]);
+  const { status, out, err } = await world.command([
+    "timeline",
+    messageId,
+    "--json",
+    "--since",
+    "1h",
+  ]);
   expect(status).toBe(0);
   // On a busy machine it says how far it is.
   expect(err.replaceAll(/^[\d,]+ records? looked at .*\n/gm, "")).toBe("");
@@ -127,8 +133,12 @@ test(
       expect(story(lines, "flaky")).toEqual([
         ...["routed", "attempt", "retry-scheduled", "returned", "attempt", "fate"],
       ]);
-      const fates = lines.filter(({ kind }) => kind === "fate");
-      expect(Object.fromEntries(fates.map((fate) => [fate.destination, fate.fate]))).toEqual({
+      const finalStates = lines.filter(({ kind }) => kind === "fate");
+      expect(
+        Object.fromEntries(
+          finalStates.map((finalState) => [finalState.destination, finalState.finalState]),
+        ),
+      ).toEqual({
         ...{ fine: "accepted", flaky: "accepted", bad: "dead-lettered" },
       });
       expect(lines.filter(({ kind }) => kind === "gap")).toEqual([]);
@@ -153,15 +163,17 @@ test(
     await publish(world, [track("m-two"), { type: "track", event: "No id", userId: "u" }]);
     await expect.poll(() => ledger.length, POLL).toBe(8);
     expect(await kafka.admin.topics()).not.toContain(`${prefix}attempts`);
-    const fates = async (id: string) => {
+    const finalStates = async (id: string) => {
       const lines = await traced(world, id);
       return Object.fromEntries(
-        lines.flatMap((line) => (line.kind === "fate" ? [[line.destination, line.fate]] : [])),
+        lines.flatMap((line) =>
+          line.kind === "fate" ? [[line.destination, line.finalState]] : [],
+        ),
       );
     };
     // It takes a commit of the lines until they are known to be finished.
     await expect
-      .poll(() => fates("m-two"), POLL)
+      .poll(() => finalStates("m-two"), POLL)
       .toEqual({ fine: "finished", flaky: "finished", bad: "dead-lettered" });
     const lines = await traced(world, "m-two");
     expect(story(lines, "flaky")).toEqual([
@@ -181,18 +193,20 @@ test(
 
     const nameless = ledger.find(({ messageId }) => messageId.startsWith(`${prefix}calls/`));
     await expect
-      .poll(() => fates(nameless?.messageId ?? ""), POLL)
+      .poll(() => finalStates(nameless?.messageId ?? ""), POLL)
       .toMatchObject({ bad: "dead-lettered" });
 
-    const text = await world.command(["trace", "m-two"]);
+    const text = await world.command(["timeline", "m-two"]);
     expect(text.status).toBe(0);
     expect(text.out).toContain("bad[1] 127.0.0.1:");
     expect(text.out).not.toContain("user of");
-    const nothing = await world.command(["trace", "m-\u001b[2Jnever"]);
+    const nothing = await world.command(["timeline", "m-\u001b[2Jnever"]);
     expect(nothing).toMatchObject({ status: 1, out: "" });
     expect(nothing.err).toContain("Nothing is known of");
     expect(nothing.err).not.toContain("\u001b");
-    expect(await world.command(["trace", "m-two", "--since", "soon"])).toMatchObject({ status: 2 });
+    expect(await world.command(["timeline", "m-two", "--since", "soon"])).toMatchObject({
+      status: 2,
+    });
   },
   TIMEOUT_MS,
 );

@@ -165,15 +165,15 @@ test("delivery.attempted says each cause, with the call's message id", async () 
   await expect
     .poll(() => attempted("m-1"), POLL)
     .toEqual({
-      timeout: "parked timeout",
-      refused: "parked refused",
-      reset: "parked reset",
-      dns: "parked dns",
-      "unknown-ca": "parked tls-unknown-ca",
-      expired: "parked tls-expired",
-      elsewhere: "parked tls-wrong-host",
-      limited: "parked 429",
-      later: "parked 503",
+      timeout: "retry timeout",
+      refused: "retry refused",
+      reset: "retry reset",
+      dns: "retry dns",
+      "unknown-ca": "retry tls-unknown-ca",
+      expired: "retry tls-expired",
+      elsewhere: "retry tls-wrong-host",
+      limited: "retry 429",
+      later: "retry 503",
       rejects: "rejected 400",
       fine: "accepted 200",
     });

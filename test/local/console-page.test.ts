@@ -47,7 +47,7 @@ const FAILING = destinationSeen("flaky-hook", {
   held: { because: "breaker", since: SINCE, until: SINCE },
   waiting: 1_204,
   inTiers: 40,
-  byTier: { "10s": 40 },
+  byDelay: { "10s": 40 },
   oldestAt: SINCE,
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
 });
@@ -100,7 +100,7 @@ function tellEverything(): void {
         tone: "warn",
       },
     ],
-    fates: [
+    finalStates: [
       { destination: "flaky-hook", text: `waits, due at ${SINCE}, attempts: 1`, tone: "warn" },
     ],
     gaps: ["There is no topic of attempts."],
@@ -331,7 +331,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     ...{ isOn: true, since: SINCE, isCut: true },
     attempts: [{ ...attempt, nextAt: SINCE, tone: "bad" }],
   };
-  site.told.call = { steps: [step], fates: [step], gaps: [HOSTILE], requests: [request] };
+  site.told.call = { steps: [step], finalStates: [step], gaps: [HOSTILE], requests: [request] };
   site.told.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
@@ -367,8 +367,10 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   await page.getByText("flaky-hook[1] example.com").click();
   await page.getByText("X-Api-Key: (hidden)").waitFor();
   // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
-  const fate = page.locator(".fates li");
-  expect(await fate.textContent()).toMatch(/due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/);
+  const finalState = page.locator(".fates li");
+  expect(await finalState.textContent()).toMatch(
+    /due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/,
+  );
   await page.getByText("(1,234 bytes, which console.showPayloads: true shows)").waitFor();
   expect(opened.errors).toEqual([]);
 });

@@ -63,7 +63,7 @@ const large = fc
     fc.constantFrom(" ", "[", '{"a":', '{"batch":[', "0,", "é"),
   )
   .map(([size, piece]) => Buffer.from(piece.repeat(Math.ceil(size / piece.length))));
-const damaged = fc.tuple(batch, fc.nat(), fc.nat(255)).map(([bytes, at, byte]) => {
+const corrupt = fc.tuple(batch, fc.nat(), fc.nat(255)).map(([bytes, at, byte]) => {
   const changed = Buffer.from(bytes);
   changed[at % changed.length] = byte;
   return changed;
@@ -71,7 +71,7 @@ const damaged = fc.tuple(batch, fc.nat(), fc.nat(255)).map(([bytes, at, byte]) =
 const body = fc.oneof(
   { weight: 6, arbitrary: batch },
   { weight: 3, arbitrary: single },
-  { weight: 2, arbitrary: damaged },
+  { weight: 2, arbitrary: corrupt },
   { weight: 1, arbitrary: large },
   { weight: 1, arbitrary: anyValue.map((value) => value ?? Buffer.alloc(0)) },
 );

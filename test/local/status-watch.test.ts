@@ -10,7 +10,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 
 import { createHealth } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
-import { Condition } from "../../src/deliver/destination-health.ts";
+import { DestinationHealth } from "../../src/deliver/destination-health.ts";
 import { statusOf } from "../../src/deliver/status.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -38,7 +38,7 @@ destinations: [{ id: crm, type: webhook, endpoints: [{ url: "https://crm.example
 /** A process whose only destination has refused a call at 09:00. */
 async function failingProcess(): Promise<string> {
   const crm = webhookDestination({ urls: ["https://crm.example.com/hook"] });
-  const condition = new Condition(crm, 0);
+  const condition = new DestinationHealth(crm, 0);
   condition.own(0);
   const result = { kind: "response", status: 410, retryAfter: null, durationMs: 1 } as const;
   const [endpoint] = crm.endpoints;

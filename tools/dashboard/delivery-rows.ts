@@ -218,7 +218,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         names: BREAKER,
         queries: [
           {
-            expr: most(`max by (destination, endpoint_name, endpoint) (${of("breakerState")})`),
+            expr: most(
+              `max by (destination, endpoint_name, endpoint) (${of("circuitBreakerState")})`,
+            ),
             legend: "{{destination}} {{endpoint_name}}",
           },
         ],

@@ -43,7 +43,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 5,
         unit: "bytes",
         queries: [
-          { expr: `max by (instance) (${of("ingestBytesInHand")})`, legend: "{{instance}}" },
+          { expr: `max by (instance) (${of("ingestInFlightBytes")})`, legend: "{{instance}}" },
         ],
       },
     ],
@@ -83,7 +83,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 4,
         unit: "short",
         limits: [1, 10],
-        queries: [{ expr: `sum(${of("audienceHeldSyncs")})`, legend: "" }],
+        queries: [{ expr: `sum(${of("audienceSyncsAwaitingApproval")})`, legend: "" }],
       },
     ],
   },

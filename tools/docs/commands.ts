@@ -19,7 +19,7 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
     "one object: `changes` (added, removed and changed ids), `hashes` (`inPlace`, `given`), `processes` (`admin`, `hash`, `runs`, `error`)",
   explain:
     "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
-  trace:
+  timeline:
     "one object a line with the call's `messageId`, told apart by `kind`: steps and each `fate` in order of time (`at`, `sentence`, most with `destination`), then each `gap`",
   publish:
     "one object a line, told apart by `kind`: each line that is `refused` (`line`, `error`), lines that are `not-written` (`fromLine`, `toLine`, `error`), then the `outcome` (`topic`, `written`, `refused`, `interrupted`)",
@@ -36,15 +36,14 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
     "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
   "dead-letters replay":
     "one object: `end` (`done`, `interrupted`, `failed`, `counted`, `declined`), `error`, `replay`, `resume` (the command line that goes on), `toReplay`, `replayedBefore`, `counts` (each with `destination`, `reason`, `to`, `refused`, `count`), `replayed`, `refused` (counts by reason)",
-  "skip-damaged":
+  "skip-corrupt-batch":
     "one object: `outcome` (`skipped`, `would-skip`, `refused`), `error`, `topic`, `partition`, `group`, `dryRun`, `groupOffset`, `firstOffset`, `lastOffset`, `damage`, `isEndKnown`, `recordsLost`",
   pause:
     "one object: `destination`, `paused`, `until` (null: no end), `before` (the pause that was in force: `since`, `by`, `until`; null: none), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLowerBound` (not all was counted)",
   resume:
     "one object: `destination`, `resumed`, `inVain` (why nothing is posted to it all the same; null: it is)",
   retry: "one object: `destination`, `returned` (deliveries)",
-  drain:
-    "one object: `destination`, `drained`, `left` (deliveries by place: `line`, `tiers`, and those that are due again)",
+  wait: "one object: `destination`, `drained`, `left` (deliveries by place: `line`, `tiers`, and those that are due again)",
   cancel: "one object: `destination`, `receivedBefore`, `dryRun`, `count` (deliveries)",
   replay:
     "one object: `end` (`done`, `interrupted`, `failed`, `counted`), `error`, `replay`, `resume` (the command line that goes on), `destination`, `topic`, `since`, `until`, `types`, `events`, `perSecond`, `written`, `refused`, and by reason `leftOut`, `unusable`, `passedOver`",

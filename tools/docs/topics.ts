@@ -35,9 +35,9 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
 };
 /** Where a role has more than one command, or another name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
-  "audience-command": "audience",
+  "audience-admin": "audience",
   replay: "replay`, `dead-letters replay",
-  steer: "pause`, `resume`, `retry`, `cancel",
+  control: "pause`, `resume`, `retry`, `cancel",
 };
 /** Writers outside Switchyard. */
 const OUTSIDE: Partial<Record<TopicKind, string>> = {
@@ -152,7 +152,7 @@ ${plan.map(row).join("\n")}
 ## Attempts
 
 The topic \`attempts\` is there if \`attempts.enabled\` is \`true\`. Deliver then writes a record for each attempt: what each endpoint answered, how
-long the phases of each request took, what was decided, and when the next attempt is due. \`switchyard trace\` reads it. [Schemas](schemas.md#attemptrecord)
+long the phases of each request took, what was decided, and when the next attempt is due. \`switchyard timeline\` reads it. [Schemas](schemas.md#attemptrecord)
 has its fields, for programs of your own.
 
 - **Key:** the call's message id. So all attempts of a call are in one partition, in the order in which they ended.

@@ -9,7 +9,7 @@ import type { Producer } from "../../kafka/port.ts";
  *
  * @throws Error when the topic does not take it.
  */
-export async function releaseSync(
+export async function approveSync(
   producer: Pick<Producer, "send">,
   { audienceSyncs: topic }: TopicNames,
   { id, partition }: Claimed,

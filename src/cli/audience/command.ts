@@ -19,7 +19,7 @@ import { counted } from "../count.ts";
 import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
-import { releaseSync } from "./approve.ts";
+import { approveSync } from "./approve.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
 import { untilApplied } from "./unapplied.ts";
@@ -183,7 +183,7 @@ function release(shell: Shell, exit: Exit): Command {
         await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const producer = commandProducer(kafka, shell, signal);
         const { syncId: sync, removals } = audience.held;
-        await releaseSync(producer, topics, audience, sync);
+        await approveSync(producer, topics, audience, sync);
         const text = `Sync ${visibleCell(sync)}: ${counted(removals, "user")} will be told.\n`;
         tell(options, shell, text, { audience: id, sync, removals });
         return 0;

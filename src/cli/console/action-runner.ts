@@ -16,23 +16,23 @@
 
 import type { Config } from "../../config/config.ts";
 import type { Action } from "../../console/action-view.ts";
-import type { Hands, JobTelling, Work, WorkOutcome } from "../../console/ports.ts";
+import type { ActionRunner, JobTelling, Work, WorkOutcome } from "../../console/ports.ts";
 import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type Operating, resumeDestination } from "../../stage/write-operator-action.ts";
 import { assertTopics } from "../assert-topics.ts";
-import { releaseSync } from "../audience/approve.ts";
+import { approveSync } from "../audience/approve.ts";
 import { readClaims } from "../audience/audiences.ts";
 import { commandProducer } from "../command-producer.ts";
 import { configuredTopics } from "../connection.ts";
 import {
   cancelWaiting,
-  drain,
   pauseNow,
   resumedInVain,
   retryNow,
+  waitUntilNoneIsLeft,
 } from "../control/control-actions.ts";
 import { pausedText, waitingOfPaused } from "../control/paused-text.ts";
 import { pausedSentence } from "../control/pausing.ts";
@@ -48,7 +48,7 @@ import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
 /** The author that records name. */
 const BY = "console";
 
-export interface HandsOptions {
+export interface ActionRunnerOptions {
   readonly current: () => { readonly config: Config };
   /** Does some work with a connection to Kafka. @throws Error when there is none. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
@@ -63,7 +63,7 @@ type Act = (doing: Acting) => Promise<WorkOutcome>;
 
 const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 
-export function createHands({ current, useKafka }: HandsOptions): Hands {
+export function createActionRunner({ current, useKafka }: ActionRunnerOptions): ActionRunner {
   return {
     begin: (action): Work => {
       const { config } = current();
@@ -103,7 +103,7 @@ function actOf(action: Action, config: Config): Act {
       return resume(action.destination);
     case "retry":
       return retry(webhookOf(action.destination, config).id);
-    case "drain":
+    case "wait":
       return waitUntilDrained(webhookOf(action.destination, config).id);
     case "cancel":
       return cancel(webhookOf(action.destination, config).id, action);
@@ -169,7 +169,7 @@ function waitUntilDrained(destination: Webhook): Act {
     const looking = lookingOf(doing, destination);
     const why = await stillText(looking, systemClock.nowMs());
     if (why !== null) doing.say(`${why}; until then nothing leaves.`);
-    const left = await drain({ looking, telling: doing.telling }, null);
+    const left = await waitUntilNoneIsLeft({ looking, telling: doing.telling }, null);
     const isDone = sumOf(left) === 0;
     doing.say(isDone ? "Nothing is left." : `${leftText(left)}.`);
     return { ...DONE, isDone };
@@ -200,7 +200,7 @@ function release({ audience: id, syncId }: Extract<Action, { action: "release" }
     const audience = (await readClaims(kafka, topics, signal)).of(id);
     if (audience?.held?.syncId !== syncId) throw new Error("This sync is held no longer.");
     await assertTopics(kafka.admin, [topics.audienceSyncs]);
-    await releaseSync(producer, topics, audience, syncId);
+    await approveSync(producer, topics, audience, syncId);
     say(`Released: ${counted(audience.held.removals, "user")} will be told.`);
     return DONE;
   };

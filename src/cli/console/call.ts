@@ -1,5 +1,5 @@
 /**
- * One call's way for the page, in the sentences of `switchyard trace`. People wait in front of it:
+ * One call's way for the page, in the sentences of `switchyard timeline`. People wait in front of it:
  * after 20 s it gives up. Names of events and heads of answers are data of users, which
  * `console.showPayloads` allows. The call's requests are those of `call-requests.ts`.
  */
@@ -9,11 +9,11 @@ import type { CallQuery } from "../../console/dead-letters-query.ts";
 import type { CallStep, CallView } from "../../console/query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { readTrace } from "../../timeline/read-timeline.ts";
-import type { CallTrace, FateKind, Step } from "../../timeline/steps.ts";
+import { readTimeline } from "../../timeline/read-timeline.ts";
+import type { CallTimeline, FinalStateKind, Step } from "../../timeline/steps.ts";
 import type { openCommandSchemas } from "../command-schemas.ts";
-import { configuredTrace } from "../timeline/configured-timeline.ts";
-import { fateSentence, gapSentence, type Names, stepSentence } from "../timeline/sentences.ts";
+import { configuredTimeline } from "../timeline/configured-timeline.ts";
+import { finalStateText, gapSentence, type Names, stepSentence } from "../timeline/sentences.ts";
 import { callRequests } from "./call-requests.ts";
 
 const LIMIT_MS = 20_000;
@@ -33,9 +33,9 @@ export async function readCallView(
 ): Promise<CallView | null> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
   await using schemas = await openSchemas(config.registry, limit);
-  const { ports, names } = configuredTrace(config, schemas, { kafka, signal: limit });
+  const { ports, names } = configuredTimeline(config, schemas, { kafka, signal: limit });
   const nowMs = Date.now();
-  const found = await readTrace(ports, { messageId, sinceMs: nowMs - sinceMs });
+  const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
   // Without its schema nothing of it can be made; its way says so.
@@ -47,7 +47,7 @@ export async function readCallView(
 /** The call itself, where it is there still. */
 async function recordOf(
   kafka: Kafka,
-  { steps }: CallTrace,
+  { steps }: CallTimeline,
   signal: AbortSignal,
 ): Promise<IncomingRecord | null> {
   const received = steps.find(({ kind }) => kind === "received");
@@ -60,7 +60,7 @@ async function recordOf(
 
 /** @param payloads whether data of users may be shown */
 function callView(
-  { steps, fates, gaps }: CallTrace,
+  { steps, finalStates, gaps }: CallTimeline,
   names: Names,
   payloads: boolean,
 ): Omit<CallView, "requests"> {
@@ -72,10 +72,10 @@ function callView(
       text: stepSentence(payloads ? step : withoutData(step), names),
       tone: toneOf(step),
     })),
-    fates: fates.map((fate) => ({
-      destination: fate.destination,
-      text: fateSentence(fate),
-      tone: FATE_TONES[fate.kind],
+    finalStates: finalStates.map((finalState) => ({
+      destination: finalState.destination,
+      text: finalStateText(finalState),
+      tone: FATE_TONES[finalState.kind],
     })),
     gaps: gaps.map((gap) => gapSentence(gap, "a longer time")),
   };
@@ -87,7 +87,7 @@ function withoutData(step: Step): Step {
   return { ...step, requests: step.requests.map((each) => ({ ...each, answer: null })) };
 }
 
-const FATE_TONES: Readonly<Record<FateKind, CallStep["tone"]>> = {
+const FATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
   accepted: "good",
   finished: "good",
   "dead-lettered": "bad",

@@ -3,7 +3,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
-import type { Eyes } from "../../console/ports.ts";
+import type { ConsoleReader } from "../../console/ports.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { openCommandSchemas } from "../command-schemas.ts";
@@ -21,7 +21,7 @@ import { askAll, countersOf } from "./scrape.ts";
 import { seenOf } from "./snapshot.ts";
 import { readUserCalls } from "./user-calls.ts";
 
-export interface EyesOptions {
+export interface ConsoleReaderOptions {
   /** The configuration by now, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
   /** Reads the file again, or what somebody gives in its place. */
@@ -37,9 +37,10 @@ export interface EyesOptions {
 /** Longer than anything that is read for a page may take. */
 const ANSWER_LIMIT_MS = 25_000;
 const AWAY_LIMIT_MS = 3_000;
-const CUT = "Not everything could be read in time. Choose a shorter time, or use: switchyard trace";
+const CUT =
+  "Not everything could be read in time. Choose a shorter time, or use: switchyard timeline";
 
-export function createEyes(options: EyesOptions): Eyes {
+export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReader {
   const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
   let isAway = false;
   const answered = asking(useKafka, () => isAway);
@@ -113,7 +114,7 @@ export function createEyes(options: EyesOptions): Eyes {
 }
 
 /** People wait for these. While Kafka is known to be away they need not wait for long. */
-function asking(useKafka: EyesOptions["useKafka"], isAway: () => boolean) {
+function asking(useKafka: ConsoleReaderOptions["useKafka"], isAway: () => boolean) {
   return async <Result>(
     work: (kafka: Kafka) => Promise<Result>,
     signal: AbortSignal,

@@ -1,12 +1,15 @@
 /** From the report of `switchyard status` to what the page is told. */
 
 import type { Config } from "../../config/config.ts";
-import type { DestinationSeen, ProcessView, Seen } from "../../console/view.ts";
+import type { ConsoleSnapshot, DestinationSeen, ProcessView } from "../../console/view.ts";
 import { type DestinationReport, troubleOf } from "../status/destinations.ts";
 import type { ProcessReport, StatusReport } from "../status/report.ts";
 import { troublesOf } from "./health-problems.ts";
 
-export function seenOf(report: StatusReport, { destinations }: Pick<Config, "destinations">): Seen {
+export function seenOf(
+  report: StatusReport,
+  { destinations }: Pick<Config, "destinations">,
+): ConsoleSnapshot {
   const { at, kafkaError, configHash, stages, tiers, deadLetters, processes } = report;
   const nowMs = Date.parse(at);
   const configured = new Map(destinations.map((each) => [each.id as string, each]));
@@ -58,7 +61,7 @@ function destinationSeen(
       },
     ),
     dueAgain: report.dueAgain,
-    byTier: report.byTier,
+    byDelay: report.byDelay,
     note: report.note,
   };
 }

@@ -2,8 +2,8 @@
 
 import { type ConsoleDeps, type RunningConsole, startConsole } from "../../console/stage.ts";
 import { programVersion } from "../program-version.ts";
-import { createHands } from "./action-runner.ts";
-import { createEyes, type EyesOptions } from "./console-reader.ts";
+import { createActionRunner } from "./action-runner.ts";
+import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
 import { readPageFiles } from "./page-files.ts";
 
 /**
@@ -13,12 +13,16 @@ import { readPageFiles } from "./page-files.ts";
  * @throws Error when it cannot listen, or when the page is not built.
  */
 export async function startConfiguredConsole(
-  options: EyesOptions,
+  options: ConsoleReaderOptions,
   { clock, log }: Pick<ConsoleDeps, "clock" | "log">,
   port?: number,
 ): Promise<RunningConsole> {
   const { config } = options.current();
-  const deps = { eyes: createEyes(options), hands: createHands(options), files: readPageFiles() };
+  const deps = {
+    reader: createConsoleReader(options),
+    runner: createActionRunner(options),
+    files: readPageFiles(),
+  };
   const settings = { ...config.console, port: port ?? config.console.port };
   return await startConsole({ ...deps, clock, log }, { ...settings, version: programVersion() });
 }

@@ -14,16 +14,16 @@ import { pauseNow, resumedInVain } from "./control-actions.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
 import { pausedSentence, pauseJson } from "./pausing.ts";
 import {
+  type ControlOptions,
+  controlOptions,
   EXIT_HELP,
   operatingOn,
-  type SteerOptions,
-  steerOptions,
   withDestination,
 } from "./steering.ts";
 
 type Exit = (status: ExitStatus) => void;
 
-interface PauseOptions extends SteerOptions {
+interface PauseOptions extends ControlOptions {
   /** Milliseconds. */
   readonly for?: number;
   readonly untilResumed?: boolean;
@@ -46,7 +46,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
       durationWithin(1, FOR_MAX_MS),
     )
     .option("--until-resumed", "it has no end, also if it is paused until a time already");
-  return steerOptions(command)
+  return controlOptions(command)
     .addHelpText(
       "after",
       `${EXIT_HELP}Examples:\n  switchyard pause crm --config switchyard.yaml\n` +
@@ -79,9 +79,9 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
       "Ends a pause that `switchyard pause` began, within two seconds in all processes. What waits " +
         "is posted in order. A destination that is no longer configured may be named, too.",
     );
-  return steerOptions(command)
+  return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)
-    .action(async (id: string, options: SteerOptions) => {
+    .action(async (id: string, options: ControlOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;

@@ -1,5 +1,5 @@
 /**
- * The work of `pause`, `retry`, `cancel` and `drain`. The commands and the page both do it by these, and each
+ * The work of `pause`, `retry`, `cancel` and `wait`. The commands and the page both do it by these, and each
  * says it in its own way.
  *
  *   step of retry and cancel               a crash after it
@@ -16,7 +16,7 @@ import { isReleasedBy, type Releasable } from "../../domain/early-release.ts";
 import type { EarlyRelease } from "../../domain/operator-actions.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import {
-  forgetOperations,
+  forgetOperatorActions,
   type Operating,
   pauseDestination,
   releaseEarly,
@@ -30,7 +30,7 @@ import {
   eachOf,
   type Looking,
   lineParts,
-  readOperations,
+  readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
 import { beginning, type Left, leftOf, leftText, stillText, sumOf } from "./wait.ts";
@@ -57,7 +57,7 @@ export async function pauseNow(
   const { destination, signal } = looking;
   const sinceMs = systemClock.nowMs();
   const untilMs = asked.forMs === null ? null : sinceMs + asked.forMs;
-  const known = await readOperations(looking, signal).catch((error: unknown) => {
+  const known = await readOperatorActions(looking, signal).catch((error: unknown) => {
     if (asked.forMs === null && !asked.untilResumed) throw error;
     return null;
   });
@@ -98,7 +98,7 @@ export async function cancelWaiting(
 }
 
 /** Waits until nothing is left. Resolves with what is, when the time is over or the signal aborts. */
-export async function drain(
+export async function waitUntilNoneIsLeft(
   { looking, telling }: Omit<Acting, "by">,
   timeoutMs: number | null,
 ): Promise<Left> {
@@ -147,7 +147,7 @@ async function count(
   const add = (delivery: Releasable) => {
     if (isReleasedBy(earlyRelease, delivery)) found += 1;
   };
-  await eachInTiers(looking, await readOperations(looking, looking.signal), add);
+  await eachInTiers(looking, await readOperatorActions(looking, looking.signal), add);
   if (!isInTiersAlone) {
     await eachOf(
       looking,
@@ -165,6 +165,6 @@ async function operate(
   earlyRelease: EarlyRelease,
 ): Promise<void> {
   await releaseEarly(operating, earlyRelease);
-  const operations = await readOperations(looking, looking.signal);
-  await forgetOperations(operating, operations.overKeys(earlyRelease.atMs));
+  const operations = await readOperatorActions(looking, looking.signal);
+  await forgetOperatorActions(operating, operations.overKeys(earlyRelease.atMs));
 }

@@ -9,7 +9,7 @@ import {
   eachOf,
   type Looking,
   lineParts,
-  readOperations,
+  readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
 
@@ -40,7 +40,7 @@ export async function waitingOfPaused(
     expiring.add(delivery.firstAttemptAtMs);
   try {
     const inLine = recordsIn(await lineParts(limited));
-    const operations = await readOperations(limited, signal);
+    const operations = await readOperatorActions(limited, signal);
     const isWhole = await eachInTiers(limited, operations, add, RECORDS_MAX);
     await eachOf(limited, await retryTopicParts(limited), add);
     return { kind: "counted", inLine, expiring, isWhole: isWhole && !signal.aborted };

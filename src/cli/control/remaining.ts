@@ -14,7 +14,7 @@ import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import type { Releasable } from "../../domain/early-release.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import type { KnownOperations } from "../../domain/operator-action-state.ts";
+import type { KnownOperatorActions } from "../../domain/operator-action-state.ts";
 import { groupNames, tierDelayMs, tierName } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {
@@ -24,7 +24,7 @@ import {
 } from "../../kafka/uncommitted-ranges.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { configuredTopics } from "../connection.ts";
-import { readKnownOperations } from "../known-operations.ts";
+import { readKnownOperatorActions } from "../known-operations.ts";
 
 const STEP_BYTES = 1_048_576;
 
@@ -36,11 +36,11 @@ export interface Looking {
 }
 
 /** All that the topic says now. */
-export function readOperations(
+export function readOperatorActions(
   { kafka, config }: Pick<Looking, "kafka" | "config">,
   signal: AbortSignal,
-): Promise<KnownOperations> {
-  return readKnownOperations(kafka, configuredTopics(config).operatorActions, signal);
+): Promise<KnownOperatorActions> {
+  return readKnownOperatorActions(kafka, configuredTopics(config).operatorActions, signal);
 }
 
 export function lineParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
@@ -82,14 +82,14 @@ export async function eachOf(
 /** Whether all of it was read. @throws Error where a part cannot be. */
 export async function eachInTiers(
   { kafka, config, destination, signal }: Looking,
-  steering: KnownOperations,
+  operatorActions: KnownOperatorActions,
   found: (delivery: Releasable) => void,
   recordsMax = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
   const tiers = await tiersOf(kafka, config);
-  const asked = { tiers, topics, groups, steering, recordsMax, signal };
+  const asked = { tiers, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
     if (waiting.kind === "waiting" && waiting.destination === destination)
       found(releasable(waiting));

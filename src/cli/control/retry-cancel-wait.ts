@@ -1,4 +1,4 @@
-/** `switchyard retry`, `drain` and `cancel`: the deliveries that wait for one destination. */
+/** `switchyard retry`, `wait` and `cancel`: the deliveries that wait for one destination. */
 
 import { Command } from "commander";
 
@@ -10,25 +10,25 @@ import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { cancelWaiting, drain, retryNow } from "./control-actions.ts";
+import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "./control-actions.ts";
 import type { Looking } from "./remaining.ts";
 import {
+  type ControlOptions,
+  controlOptions,
   EXIT_HELP,
   operatingOn,
-  type SteerOptions,
-  steerOptions,
   withDestination,
 } from "./steering.ts";
 import { leftText, stillText, sumOf } from "./wait.ts";
 
 type Exit = (status: ExitStatus) => void;
 
-interface DrainOptions extends SteerOptions {
+interface DrainOptions extends ControlOptions {
   /** Milliseconds. */
   readonly timeout?: number;
 }
 
-interface CancelOptions extends SteerOptions {
+interface CancelOptions extends ControlOptions {
   /** Milliseconds. */
   readonly olderThan?: number;
   readonly dryRun?: boolean;
@@ -46,13 +46,13 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
       "Returns the deliveries that wait in delay topics for one destination, and for nobody else. " +
         "They are posted now, at the pace that its endpoints take. A `Retry-After` is waited for.",
     );
-  return steerOptions(command)
+  return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
-    .action((id: string, options: SteerOptions) =>
+    .action((id: string, options: ControlOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
         const acting = { looking, telling: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard drain ${id}\` waits until they are gone.\n`;
+        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard wait ${id}\` waits until they are gone.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
@@ -73,7 +73,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
     )
     .option("--dry-run", "count them, and change nothing")
     .option("--yes", "do it");
-  return steerOptions(command)
+  return controlOptions(command)
     .addHelpText(
       "after",
       `${EXIT_HELP}Examples:\n  switchyard cancel crm --older-than 2d --dry-run --config switchyard.yaml\n` +
@@ -100,28 +100,28 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
     });
 }
 
-export function drainCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("drain")
+export function waitCommand(shell: Shell, exit: Exit): Command {
+  const command = new Command("wait")
     .summary("wait until nothing is left for a destination")
     .description(
       "Waits until all that there is for a destination now was delivered or given up: in its line, " +
         "among those that are due again, and in delay topics. Later calls are not waited for.",
     )
     .option("--timeout <duration>", "give up after that, such as 10m", durationWithin(1, YEAR_MS));
-  return steerOptions(command)
+  return controlOptions(command)
     .addHelpText(
       "after",
       "\nExit status: 0 nothing is left, 1 something is, or failed; 2 wrong usage or configuration.\n\n" +
-        "Example:\n  switchyard drain crm --timeout 10m --config switchyard.yaml",
+        "Example:\n  switchyard wait crm --timeout 10m --config switchyard.yaml",
     )
     .action((id: string, options: DrainOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
-        exit(await drainAndSay(looking, shell, options));
+        exit(await waitAndSay(looking, shell, options));
       }),
     );
 }
 
-async function drainAndSay(
+async function waitAndSay(
   looking: Looking,
   shell: Shell,
   options: DrainOptions,
@@ -129,7 +129,10 @@ async function drainAndSay(
   const { destination, signal } = looking;
   const why = await stillText(looking, systemClock.nowMs());
   if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
-  const left = await drain({ looking, telling: onTerminal(shell) }, options.timeout ?? null);
+  const left = await waitUntilNoneIsLeft(
+    { looking, telling: onTerminal(shell) },
+    options.timeout ?? null,
+  );
   const isDrained = sumOf(left) === 0;
   const text = isDrained ? `Nothing is left for ${destination}.\n` : "";
   tell(options, shell, text, { destination, drained: isDrained, left });

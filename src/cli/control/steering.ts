@@ -14,13 +14,13 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import type { Looking } from "./remaining.ts";
 
-export interface SteerOptions extends ConfigOption, WaitOption {
+export interface ControlOptions extends ConfigOption, WaitOption {
   readonly json?: boolean;
 }
 
 export const EXIT_HELP = "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\n";
 
-export function steerOptions(command: Command): Command {
+export function controlOptions(command: Command): Command {
   return command
     .argument("<destination>", "the destination's id")
     .addOption(configOption())
@@ -31,7 +31,7 @@ export function steerOptions(command: Command): Command {
 /** Connects, and does it for a webhook destination that is configured. */
 export async function withDestination(
   id: string,
-  options: SteerOptions,
+  options: ControlOptions,
   shell: Shell,
   exit: (status: ExitStatus) => void,
   act: (looking: Looking) => Promise<void>,

@@ -11,7 +11,7 @@
  * commit says that it is finished, which takes some seconds.
  */
 
-import { isOver, type KnownOperations } from "../../domain/operator-action-state.ts";
+import { isOver, type KnownOperatorActions } from "../../domain/operator-action-state.ts";
 import { partBelow, partFrom, recordsIn } from "../../kafka/uncommitted-ranges.ts";
 import { configuredTopics } from "../connection.ts";
 import {
@@ -19,7 +19,7 @@ import {
   eachOf,
   type Looking,
   lineParts,
-  readOperations,
+  readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
 
@@ -45,7 +45,7 @@ export async function beginning(
 }
 
 export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promise<Left> {
-  const operations: KnownOperations = await readOperations(looking, looking.signal);
+  const operations: KnownOperatorActions = await readOperatorActions(looking, looking.signal);
   const parts = (await lineParts(looking)).map((part) =>
     partBelow(part, ends.get(part.partition) ?? 0),
   );
@@ -89,7 +89,7 @@ export async function stillText(looking: Looking, nowMs: number): Promise<string
   if (configured?.kind === "webhook" && configured.paused) {
     return `${destination} is paused by the configuration`;
   }
-  const operations = await readOperations(looking, signal);
+  const operations = await readOperatorActions(looking, signal);
   const pause = operations.pauseOf(destination, nowMs);
   if (pause === null || isOver(pause, nowMs)) return null;
   return `${destination} is paused by ${pause.by}: \`switchyard resume ${destination}\` ends it`;

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { Config } from "../../config/config.ts";
 import type { WebhookRequest } from "../../deliver/attempt.ts";
 import type { RetryPolicy } from "../../deliver/choose-retry-delay.ts";
-import { OPEN_GATES, prepare, stillness } from "../../deliver/prepare.ts";
+import { holdCause, OPEN_GATES, prepare } from "../../deliver/prepare.ts";
 import { requestTo, sharedRequest } from "../../deliver/request.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Destination, WebhookDestination } from "../../domain/destination.ts";
@@ -129,6 +129,6 @@ export function firstStep(
     case "retry":
       return { kind: "retry", delayMs: prepared.delayMs };
     case "wait":
-      return { kind: "wait", because: stillness(destination) };
+      return { kind: "wait", because: holdCause(destination) };
   }
 }

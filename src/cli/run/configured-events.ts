@@ -6,7 +6,7 @@
 import type { Config } from "../../config/config.ts";
 import { countExpiring } from "../../delay/expiring-count.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
-import { NOT_STEERED, type Steering } from "../../domain/operator-action-state.ts";
+import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../../domain/operator-action-state.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
@@ -31,7 +31,7 @@ export interface EventParts {
   readonly keeper: TopicKeeper;
   readonly clock: Clock;
   /** Absent: nobody steers what runs here. */
-  readonly steering?: Steering;
+  readonly operatorActions?: OperatorActions;
 }
 
 const SEEING: readonly StageName[] = ["deliver", "delay", "audience"];
@@ -43,7 +43,7 @@ export interface RunningEvents extends AsyncDisposable {
 /** The caller disposes it before the producer is closed. */
 export function configuredEvents(
   config: Config,
-  { cluster, reloads, stages, steering, ...deps }: EventParts,
+  { cluster, reloads, stages, operatorActions, ...deps }: EventParts,
 ): RunningEvents {
   const seeing = stages.filter(({ name }) => SEEING.includes(name));
   if (!config.operatorEvents.enabled || seeing.length === 0) {
@@ -55,7 +55,7 @@ export function configuredEvents(
     source: `/switchyard/${topics.prefix}`,
     destinations: () => seeing.flatMap((stage) => spokenFor(stage, topics)),
     audiences: () => seeing.flatMap((stage) => stage.audiences?.() ?? []),
-    windows: retryWindowsOf(config, seeing, deps, steering ?? NOT_STEERED),
+    windows: retryWindowsOf(config, seeing, deps, operatorActions ?? NO_OPERATOR_ACTIONS),
     refused: () => reloads.refused(),
     brokers: () => cluster.brokers(),
   });
@@ -76,14 +76,20 @@ function retryWindowsOf(
   config: Config,
   stages: readonly RunningStage[],
   deps: Pick<EventParts, "kafka" | "clock">,
-  steering: Steering,
+  operatorActions: OperatorActions,
 ): WatchedRetryWindows | null {
   const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
   if (firstAttempts === undefined) return null;
   const { retryWindowMs, retryDelaysMs } = config.delivery;
   const tiers = [...new Set(retryDelaysMs.map(tierName))];
   const groups = groupNames(config.kafka.topicPrefix);
-  const windows = { tiers, groups, topics: configuredTopics(config), retryWindowMs, steering };
+  const windows = {
+    tiers,
+    groups,
+    topics: configuredTopics(config),
+    retryWindowMs,
+    operatorActions,
+  };
   return {
     retryWindowMs,
     firstAttempts,

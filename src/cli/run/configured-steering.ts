@@ -8,14 +8,17 @@ import type { Config } from "../../config/config.ts";
 import type { StageName } from "../../domain/stages.ts";
 import type { ClusterView, Kafka } from "../../kafka/port.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { followOperations, type RunningSteering } from "../../stage/follow-operator-actions.ts";
+import {
+  followOperatorActions,
+  type RunningOperatorActions,
+} from "../../stage/follow-operator-actions.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredTopics } from "../connection.ts";
 
 /** Those that go by what people ask for, and those that other processes share. */
-const STEERED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
+const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
 
-interface SteeringDeps {
+interface OperatorActionsDeps {
   readonly kafka: Kafka;
   readonly cluster: ClusterView;
   readonly log: Log;
@@ -24,16 +27,16 @@ interface SteeringDeps {
 }
 
 /** Resolves when it is known what was asked for, or cannot be for now. Null: no stage goes by it. */
-export async function configuredSteering(
+export async function configuredOperatorActions(
   config: Config,
-  { kafka, cluster, log, health, clock }: SteeringDeps,
+  { kafka, cluster, log, health, clock }: OperatorActionsDeps,
   stages: readonly StageName[],
-): Promise<RunningSteering | null> {
-  if (!stages.some((stage) => STEERED.includes(stage))) return null;
-  const { operatorActions } = configuredTopics(config);
+): Promise<RunningOperatorActions | null> {
+  if (!stages.some((stage) => CONTROLLED.includes(stage))) return null;
+  const { operatorActions: topic } = configuredTopics(config);
   const isAway = () => cluster.brokers().some(({ away }) => away !== null);
-  const steering = followOperations({ kafka, log, clock, isAway }, operatorActions);
-  health.add({ name: "operator-actions", troubles: steering.troubles });
-  await steering.known;
-  return steering;
+  const operatorActions = followOperatorActions({ kafka, log, clock, isAway }, topic);
+  health.add({ name: "operator-actions", troubles: operatorActions.troubles });
+  await operatorActions.known;
+  return operatorActions;
 }

@@ -29,7 +29,7 @@ import type { Schemas } from "../../registry/port.ts";
 import { BrokerClock } from "../../runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../runtime/listening.ts";
-import type { RunningSteering } from "../../stage/follow-operator-actions.ts";
+import type { RunningOperatorActions } from "../../stage/follow-operator-actions.ts";
 import { createRerouting, type Rerouting } from "../../stage/reroute.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../stage/topic-keeper.ts";
@@ -45,7 +45,7 @@ import { programVersion } from "../program-version.ts";
 import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
-import { configuredSteering } from "./configured-steering.ts";
+import { configuredOperatorActions } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
@@ -112,9 +112,9 @@ export async function run(
     if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
     const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
     using announcing = await announceProcess(() => current, { ...shared, health }, stages);
-    using steering = await configuredSteering(config, { ...shared, cluster, health }, stages);
-    if (steering !== null) announcing.compare(steering);
-    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, steering }) };
+    using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
+    if (actions !== null) announcing.compare(actions);
+    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
     const own = ownProcess(() => current, { reloads, configuration, load, admin });
     for await (const stage of startStages(stages, deps, config, { own, patiently })) {
       running.push(stage);
@@ -273,16 +273,16 @@ function configuredRerouting(
 function present({
   schemas,
   tracing,
-  steering,
+  actions,
 }: {
   schemas: Schemas | null;
   tracing: Tracing | null;
-  steering: RunningSteering | null;
+  actions: RunningOperatorActions | null;
 }) {
   return {
     ...(schemas === null ? {} : { schemas }),
     ...(tracing === null ? {} : { tracing }),
-    ...(steering === null ? {} : { steering }),
+    ...(actions === null ? {} : { operatorActions: actions }),
   };
 }
 

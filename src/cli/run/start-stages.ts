@@ -21,7 +21,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { StageDeps } from "../../stage/stage-deps.ts";
 import { configuredTopics } from "../connection.ts";
-import type { EyesOptions } from "../console/console-reader.ts";
+import type { ConsoleReaderOptions } from "../console/console-reader.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
@@ -148,7 +148,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     if (own === null) throw new Error("the console needs to know the process around it");
     const { startConfiguredConsole } = await STAGE_CODE.console();
     const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
-    const useKafka: EyesOptions["useKafka"] = (work) => work(deps.kafka);
+    const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);
     return startConfiguredConsole({ ...own, admins, useKafka }, deps);
   },
 };

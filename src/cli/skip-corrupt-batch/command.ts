@@ -1,4 +1,4 @@
-/** `switchyard skip-damaged`: gives up exactly one damaged batch, so that its stage goes on. */
+/** `switchyard skip-corrupt-batch`: gives up exactly one damaged batch, so that its stage goes on. */
 
 import { Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../assert-topics.ts";
@@ -13,8 +13,8 @@ interface SkipFlags extends ConfigOption, WaitOption {
   readonly json?: boolean;
 }
 
-export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("skip-damaged")
+export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("skip-corrupt-batch")
     .summary("give up one damaged batch, so that its stage goes on")
     .description(
       "Moves the consumer group of a halted stage behind one damaged batch. Its records are given " +
@@ -32,8 +32,8 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
       "\nThe processes of the stage may run on. A halted one goes on within a minute.\n\n" +
         "Exit status: 0 the batch was skipped, or would be; 1 it was not; 2 wrong usage or\n" +
         "configuration.\n\nExamples:\n" +
-        "  switchyard skip-damaged switchyard.calls 3 42 --dry-run --config switchyard.yaml\n" +
-        "  switchyard skip-damaged switchyard.calls 3 42 --config switchyard.yaml",
+        "  switchyard skip-corrupt-batch switchyard.calls 3 42 --dry-run --config switchyard.yaml\n" +
+        "  switchyard skip-corrupt-batch switchyard.calls 3 42 --config switchyard.yaml",
     )
     .action(async (topic: string, partition: number, offset: number, flags: SkipFlags) => {
       const loaded = await loadOrExplain(flags, shell);
@@ -45,11 +45,11 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
         throw new WrongUsage(`no stage reads ${topic}. Read are: ${read}.`);
       }
       const { dryRun = false, json = false } = flags;
-      const { skipDamaged } = await import("./skip-corrupt-batch.ts");
+      const { skipCorrupt } = await import("./skip-corrupt-batch.ts");
       exit(
         await withKafka(config, shell, flags, async (kafka, signal) => {
           await assertTopics(kafka.admin, [topic]);
-          return skipDamaged(
+          return skipCorrupt(
             kafka,
             { topic, partition, offset, group, dryRun, json, signal },
             shell,

@@ -13,7 +13,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { passedCommit } from "../../kafka/consume/skip-commit.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
@@ -38,7 +38,7 @@ export interface SkipOptions {
   readonly signal: AbortSignal;
 }
 
-export async function skipDamaged(
+export async function skipCorrupt(
   kafka: Kafka,
   options: SkipOptions,
   shell: Shell,
@@ -47,21 +47,21 @@ export async function skipDamaged(
   const untilMs = performance.now() + GIVE_UP_AFTER_MS;
   for (let tries = 0; ; tries += 1) {
     const at = await groupAt(kafka, options);
-    const damaged = await kafka.damageAt({ topic, partition, offset: at.offset });
-    const refusal = refusalOf(options, at, damaged);
+    const corrupt = await kafka.corruptionAt({ topic, partition, offset: at.offset });
+    const refusal = refusalOf(options, at, corrupt);
     const done = (outcome: Outcome, text: string, error: string | null = null) => {
       if (error !== null) shell.err(`error: ${error}\n`);
       if (json || error === null) {
-        tell({ json }, shell, text, outcomeJson(options, at, damaged, { outcome, error }));
+        tell({ json }, shell, text, outcomeJson(options, at, corrupt, { outcome, error }));
       }
       return error === null ? 0 : 1;
     };
-    if (damaged === null || refusal !== null) return done("refused", "", refusal);
-    if (tries === 0 && !json) shell.out(`${foundText(damaged, group, at.offset)}\n`);
+    if (corrupt === null || refusal !== null) return done("refused", "", refusal);
+    if (tries === 0 && !json) shell.out(`${foundText(corrupt, group, at.offset)}\n`);
     if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
     try {
-      await kafka.admin.commit(group, topic, [passedCommit(at, damaged.behind)]);
-      const text = `Skipped. ${group} goes on at offset ${damaged.behind}, within a minute.\n`;
+      await kafka.admin.commit(group, topic, [passedCommit(at, corrupt.behind)]);
+      const text = `Skipped. ${group} goes on at offset ${corrupt.behind}, within a minute.\n`;
       return done("skipped", text);
     } catch (error) {
       const types = errorTypes(error);
@@ -95,18 +95,18 @@ async function groupAt(
 export function refusalOf(
   { topic, partition, offset, group }: SkipOptions,
   { offset: position }: CommittedOffset,
-  damaged: DamagedBatch | null,
+  corrupt: CorruptBatch | null,
 ): string | null {
   const where = `${group} is at offset ${position} of partition ${partition} of ${topic}`;
-  if (damaged === null) {
+  if (corrupt === null) {
     if (position > offset) return `${where}, and has passed offset ${offset}.`;
     if (position < offset) {
       return `${where}: records before the batch are not finished. Let the stage finish them, then try again.`;
     }
     return `${where}, and the batch there is whole. Nothing is skipped.`;
   }
-  if (damaged.offset === offset || position === offset) return null;
-  return `${where}, and the damaged batch there begins at ${damaged.offset}, not at ${offset}.`;
+  if (corrupt.offset === offset || position === offset) return null;
+  return `${where}, and the damaged batch there begins at ${corrupt.offset}, not at ${offset}.`;
 }
 
 type Outcome = "skipped" | "would-skip" | "refused";
@@ -115,7 +115,7 @@ type Outcome = "skipped" | "would-skip" | "refused";
 function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,
-  damaged: DamagedBatch | null,
+  corrupt: CorruptBatch | null,
   { outcome, error }: { readonly outcome: Outcome; readonly error: string | null },
 ) {
   return {
@@ -126,27 +126,27 @@ function outcomeJson(
     group,
     dryRun,
     groupOffset: at.offset,
-    firstOffset: damaged?.offset ?? null,
-    lastOffset: damaged === null ? null : damaged.behind - 1,
-    damage: damaged?.damage ?? null,
-    isEndKnown: damaged?.isEndKnown ?? null,
-    recordsLost: damaged === null ? null : lostRecords(damaged, at.offset),
+    firstOffset: corrupt?.offset ?? null,
+    lastOffset: corrupt === null ? null : corrupt.behind - 1,
+    corruption: corrupt?.corruption ?? null,
+    isEndKnown: corrupt?.isEndKnown ?? null,
+    recordsLost: corrupt === null ? null : lostRecords(corrupt, at.offset),
   };
 }
 
 /** At most so many. @param position of the group. */
-function lostRecords({ behind, offset }: DamagedBatch, position: number): number {
+function lostRecords({ behind, offset }: CorruptBatch, position: number): number {
   return behind - Math.max(position, offset);
 }
 
-function foundText(damaged: DamagedBatch, group: string, position: number): string {
-  const { topic, partition, offset, behind, damage, isEndKnown } = damaged;
+function foundText(corrupt: CorruptBatch, group: string, position: number): string {
+  const { topic, partition, offset, behind, corruption, isEndKnown } = corrupt;
   const end = isEndKnown
     ? ""
     : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
-  const lost = lostRecords(damaged, position);
+  const lost = lostRecords(corrupt, position);
   return (
-    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n${end}` +
+    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${corruption}).\n${end}` +
     `${group} is at ${position}: up to ${counted(lost, "record")} ${lost === 1 ? "is" : "are"} given up.`
   );
 }

@@ -10,11 +10,11 @@ import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
-import { readKnownOperations } from "../known-operations.ts";
+import { readKnownOperatorActions } from "../known-operations.ts";
 
 export interface InTiers {
   /** Deliveries by tier. */
-  readonly byTier: Readonly<Record<string, number>>;
+  readonly byDelay: Readonly<Record<string, number>>;
   readonly nextDueAtMs: number | null;
 }
 
@@ -33,7 +33,7 @@ export interface CountedTiers {
   /** One that is not there has none. Null: not all could be read. */
   readonly byDestination: ReadonlyMap<string, InTiers> | null;
   /** All that waits in a tier. One that could not be read to its end is not there. */
-  readonly byTier: ReadonlyMap<string, Tally>;
+  readonly byDelay: ReadonlyMap<string, Tally>;
   /** Why something could not be read, unless it was too much. */
   readonly errors: readonly string[];
 }
@@ -46,8 +46,8 @@ export async function countTiers(asked: Counted): Promise<CountedTiers> {
   const tallies = new Map<string, Tallies>(asked.tiers.map((tier) => [tier, new Map()]));
   try {
     // Records that a retry or a cancel took out early lie there still.
-    const steering = await readKnownOperations(kafka, topics.operatorActions, signal);
-    const limits = { steering, recordsMax: RECORDS_MAX, signal };
+    const operatorActions = await readKnownOperatorActions(kafka, topics.operatorActions, signal);
+    const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };
     const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, tier) => {
       const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
@@ -55,7 +55,7 @@ export async function countTiers(asked: Counted): Promise<CountedTiers> {
     });
     return countedTiers(read, tallies, signal.aborted);
   } catch (error) {
-    return { byDestination: null, byTier: new Map(), errors: [asError(error).message] };
+    return { byDestination: null, byDelay: new Map(), errors: [asError(error).message] };
   }
 }
 
@@ -66,19 +66,19 @@ function countedTiers(
 ): CountedTiers {
   const wholeTiers = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
   const errors = [...new Set(read.flatMap((each) => each.errors))];
-  const byTier = new Map(
+  const byDelay = new Map(
     wholeTiers.map(({ tier }) => [tier, sumOf(tallies.get(tier) ?? new Map())]),
   );
   const isWhole = !isCut && wholeTiers.length === read.length;
-  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byTier, errors };
+  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byDelay, errors };
 }
 
 function byDestinationOf(tallies: ReadonlyMap<string, Tallies>): ReadonlyMap<string, InTiers> {
-  const all = new Map<string, { byTier: Record<string, number>; nextDueAtMs: number | null }>();
+  const all = new Map<string, { byDelay: Record<string, number>; nextDueAtMs: number | null }>();
   for (const [tier, destinations] of tallies) {
     for (const [id, { count, dueAtMs }] of destinations) {
-      const of = all.get(id) ?? { byTier: {}, nextDueAtMs: null };
-      of.byTier[tier] = count;
+      const of = all.get(id) ?? { byDelay: {}, nextDueAtMs: null };
+      of.byDelay[tier] = count;
       const nextMs = Math.min(of.nextDueAtMs ?? Number.POSITIVE_INFINITY, dueAtMs);
       of.nextDueAtMs = Number.isFinite(nextMs) ? nextMs : null;
       all.set(id, of);

@@ -13,17 +13,17 @@
  * trouble come first.
  */
 
-import { stillness } from "../../deliver/prepare.ts";
+import { holdCause } from "../../deliver/prepare.ts";
 import type { Destination } from "../../domain/destination.ts";
 import {
   type AttemptCounts,
-  BREAKER_STATES,
-  type BreakerState,
+  CIRCUIT_STATES,
+  type CircuitState,
   DESTINATION_STATES,
   type DestinationStateName,
   type DestinationStatus,
   type EndpointStatus,
-  type HeldBy,
+  type HoldReason,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
@@ -36,7 +36,7 @@ export interface StateReport {
   /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
   readonly failedShare: number | null;
   readonly held: {
-    readonly because: HeldBy;
+    readonly because: HoldReason;
     /** Null: only the file says so. */
     readonly since: string | null;
     /** When an attempt finds out; null: somebody has to end it. */
@@ -52,7 +52,7 @@ export interface StateReport {
 }
 
 export interface EndpointReport extends Omit<EndpointStatus, "breaker" | "lastMinute"> {
-  readonly breaker: BreakerState | null;
+  readonly breaker: CircuitState | null;
   readonly failedShare: number | null;
 }
 
@@ -64,7 +64,7 @@ export interface DestinationReport extends StateReport {
   readonly dueAgain: number | null;
   /** Deliveries that wait in delay topics for their next attempt. */
   readonly waitingInTiers: number | null;
-  readonly byTier: Readonly<Record<string, number>> | null;
+  readonly byDelay: Readonly<Record<string, number>> | null;
   /** Age of the oldest of `waiting`. */
   readonly oldestMs: number | null;
   readonly nextAttemptAt: string | null;
@@ -84,7 +84,7 @@ export function stateOf(
   const owners = told.filter(({ partitions }) => partitions > 0);
   const holders = owners.flatMap(({ held }) => held ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
-  const byFile = destination?.kind === "webhook" ? stillness(destination) : null;
+  const byFile = destination?.kind === "webhook" ? holdCause(destination) : null;
   const held = firstOf(holders) ?? (byFile && heldByFile(byFile));
   const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
   return {
@@ -152,7 +152,7 @@ function endpointsOf(
     .filter(({ key }) => !names.has(key));
   return [...untold, ...others].map(({ name, key, origin }) => {
     const all = told.get(key) ?? [];
-    const breaker = BREAKER_STATES.findLast((state) => all.some((one) => one.breaker === state));
+    const breaker = CIRCUIT_STATES.findLast((state) => all.some((one) => one.breaker === state));
     return {
       name,
       key,

@@ -5,11 +5,11 @@
 
 import {
   type AttemptCounts,
-  BREAKER_STATES,
+  CIRCUIT_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
   type EndpointStatus,
-  HELD_BY,
+  HOLD_REASONS,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
@@ -52,7 +52,7 @@ function destination(found: Fields): DestinationStatus | null {
   if (id === null || state === null) return null;
   const last = lastOutcome(found.last);
   const { because, since, until, by } = fields(found.held);
-  const held = oneOf(HELD_BY, because);
+  const held = oneOf(HOLD_REASONS, because);
   const pausedBy = textOf(by);
   return {
     id: id as DestinationId,
@@ -79,7 +79,7 @@ function endpoint(found: Fields): EndpointStatus | null {
     name,
     key: key as EndpointKey,
     origin: textOf(found.origin) ?? "",
-    breaker: oneOf(BREAKER_STATES, found.breaker) ?? "closed",
+    breaker: oneOf(CIRCUIT_STATES, found.breaker) ?? "closed",
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
     awayUntil: instant(found.awayUntil),

@@ -22,7 +22,7 @@ import {
   tierTotalOf,
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
-import type { DestinationWaiting, KafkaStatus, TierStatus } from "./status.ts";
+import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** Null means: not known. Ages and times to come are milliseconds. */
@@ -36,7 +36,7 @@ export interface StatusReport {
   readonly stages: readonly StageReport[];
   /** Those in trouble first. */
   readonly destinations: readonly DestinationReport[];
-  readonly tiers: readonly TierReport[];
+  readonly tiers: readonly DelayTopicReport[];
   readonly deadLetters: {
     readonly retained: number;
     readonly lastDay: number;
@@ -94,7 +94,7 @@ export interface StageReport {
   readonly note: string | null;
 }
 
-export interface TierReport {
+export interface DelayTopicReport {
   readonly tier: string;
   readonly waiting: number | null;
   readonly oldestMs: number | null;
@@ -131,7 +131,7 @@ export function statusReport(found: Found): StatusReport {
       lag: waiting && (stage === "delay" ? inTiers : waiting.records),
       oldestMs: oldestMs(waiting, nowMs),
       ...ratesOf(processes, stage, null),
-      halts: haltsOf(processes, stage, null, waiting?.damaged ?? []),
+      halts: haltsOf(processes, stage, null, waiting?.corrupt ?? []),
       note,
     })),
     destinations: byTrouble(destinationsOf(found, processes)),
@@ -156,8 +156,8 @@ export function statusReport(found: Found): StatusReport {
 function tierReport(
   { kafka, nowMs }: Found,
   processes: readonly Process[],
-  { tier, waiting, isRetired, note }: TierStatus,
-): TierReport {
+  { tier, waiting, isRetired, note }: DelayTopicStatus,
+): DelayTopicReport {
   const dueAtMs = waiting?.dueAtMs ?? null;
   const told = kafka?.countedTiers.has(tier) === true ? null : tierTotalOf(processes, tier);
   return {
@@ -190,34 +190,34 @@ function destinationsOf(
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
     const inTiers = kafka?.inTiers ? (kafka.inTiers.get(id) ?? NONE) : toldOf(processes, id);
-    const { byTier, nextDueAtMs } = inTiers;
+    const { byDelay, nextDueAtMs } = inTiers;
     // By this file, or by that of a process.
     const isAttempted = destination?.kind === "webhook" || state.processes.owning > 0;
-    const damaged = [...(line?.damaged ?? []), ...(retries?.damaged ?? [])];
+    const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
     return {
       destination: id,
       ...state,
       ...ratesOf(processes, "deliver", id),
       waiting,
       dueAgain: retries?.records ?? null,
-      waitingInTiers: byTier && Object.values(byTier).reduce((sum, count) => sum + count, 0),
-      byTier,
+      waitingInTiers: byDelay && Object.values(byDelay).reduce((sum, count) => sum + count, 0),
+      byDelay,
       oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
       nextAttemptAt: isAttempted ? nextAttemptAt(state, waiting, nextDueAtMs, nowMs) : null,
       deadLettersLastDay: kafka?.deadLetters?.counts
         ? (kafka.deadLetters.counts.byDestination.get(id) ?? 0)
         : null,
-      halts: haltsOf(processes, "deliver", id, damaged),
+      halts: haltsOf(processes, "deliver", id, corrupt),
       note: noteOf(row, destination, kafka !== null),
     };
   });
 }
 
-const NONE: InTiers = { byTier: {}, nextDueAtMs: null };
+const NONE: InTiers = { byDelay: {}, nextDueAtMs: null };
 
 /** By the processes that run delay. */
 function toldOf(processes: readonly Process[], id: string) {
-  return { byTier: tiersOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
+  return { byDelay: tiersOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
 
 function unknown(destination: string): DestinationWaiting {

@@ -57,7 +57,7 @@ export interface DestinationWaiting {
   readonly error: string | null;
 }
 
-export interface TierStatus {
+export interface DelayTopicStatus {
   readonly tier: string;
   readonly waiting: Waiting | null;
   /** Not configured any more: only drained. */
@@ -83,7 +83,7 @@ export interface DeadLettersStatus {
 export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
-  readonly tiers: readonly TierStatus[];
+  readonly tiers: readonly DelayTopicStatus[];
   /** By destination; null: they are too many to be counted in time, or cannot be read. */
   readonly inTiers: ReadonlyMap<string, InTiers> | null;
   /** Tiers of which all was counted: their numbers are exact. */
@@ -153,7 +153,7 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
       .filter((each) => !each.isRemoved || recordsOf(each) > 0 || each.error !== null),
     tiers: waitingTiers,
     inTiers: counted.byDestination,
-    countedTiers: new Set(counted.byTier.keys()),
+    countedTiers: new Set(counted.byDelay.keys()),
     deadLetters: deadLetters.status,
     notes: { inTiers: inTiersNote, deadLetters: deadLetters.note },
     errors: [
@@ -170,14 +170,14 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
 function tierStatus(
   { tier, isRetired, reading }: ReturnType<typeof tiersOf>[number],
   { waiting, error }: WaitingIn,
-  { byTier }: CountedTiers,
-): TierStatus {
-  const tally = byTier.get(tier);
+  { byDelay }: CountedTiers,
+): DelayTopicStatus {
+  const tally = byDelay.get(tier);
   const note = waiting === null ? (error ?? missing(reading.topic)) : error;
   if (waiting === null || tally === undefined) return { tier, isRetired, waiting, note };
   const finite = (atMs: number) => (Number.isFinite(atMs) ? atMs : null);
   const [oldestAtMs, dueAtMs] = [finite(tally.scheduledAtMs), finite(tally.dueAtMs)];
-  const exact = { records: tally.count, oldestAtMs, dueAtMs, damaged: waiting.damaged };
+  const exact = { records: tally.count, oldestAtMs, dueAtMs, corrupt: waiting.corrupt };
   return { tier, isRetired, waiting: exact, note };
 }
 
@@ -257,7 +257,7 @@ function sumOf(all: readonly Waiting[]): Waiting {
     records: all.reduce((sum, { records }) => sum + records, 0),
     oldestAtMs: times(({ oldestAtMs }) => oldestAtMs),
     dueAtMs: times(({ dueAtMs }) => dueAtMs),
-    damaged: all.flatMap(({ damaged }) => damaged),
+    corrupt: all.flatMap(({ corrupt }) => corrupt),
   };
 }
 

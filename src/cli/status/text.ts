@@ -8,7 +8,7 @@ import { table } from "../table.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
 import { destinationTable, endpointTable } from "./destination-text.ts";
 import { notesOf } from "./notes.ts";
-import type { ProcessReport, StageReport, StatusReport, TierReport } from "./report.ts";
+import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
 
 const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "DONE/MIN", "FAILED/MIN"];
 const TIER_HEAD = ["DELAY", "WAITING", "OLDEST", "NEXT DUE"];
@@ -56,7 +56,7 @@ function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Color
   });
 }
 
-function tierTable(tiers: readonly TierReport[], { bold, dim, yellow }: Colors): string {
+function tierTable(tiers: readonly DelayTopicReport[], { bold, dim, yellow }: Colors): string {
   if (tiers.length === 0) return "";
   const rows = tiers.map(({ tier, waiting, oldestMs, dueInMs, retired }) => [
     retired ? `${tier} (retired)` : tier,

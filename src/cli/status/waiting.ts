@@ -10,7 +10,7 @@
  * A topic that cannot be asked for, or whose records may not be read, says so beside the others.
  */
 
-import { type DamagedBatch, damagedBatchOf } from "../../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -31,7 +31,7 @@ export interface Waiting {
   /** The earliest due time at the head of a partition; null for topics without. */
   readonly dueAtMs: number | null;
   /** Damaged batches at which the group stands. */
-  readonly damaged: readonly DamagedBatch[];
+  readonly corrupt: readonly CorruptBatch[];
 }
 
 /** The knowledge about one topic. */
@@ -78,18 +78,18 @@ function waitingOf(
     records: recordsIn(parts),
     oldestAtMs: isWhole ? earliest(records.map(({ timestampMs }) => timestampMs)) : null,
     dueAtMs: isWhole ? earliest(records.map(dueAt).filter((atMs) => atMs !== null)) : null,
-    damaged: found.flatMap(({ damaged }) => damaged ?? []),
+    corrupt: found.flatMap(({ corrupt }) => corrupt ?? []),
   };
   return { waiting, error };
 }
 
 interface Head {
   readonly record: IncomingRecord | null;
-  readonly damaged: DamagedBatch | null;
+  readonly corrupt: CorruptBatch | null;
   readonly error: string | null;
 }
 
-const EMPTY: Head = { record: null, damaged: null, error: null };
+const EMPTY: Head = { record: null, corrupt: null, error: null };
 
 async function readHeads(
   kafka: Kafka,
@@ -124,8 +124,8 @@ async function first(
     }
     return signal.aborted ? null : EMPTY;
   } catch (error) {
-    const damaged = damagedBatchOf(error);
-    return damaged === null ? { ...EMPTY, error: asError(error).message } : { ...EMPTY, damaged };
+    const corrupt = corruptBatchOf(error);
+    return corrupt === null ? { ...EMPTY, error: asError(error).message } : { ...EMPTY, corrupt };
   }
 }
 

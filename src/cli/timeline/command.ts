@@ -1,4 +1,4 @@
-/** `switchyard trace`: what became of one call. */
+/** `switchyard timeline`: what became of one call. */
 
 import { Command, InvalidArgumentError } from "commander";
 
@@ -22,8 +22,8 @@ interface TraceOptions extends ConfigOption, WaitOption {
   readonly json?: boolean;
 }
 
-export function traceCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("trace")
+export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("timeline")
     .summary("tell one call's way: received, routed, attempted, waiting, accepted or given up")
     .description(
       "Tells what became of the call with a message id, a line for each step, in order of time: " +
@@ -48,8 +48,8 @@ export function traceCommand(shell: Shell, exit: (status: ExitStatus) => void): 
       "after",
       "\nCalls are keyed by user, so all of them are looked through since that time. " +
         "\nA shorter --since is quicker.\n\nExamples:\n" +
-        "  switchyard trace 0190b6c4-5ae1-7f2e-9d6a-0c8b7f5e4a31\n" +
-        "  switchyard trace switchyard.calls/3/1042 --since 2d --json",
+        "  switchyard timeline 0190b6c4-5ae1-7f2e-9d6a-0c8b7f5e4a31\n" +
+        "  switchyard timeline switchyard.calls/3/1042 --since 2d --json",
     )
     .action(async (messageId: string, options: TraceOptions) => {
       const loaded = await loadOrExplain(options, shell);
@@ -70,18 +70,18 @@ async function trace(
   signal: AbortSignal,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const { readTrace } = await import("../../timeline/read-timeline.ts");
-  const { configuredTrace } = await import("./configured-timeline.ts");
+  const { readTimeline } = await import("../../timeline/read-timeline.ts");
+  const { configuredTimeline } = await import("./configured-timeline.ts");
   await using schemas = await openCommandSchemas(config.registry, signal);
-  const { traceJson, traceText } = await import("./timeline-text.ts");
+  const { timelineJson, timelineText } = await import("./timeline-text.ts");
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
   let read = 0;
   using progress = startProgress(shell, () => `${read.toLocaleString("en")} records looked at`);
-  const { ports, names } = configuredTrace(config, schemas, { kafka, signal });
+  const { ports, names } = configuredTimeline(config, schemas, { kafka, signal });
   const onRead = (records: number) => {
     read += records;
   };
-  const found = await readTrace({ ...ports, onRead }, { messageId, sinceMs });
+  const found = await readTimeline({ ...ports, onRead }, { messageId, sinceMs });
   progress.end();
   if (found === null) {
     shell.err("Interrupted: not everything was read.\n");
@@ -95,8 +95,8 @@ async function trace(
     );
     return 1;
   }
-  if (json === true) shell.raw(traceJson(found, names));
-  else shell.out(traceText(found, names, shell.colors));
+  if (json === true) shell.raw(timelineJson(found, names));
+  else shell.out(timelineText(found, names, shell.colors));
   return found.gaps.some(({ kind }) => kind === "unread") ? 1 : 0;
 }
 

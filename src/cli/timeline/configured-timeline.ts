@@ -1,4 +1,4 @@
-/** The ports of a trace, by a configuration: for `switchyard trace` and for the page. */
+/** The ports of a trace, by a configuration: for `switchyard timeline` and for the page. */
 
 import type { Config } from "../../config/config.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
@@ -17,7 +17,7 @@ export interface ConfiguredTrace {
 }
 
 /** @param schemas for values with a schema of the registry; the caller closes them when it has read. */
-export function configuredTrace(
+export function configuredTimeline(
   config: Config,
   schemas: Pick<CommandSchemas, "of" | "given">,
   { kafka, signal }: Pick<TracePorts, "kafka" | "signal">,

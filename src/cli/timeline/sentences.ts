@@ -8,7 +8,7 @@ import {
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
-import type { AttemptStep, Fate, Gap, ReturnedStep, Step } from "../../timeline/steps.ts";
+import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "../../timeline/steps.ts";
 
 /** Deliver says when a delivery is due, and delay returns it. */
 const CLOCKS_DIFFER_MS = 1_000;
@@ -90,7 +90,7 @@ function phasesText(phases: AttemptPhases): string {
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }
 
-export function fateSentence({ kind, atMs, attempts, tookMs }: Fate): string {
+export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): string {
   const made = attempts === 0 ? "" : `, attempts known: ${attempts}`;
   switch (kind) {
     case "accepted":

@@ -9,25 +9,25 @@
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
-import type { CallTrace, Step } from "../../timeline/steps.ts";
+import type { CallTimeline, Step } from "../../timeline/steps.ts";
 import type { Colors } from "../shell.ts";
 import {
   duration,
-  fateSentence,
+  finalStateText,
   gapSentence,
   instant,
   type Names,
   stepSentence,
 } from "./sentences.ts";
 
-export function traceText(
-  trace: CallTrace,
+export function timelineText(
+  trace: CallTimeline,
   names: Names,
   { bold, red, green, dim }: Colors,
 ): string {
-  const { steps, fates, gaps } = trace;
+  const { steps, finalStates, gaps } = trace;
   const firstMs = steps[0]?.atMs ?? 0;
-  const ids = [...steps.map(destinationOf), ...fates.map(({ destination }) => destination)];
+  const ids = [...steps.map(destinationOf), ...finalStates.map(({ destination }) => destination)];
   const width = Math.max(1, ...ids.map((id) => visibleCell(id).length));
   const cell = (id: string) => visibleCell(id).padEnd(width);
   const colour = (kind: string) => (kind === "dead-lettered" || kind === "unusable" ? red : plain);
@@ -36,23 +36,26 @@ export function traceText(
     const words = colour(step.kind)(stepSentence(step, names));
     return `${dim(instant(step.atMs))} ${since}  ${bold(cell(destinationOf(step)))}  ${words}`;
   });
-  const ends = fates.map((fate) => {
-    const paint = fate.kind === "accepted" ? green : colour(fate.kind);
-    return `${bold(cell(fate.destination))}  ${paint(fateSentence(fate))}`;
+  const ends = finalStates.map((finalState) => {
+    const paint = finalState.kind === "accepted" ? green : colour(finalState.kind);
+    return `${bold(cell(finalState.destination))}  ${paint(finalStateText(finalState))}`;
   });
   const notes = gaps.map((gap) => gapSentence(gap, "--since"));
   const parts = [lines, ends, notes].filter((part) => part.length > 0);
   return `${parts.map((part) => part.join("\n")).join("\n\n")}\n`;
 }
 
-export function traceJson({ messageId, steps, fates, gaps }: CallTrace, names: Names): string {
+export function timelineJson(
+  { messageId, steps, finalStates, gaps }: CallTimeline,
+  names: Names,
+): string {
   const dated = [
     ...steps.map((step) => ({ ...step, sentence: stepSentence(step, names) })),
-    ...fates.map((fate) => ({
-      ...fate,
+    ...finalStates.map((finalState) => ({
+      ...finalState,
       kind: "fate",
-      fate: fate.kind,
-      sentence: fateSentence(fate),
+      finalState: finalState.kind,
+      sentence: finalStateText(finalState),
     })),
   ].toSorted((one, other) => one.atMs - other.atMs);
   const all = [

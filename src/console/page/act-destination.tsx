@@ -45,7 +45,7 @@ export function DestinationActions({ view, now }: Props) {
       ) : (
         <p class="note">
           This page is read-only (<code>console.readOnly</code>). To act: switchyard pause, resume,
-          retry, drain, cancel, replay {id}
+          retry, wait, cancel, replay {id}
         </p>
       )}
       <JobList jobs={jobs} now={now} />
@@ -57,7 +57,7 @@ function Buttons({ view: { id, kind, held }, now }: Props) {
   const [opened, setOpened] = useState<Opened | null>(null);
   const { start, error } = useBegin(() => undefined);
   const close = () => setOpened(null);
-  const direct = (action: "resume" | "retry" | "drain") => () => start({ action, destination: id });
+  const direct = (action: "resume" | "retry" | "wait") => () => start({ action, destination: id });
   return (
     <>
       <fieldset class="actions">
@@ -78,7 +78,7 @@ function Buttons({ view: { id, kind, held }, now }: Props) {
             <button type="button" onClick={direct("retry")}>
               Retry now
             </button>
-            <button type="button" onClick={direct("drain")}>
+            <button type="button" onClick={direct("wait")}>
               Drain
             </button>
             <button type="button" onClick={() => setOpened("cancel")}>

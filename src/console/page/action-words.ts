@@ -11,7 +11,7 @@ export function actionText(action: Action): string {
       return "Resume";
     case "retry":
       return "Retry now";
-    case "drain":
+    case "wait":
       return "Drain";
     case "cancel":
       return "Cancel";

@@ -40,7 +40,7 @@ function Known({ view, now }: { readonly view: CallView; readonly now: number })
     <>
       <Panel title="How it stands">
         <ul class="fates">
-          {view.fates.map(({ destination, text, tone }) => (
+          {view.finalStates.map(({ destination, text, tone }) => (
             <li key={destination} class={tone}>
               <Link to={destinationLink(destination ?? "")}>{destination}</Link>{" "}
               <Sentence text={text} now={now} />

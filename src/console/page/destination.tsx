@@ -225,7 +225,7 @@ function Endpoints({
   const columns: readonly Column<EndpointView>[] = [
     { label: "Endpoint", of: ({ name }) => name },
     { label: "Address", of: ({ origin }) => origin },
-    { label: "Breaker", of: (endpoint) => <Breaker endpoint={endpoint} /> },
+    { label: "Breaker", of: (endpoint) => <CircuitBreaker endpoint={endpoint} /> },
     { label: "Failing", of: (endpoint) => <Failing endpoint={endpoint} now={now} /> },
     { label: "Asked again", of: ({ awayUntil }) => <Age at={awayUntil} now={now} /> },
     {
@@ -243,15 +243,15 @@ function Endpoints({
   return <Table label="Endpoints" columns={columns} rows={endpoints} keyOf={({ name }) => name} />;
 }
 
-function Breaker({ endpoint: { breaker } }: { readonly endpoint: EndpointView }) {
+function CircuitBreaker({ endpoint: { breaker } }: { readonly endpoint: EndpointView }) {
   if (breaker === null) return <span class="none">–</span>;
   const tone = breaker === "closed" ? "good" : breaker === "ramping" ? "warn" : "bad";
   return <State tone={tone} word={breaker} />;
 }
 
 function Waiting({ view, now }: { readonly view: DestinationView; readonly now: number }) {
-  const { waiting, dueAgain, byTier, nextAttemptAt } = view;
-  const tiers = Object.entries(byTier ?? {}).filter(([, count]) => count > 0);
+  const { waiting, dueAgain, byDelay, nextAttemptAt } = view;
+  const tiers = Object.entries(byDelay ?? {}).filter(([, count]) => count > 0);
   const never = waiting === null ? null : waiting - (dueAgain ?? 0);
   return (
     <>
@@ -267,7 +267,7 @@ function Waiting({ view, now }: { readonly view: DestinationView; readonly now: 
             <b>{countText(count)}</b> in the tier {tier}
           </li>
         ))}
-        {byTier === null ? <li>How many wait in tiers is not known now.</li> : null}
+        {byDelay === null ? <li>How many wait in tiers is not known now.</li> : null}
       </ul>
       {nextAttemptAt === null ? null : (
         <p>

@@ -17,7 +17,7 @@ import { Flow } from "./overview.tsx";
 import { Empty, Problem } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
 import { askSession, type Connection, loggedOut, logOut, useLatest, useNow } from "./server.ts";
-import { LogIn } from "./sign-in.tsx";
+import { SignIn } from "./sign-in.tsx";
 import { Calls } from "./user-calls.tsx";
 import "./style.css";
 
@@ -45,7 +45,7 @@ function App() {
   if (session === null) {
     return <main>{error === null ? <Empty>Loading</Empty> : <Problem text={error} />}</main>;
   }
-  if (!session.isKnown) return <LogIn onDone={ask} />;
+  if (!session.isKnown) return <SignIn onDone={ask} />;
   return (
     <MayAct.Provider value={!session.readOnly}>
       <Known session={session} />

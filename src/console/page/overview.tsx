@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { Overview, StateCounts, TierView } from "../view.ts";
+import type { DelayTopicView, Overview, StateCounts } from "../view.ts";
 import { FindCall } from "./find-call.tsx";
 import { countText, durationText, reasonText, type Tone } from "./format.ts";
 import { Age, Panel, Troubles } from "./parts.tsx";
@@ -142,7 +142,13 @@ function Arrow({
   );
 }
 
-function Tiers({ tiers, now }: { readonly tiers: readonly TierView[]; readonly now: number }) {
+function Tiers({
+  tiers,
+  now,
+}: {
+  readonly tiers: readonly DelayTopicView[];
+  readonly now: number;
+}) {
   const all = tiers.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
   return (
     <div class={`node tiers ${all > 0 ? "warn" : "quiet"}`} data-node="tiers">

@@ -20,7 +20,7 @@ export async function askSession(): Promise<Session> {
 }
 
 /** Null: it is taken. Else why not. */
-export async function logIn(token: string): Promise<string | null> {
+export async function signIn(token: string): Promise<string | null> {
   const answer = await fetch(below("/api/session"), { method: "POST", headers: OWN, body: token });
   if (answer.ok) return null;
   return await problemOf(answer);

@@ -3,15 +3,15 @@
 import { useState } from "preact/hooks";
 
 import { Problem } from "./parts.tsx";
-import { logIn } from "./server.ts";
+import { signIn } from "./server.ts";
 
-export function LogIn({ onDone }: { readonly onDone: () => void }) {
+export function SignIn({ onDone }: { readonly onDone: () => void }) {
   const [error, setError] = useState<string | null>(null);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const token = String(new FormData(form).get("token") ?? "");
-    logIn(token).then(
+    signIn(token).then(
       (problem) => {
         setError(problem);
         if (problem === null) onDone();

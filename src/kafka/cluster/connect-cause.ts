@@ -22,7 +22,7 @@
  * Time mends nothing that lasts. A broker that is starting or stopping closes connections, too.
  */
 
-import { DRIVER_LOG_IN_REFUSED } from "../kafkajs/error-names.ts";
+import { DRIVER_AUTHENTICATION_FAILED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 
 export interface ConnectCause {
@@ -74,7 +74,7 @@ export function connectCause(
     const says = "it takes no log-in at this port";
     return { says, check: "kafka.sasl and the port in kafka.brokers", lasts: true };
   }
-  if (has(DRIVER_LOG_IN_REFUSED)) {
+  if (has(DRIVER_AUTHENTICATION_FAILED)) {
     const isPassword = sasl !== null && "password" in sasl;
     return {
       says: `it refuses the log-in by ${mechanism}: ${said}`,
@@ -107,7 +107,7 @@ export function connectCause(
   }
   if (codes.some((code) => NO_TLS.test(code))) return WITHOUT_TLS;
   if (CLOSED.test(said) || codes.some((code) => CLOSED.test(code))) {
-    if (step === "request" && sasl === null) return NO_LOG_IN;
+    if (step === "request" && sasl === null) return NO_AUTHENTICATION;
     return tls === null ? { ...WITH_TLS, lasts: "ask" } : { ...WITHOUT_TLS, lasts: "ask" };
   }
   return { says: said, check: "kafka.brokers and that the brokers run", lasts: false };
@@ -123,7 +123,7 @@ const WITH_TLS: ConnectCause = {
   check: "kafka.tls and the port in kafka.brokers",
   lasts: true,
 };
-const NO_LOG_IN: ConnectCause = {
+const NO_AUTHENTICATION: ConnectCause = {
   says: "it answers nobody who has not logged in",
   check: "kafka.sasl, which is not set",
   lasts: "while",

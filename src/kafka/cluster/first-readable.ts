@@ -8,21 +8,21 @@
  * @param isDamaged asked for few of the offsets, in steps that double, and then in between
  */
 export async function firstReadable(
-  damaged: number,
+  corrupt: number,
   end: number,
-  isDamaged: (offset: number) => Promise<boolean>,
+  isCorrupt: (offset: number) => Promise<boolean>,
 ): Promise<number> {
-  let below = damaged;
-  let above = Math.min(end, damaged + 1);
-  while (above < end && (await isDamaged(above))) {
-    const step = 2 * (above - damaged);
+  let below = corrupt;
+  let above = Math.min(end, corrupt + 1);
+  while (above < end && (await isCorrupt(above))) {
+    const step = 2 * (above - corrupt);
     below = above;
-    above = Math.min(end, damaged + step);
+    above = Math.min(end, corrupt + step);
   }
   while (above - below > 1) {
     const middle = Math.floor((below + above) / 2);
-    if (await isDamaged(middle)) below = middle;
+    if (await isCorrupt(middle)) below = middle;
     else above = middle;
   }
-  return Math.max(above, damaged + 1);
+  return Math.max(above, corrupt + 1);
 }

@@ -14,7 +14,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type DamagedBatch, damagedBatchOf } from "../../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type Broker, fetchInTurn, request } from "../kafkajs/internals.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
@@ -37,7 +37,7 @@ const EARLIEST = -2;
 const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
 /** A batch is always whole. The one behind it tells where it ends. */
-const DAMAGED_FETCH_BYTES = 1_024 * 1_024;
+const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 /** Unused connections are closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
 
@@ -97,28 +97,33 @@ export class RangeReader {
     }
   }
 
-  async damageAt(
+  async corruptionAt(
     place: PartitionOffset & { readonly topic: string },
-  ): Promise<DamagedBatch | null> {
+  ): Promise<CorruptBatch | null> {
     using _use = this.#use();
     const { topic, partition, offset } = place;
-    const damaged = await this.#damageAt(topic, partition, offset);
-    if (damaged === null || damaged.isEndKnown) return damaged;
+    const corrupt = await this.#corruptionAt(topic, partition, offset);
+    if (corrupt === null || corrupt.isEndKnown) return corrupt;
     const end = await this.#end(topic, partition);
-    const isDamaged = async (at: number) => (await this.#damageAt(topic, partition, at)) !== null;
-    return { ...damaged, behind: await firstReadable(offset, end, isDamaged) };
+    const isCorrupt = async (at: number) =>
+      (await this.#corruptionAt(topic, partition, at)) !== null;
+    return { ...corrupt, behind: await firstReadable(offset, end, isCorrupt) };
   }
 
-  async #damageAt(topic: string, partition: number, from: number): Promise<DamagedBatch | null> {
+  async #corruptionAt(
+    topic: string,
+    partition: number,
+    from: number,
+  ): Promise<CorruptBatch | null> {
     const signal = new AbortController().signal;
     const range = { topic, partition, from, to: Number.POSITIVE_INFINITY, signal };
     try {
-      await this.#step({ ...range, maxBytes: DAMAGED_FETCH_BYTES }, from);
+      await this.#step({ ...range, maxBytes: CORRUPT_FETCH_BYTES }, from);
       return null;
     } catch (error) {
-      const damaged = damagedBatchOf(error);
-      if (damaged === null) throw error;
-      return damaged;
+      const corrupt = corruptBatchOf(error);
+      if (corrupt === null) throw error;
+      return corrupt;
     }
   }
 

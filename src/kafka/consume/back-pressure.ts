@@ -99,7 +99,7 @@ export class BackPressure {
   handOver(): void {
     let hasMore = false;
     const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
-    if (waiting.length > 1) waiting.sort((one, other) => one.bytesInHand - other.bytesInHand);
+    if (waiting.length > 1) waiting.sort((one, other) => one.inFlightBytes - other.inFlightBytes);
     for (const owned of waiting) if (owned.handOver() === "more") hasMore = true;
     const isResumed = this.#pauseAndResume();
     if (hasMore) this.#soon();

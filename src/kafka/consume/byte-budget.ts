@@ -17,7 +17,7 @@ export class ByteBudget {
   readonly #maxBytes: number;
   readonly #part: number;
   readonly #common: CommonBytes | null;
-  #inHand = 0;
+  #inFlight = 0;
 
   /** @param part of the consumer's bytes, such as a half of them. */
   constructor(maxBytes: number, common: CommonBytes | null, part = 1) {
@@ -31,19 +31,19 @@ export class ByteBudget {
     return (this.#common?.each ?? this.#maxBytes) * this.#part;
   }
 
-  get inHand(): number {
-    return this.#inHand;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   hasRoomFor(bytes: number): boolean {
-    if (this.#inHand === 0 || this.#inHand + bytes <= this.max) return true;
+    if (this.#inFlight === 0 || this.#inFlight + bytes <= this.max) return true;
     if (this.#common === null) return false;
-    return this.#inHand + bytes <= this.#common.max - this.#common.inHand;
+    return this.#inFlight + bytes <= this.#common.max - this.#common.inFlight;
   }
 
   add(bytes: number): void {
-    this.#inHand += bytes;
-    if (this.#common !== null) this.#common.inHand += bytes;
+    this.#inFlight += bytes;
+    if (this.#common !== null) this.#common.inFlight += bytes;
   }
 
   remove(bytes: number): void {

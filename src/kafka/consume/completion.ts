@@ -62,8 +62,8 @@ export class Completion {
   #tail = 0;
   /** Characters that the records from head to tail can need, see above. */
   #weight = 0;
-  #inHand = 0;
-  #bytesInHand = 0;
+  #inFlight = 0;
+  #inFlightBytes = 0;
   /** Everything below is taken, skipped or not there. */
   #next: number;
 
@@ -93,12 +93,12 @@ export class Completion {
   }
 
   /** Unfinished records. */
-  get inHand(): number {
-    return this.#inHand;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  get bytesInHand(): number {
-    return this.#bytesInHand;
+  get inFlightBytes(): number {
+    return this.#inFlightBytes;
   }
 
   /** Record time of the first unfinished record; null when there is none. */
@@ -129,8 +129,8 @@ export class Completion {
     this.#timestamps[this.#tail] = timestampMs;
     this.#bytes[this.#tail] = bytes;
     this.#tail += 1;
-    this.#inHand += 1;
-    this.#bytesInHand += bytes;
+    this.#inFlight += 1;
+    this.#inFlightBytes += bytes;
     this.passTo(offset + 1);
     return "taken";
   }
@@ -160,8 +160,8 @@ export class Completion {
     const bytes = this.#bytes[index] ?? FINISHED;
     if (index < 0 || bytes === FINISHED) return null;
     this.#bytes[index] = FINISHED;
-    this.#inHand -= 1;
-    this.#bytesInHand -= bytes;
+    this.#inFlight -= 1;
+    this.#inFlightBytes -= bytes;
     if (index === this.#head) this.#advance();
     return bytes;
   }
@@ -206,11 +206,11 @@ export class Completion {
   }
 
   #roomFor(offset: number): boolean {
-    if (this.#inHand === 0) return true;
-    if (this.#inHand >= this.#recordsMax) return false;
+    if (this.#inFlight === 0) return true;
+    if (this.#inFlight >= this.#recordsMax) return false;
     if (this.#fits(offset)) return true;
     // Finished records that are still in the arrays weigh, too.
-    if (this.#tail - this.#head === this.#inHand) return false;
+    if (this.#tail - this.#head === this.#inFlight) return false;
     this.#sweep();
     return this.#fits(offset);
   }
@@ -256,7 +256,7 @@ export class Completion {
   #sweep(): void {
     const from = { offsets: this.#offsets, timestamps: this.#timestamps, bytes: this.#bytes };
     const end = this.#tail;
-    if (this.#inHand * 2 > from.offsets.length) {
+    if (this.#inFlight * 2 > from.offsets.length) {
       this.#offsets = new Float64Array(from.offsets.length * 2);
       this.#timestamps = new Float64Array(from.offsets.length * 2);
       this.#bytes = new Float64Array(from.offsets.length * 2);

@@ -15,7 +15,7 @@
  * Fetched records are kept until they are handed over. Their partition is not fetched meanwhile.
  */
 
-import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
@@ -76,7 +76,7 @@ export class OwnedPartition {
   #fetchNext = 0;
   #heldAt: number | null = null;
   /** Behind the batch that was damaged when it was read last. */
-  #damagedBefore: number | null = null;
+  #corruptBefore: number | null = null;
   #isFenced = false;
   isPaused = false;
   /** As the group's coordinator told it. */
@@ -113,18 +113,18 @@ export class OwnedPartition {
     return this.#admission.isWaiting;
   }
 
-  get bytesInHand(): number {
-    return this.#completion?.bytesInHand ?? 0;
+  get inFlightBytes(): number {
+    return this.#completion?.inFlightBytes ?? 0;
   }
 
   /** Whether at most half of what is allowed is in hand. */
   get isHalfEmpty(): boolean {
-    const inHand = this.#completion?.inHand ?? 0;
-    return inHand <= this.#recordsMax / 2 && this.budget.inHand <= this.budget.max / 2;
+    const inFlight = this.#completion?.inFlight ?? 0;
+    return inFlight <= this.#recordsMax / 2 && this.budget.inFlight <= this.budget.max / 2;
   }
 
   get isEighthFree(): boolean {
-    return (this.#completion?.inHand ?? 0) * 8 <= this.#recordsMax * 7;
+    return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMax * 7;
   }
 
   /** Where the group stands: before the first `offer`, and after an offset was out of range. */
@@ -138,9 +138,9 @@ export class OwnedPartition {
    * A batch can be damaged on its way, and be whole at the next try. So it is given up when it is
    * damaged for the second time.
    */
-  isNewDamage({ behind }: DamagedBatch): boolean {
-    const isNew = this.#damagedBefore !== behind;
-    this.#damagedBefore = isNew ? behind : null;
+  isNewCorruption({ behind }: CorruptBatch): boolean {
+    const isNew = this.#corruptBefore !== behind;
+    this.#corruptBefore = isNew ? behind : null;
     return isNew;
   }
 
@@ -268,7 +268,7 @@ export class OwnedPartition {
   /** From now on `finish` does nothing. */
   fence(): void {
     this.dropBacklog();
-    if (!this.#isFenced) this.budget.remove(this.bytesInHand);
+    if (!this.#isFenced) this.budget.remove(this.inFlightBytes);
     this.#isFenced = true;
   }
 
@@ -283,7 +283,7 @@ export class OwnedPartition {
       next: Math.max(this.#fetchNext, this.#committed?.offset ?? 0, 0),
       end: Math.max(this.#end, position),
       endAtMs: this.#endAtMs,
-      inHand: this.#completion?.inHand ?? 0,
+      inFlight: this.#completion?.inFlight ?? 0,
       oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? this.#oldestOfBacklog(),
     };
   }

@@ -152,15 +152,15 @@ export class Ownership {
    */
   offer(member: Member, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
-      const { topic, partition, last, damaged } = batch;
+      const { topic, partition, last, corrupt } = batch;
       const owned = this.#find(topic, partition);
       if (owned === undefined || batch.from !== member.positionOf(topic, partition)) continue;
-      if (damaged !== null && owned.isNewDamage(damaged)) continue;
+      if (corrupt !== null && owned.isNewCorruption(corrupt)) continue;
       const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
       if (!owned.offer(batch, remembered)) this.#startAnew(owned).offer(batch, null);
       if (last !== null) member.passed(topic, partition, last);
-      if (damaged === null) continue;
-      this.#options.consume.onSkipped?.(damaged);
+      if (corrupt === null) continue;
+      this.#options.consume.onSkipped?.(corrupt);
       this.#committer.progressed();
     }
     this.#backPressure.handOver();

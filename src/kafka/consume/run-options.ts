@@ -36,6 +36,6 @@ export function memberOptions(
     ...times,
     fetchMaxBytes: fetchMaxBytes(consume),
     recordMaxBytes,
-    passesDamaged: consume.onSkipped !== undefined,
+    skipsCorrupt: consume.onSkipped !== undefined,
   };
 }

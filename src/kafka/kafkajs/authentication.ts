@@ -30,7 +30,7 @@ interface Authenticator {
 const OUTAGE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 const IN_THE_MIDDLE = "ILLEGAL_SASL_STATE";
 
-export const logIn: Replacement = {
+export const authenticateToBroker: Replacement = {
   name: "log-in",
   module: "src/broker/saslAuthenticator/index.js",
   replace: (load: LoadInternal) => {
@@ -46,7 +46,10 @@ export const logIn: Replacement = {
 };
 
 /** An authenticator serves one log-in. */
-async function tellingWhy(own: Authenticator, logIn: () => Promise<void>): Promise<void> {
+async function tellingWhy(
+  own: Authenticator,
+  authenticateToBroker: () => Promise<void>,
+): Promise<void> {
   const { connection } = own;
   let passing: unknown = null;
   const noting =
@@ -64,7 +67,7 @@ async function tellingWhy(own: Authenticator, logIn: () => Promise<void>): Promi
     sendAuthRequest: { value: noting(connection.sendAuthRequest) },
   });
   try {
-    await logIn();
+    await authenticateToBroker();
   } catch (error) {
     throw passing ?? error;
   } finally {

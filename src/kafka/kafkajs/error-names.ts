@@ -1,14 +1,14 @@
 /** Names of kafkajs' errors, by what they mean. Others tell more by their `type` or their cause. */
 
 /** The brokers refuse the credentials. */
-export const DRIVER_LOG_IN_REFUSED = "KafkaJSSASLAuthenticationError";
+export const DRIVER_AUTHENTICATION_FAILED = "KafkaJSSASLAuthenticationError";
 
 /** The connection has ended, or there was none. */
 export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
 
 /** Stay until somebody changes something. */
 export const DRIVER_FATAL = [
-  DRIVER_LOG_IN_REFUSED,
+  DRIVER_AUTHENTICATION_FAILED,
   "KafkaJSServerDoesNotSupportApiKey",
   "KafkaJSNotImplemented",
   "KafkaJSUnsupportedMagicByteInMessageSet",

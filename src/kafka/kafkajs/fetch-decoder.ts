@@ -7,8 +7,8 @@
  * each partition a `FetchPolicy`, which our fetches put there.
  */
 
-import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
-import { damagedOffsets, noRecordsOf } from "../wire/corrupt-batch.ts";
+import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
+import { corruptOffsets, noRecordsOf } from "../wire/corrupt-batch.ts";
 import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/decode-records.ts";
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
@@ -22,7 +22,7 @@ const CORRUPT_MESSAGE = 2;
 export interface FetchPolicy {
   readonly recordMaxBytes: number;
   /** A damaged batch comes as one without records, if its end is known. By default it is an error. */
-  readonly passesDamaged?: boolean;
+  readonly skipsCorrupt?: boolean;
 }
 
 interface Asked extends Partial<FetchPolicy> {
@@ -119,23 +119,23 @@ async function decodeSet(
 export async function decodePartition(
   records: Buffer,
   { topic, partition, end, errorCode }: RecordSet,
-  { from, recordMaxBytes = RECORD_MAX_BYTES, passesDamaged = false, comesInPieces }: Asked,
+  { from, recordMaxBytes = RECORD_MAX_BYTES, skipsCorrupt = false, comesInPieces }: Asked,
   { inflated, messageSet }: DecodeWith,
 ): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
-    const damage = "the broker itself cannot read it, so that nobody can tell where it ends";
+    const corruption = "the broker itself cannot read it, so that nobody can tell where it ends";
     const offsets = { offset: from, behind: from + 1, isEndKnown: false };
-    throw new DamagedBatchError(damage, from, { topic, partition, ...offsets, damage });
+    throw new CorruptBatchError(corruption, from, { topic, partition, ...offsets, corruption });
   }
   const wanted = { topic, partition, from, end, recordMaxBytes, comesInPieces };
   try {
     return await decodeRecords(records, wanted, messageSet, inflated);
   } catch (error) {
-    if (!(error instanceof DamagedBatchError)) throw error;
-    const { damage } = error;
-    const batch = { topic, partition, ...damagedOffsets(records, from, end), damage };
-    if (batch.isEndKnown && passesDamaged) return noRecordsOf(batch);
-    throw new DamagedBatchError(damage, batch.offset, batch);
+    if (!(error instanceof CorruptBatchError)) throw error;
+    const { corruption } = error;
+    const batch = { topic, partition, ...corruptOffsets(records, from, end), corruption };
+    if (batch.isEndKnown && skipsCorrupt) return noRecordsOf(batch);
+    throw new CorruptBatchError(corruption, batch.offset, batch);
   }
 }
 

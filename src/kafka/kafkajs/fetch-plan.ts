@@ -28,7 +28,7 @@
  * another owner (another group) goes to another plan: `isTakenBy` tells.
  */
 
-import { Bag, type Bagged } from "../../runtime/in-flight-set.ts";
+import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
 import type { AskedPartition, FetchWithSession } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -82,7 +82,7 @@ export type Meaning<W extends Wish> =
 
 export class FetchPlan<W extends Wish> {
   readonly #slots = new Map<string, Slot>();
-  readonly #standing = new Bag<Standing>();
+  readonly #standing = new InFlightSet<Standing>();
   #changed: Slot[] = [];
   #wished = 0;
   #turns = 0;

@@ -3,9 +3,9 @@
  * come while a fetch goes on.
  */
 
-import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { FetchedBatch, FetchedRecord, TakeBatches } from "../membership.ts";
-import { damagedInPlaceOf } from "../wire/corrupt-batch.ts";
+import { corruptInPlaceOf } from "../wire/corrupt-batch.ts";
 import { recordOf } from "../wire/fetched-record.ts";
 import type { ConsumerGroup, FetchBroker, FetchRequest, KafkajsBatch } from "./consumer-group.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
@@ -95,15 +95,15 @@ class Batch implements FetchedBatch {
   readonly from: number;
   readonly end: number;
   readonly last: number | null;
-  readonly damaged: DamagedBatch | null;
+  readonly corrupt: CorruptBatch | null;
   readonly #messages: KafkajsBatch["messages"];
 
   constructor(batch: KafkajsBatch) {
     this.topic = batch.topic;
     this.partition = batch.partition;
     this.from = Number(batch.fetchedOffset);
-    this.damaged = damagedInPlaceOf(batch.rawMessages);
-    if (this.damaged !== null) this.last = this.damaged.behind - 1;
+    this.corrupt = corruptInPlaceOf(batch.rawMessages);
+    if (this.corrupt !== null) this.last = this.corrupt.behind - 1;
     else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
     // Records that are appended while the broker reads come with an end from before.
     this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);

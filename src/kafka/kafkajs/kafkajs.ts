@@ -7,7 +7,7 @@ import type * as Kafkajs from "kafkajs";
 
 import { CODECS, type Codec } from "../wire/codecs.ts";
 import { abortedFilter } from "./aborted-filter.ts";
-import { logIn } from "./authentication.ts";
+import { authenticateToBroker } from "./authentication.ts";
 import { connectionPools } from "./connection-pools.ts";
 import { coordinatorAnswer } from "./coordinator-answer.ts";
 import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
@@ -34,7 +34,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   requestVersions,
   brokerVersions,
   requestQueue,
-  logIn,
+  authenticateToBroker,
   sessions,
   connectionPools,
   seedAddresses,

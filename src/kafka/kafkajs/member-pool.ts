@@ -9,7 +9,7 @@
  *   to close it              its own requests fail, the shared connection stays
  */
 
-import { Bag, type Bagged } from "../../runtime/in-flight-set.ts";
+import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
 import type { GroupAnswer } from "../wire/group-requests.ts";
 import { FETCH } from "../wire/request-kinds.ts";
 import { highestCommon, type RequestKind } from "../wire/request-version.ts";
@@ -86,7 +86,7 @@ export class MemberPool {
   readonly #createOwn: () => OwnPool;
   #own: OwnPool | null = null;
   #isOpen = false;
-  readonly #waiting = new Bag<Waiting>();
+  readonly #waiting = new InFlightSet<Waiting>();
   /** For joins. */
   #ending = new AbortController();
 

@@ -70,8 +70,8 @@ export class KafkajsMembership implements Membership {
     this.#pollMs = options.pollMs;
     this.#topicWatch = topicWatch;
     this.#watching = { topics: options.topics, found: (leaders) => this.#found(leaders) };
-    const { passesDamaged } = options;
-    this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic), passesDamaged });
+    const { skipsCorrupt } = options;
+    this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic), skipsCorrupt });
     const assigner = ownMembersOnly(
       PartitionAssigners.roundRobin,
       options.clientId,

@@ -27,7 +27,7 @@ import type { Replacement } from "./load-kafkajs.ts";
 
 const OVERLOADED_CHECK_MS = 10;
 /** SaslHandshake and SaslAuthenticate. */
-const LOG_IN_KEYS: ReadonlySet<number> = new Set([17, 36]);
+const AUTHENTICATION_KEYS: ReadonlySet<number> = new Set([17, 36]);
 
 /** The part of kafkajs' RequestQueue that the timers need. */
 interface RequestQueue {
@@ -195,7 +195,8 @@ export const requestQueue: Replacement = {
       }
 
       override push(request: PushedRequest): void {
-        if (this.#held === null || LOG_IN_KEYS.has(request.entry.apiKey)) super.push(request);
+        if (this.#held === null || AUTHENTICATION_KEYS.has(request.entry.apiKey))
+          super.push(request);
         else this.#held.push(request);
       }
 

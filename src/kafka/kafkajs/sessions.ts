@@ -33,7 +33,11 @@ const SHARE_MIN = 0.85;
 const SHARE_MAX = 0.95;
 
 /** @param share of the session, after which it is time. */
-export function isTimeToLogIn(sinceLoginMs: number, sessionMs: number, share: number): boolean {
+export function isTimeToAuthenticate(
+  sinceLoginMs: number,
+  sessionMs: number,
+  share: number,
+): boolean {
   return sessionMs > 0 && sinceLoginMs >= sessionMs * share;
 }
 
@@ -52,7 +56,7 @@ interface Connection {
 }
 
 type ConnectionClass = new (options: unknown) => Connection;
-type LogIn = () => Promise<void>;
+type BrokerAuthentication = () => Promise<void>;
 
 export const sessions: Replacement = {
   name: "sessions",
@@ -70,25 +74,27 @@ export const sessions: Replacement = {
         this.requestQueue.onThrottled = (request, throttleMs) =>
           throttled(this.socketFactory, { broker, request, throttleMs });
         // Under a symbol of the module, and called only through it.
-        const isLogIn = ({ description }: symbol) => description === LOG_IN;
-        const symbol = Object.getOwnPropertySymbols(this).find(isLogIn);
+        const isAuthentication = ({ description }: symbol) => description === AUTHENTICATION;
+        const symbol = Object.getOwnPropertySymbols(this).find(isAuthentication);
         assert(symbol !== undefined, "kafkajs' connection has no log-in");
-        const own = this as unknown as Record<symbol, LogIn>;
-        const logIn = own[symbol];
-        assert(logIn !== undefined);
+        const own = this as unknown as Record<symbol, BrokerAuthentication>;
+        const authenticateToBroker = own[symbol];
+        assert(authenticateToBroker !== undefined);
         own[symbol] = () =>
-          this.authenticatedAt === null ? this.#logInFirst(logIn) : this.#logInAgain(logIn);
+          this.authenticatedAt === null
+            ? this.#authenticateFirst(authenticateToBroker)
+            : this.#authenticateAgain(authenticateToBroker);
       }
 
       override isAuthenticated(): boolean {
         if (this.authenticatedAt === null) return false;
         const sessionMs = Number(this.sessionLifetime.toString());
-        return !isTimeToLogIn(sinceMs(this.authenticatedAt), sessionMs, this.#share);
+        return !isTimeToAuthenticate(sinceMs(this.authenticatedAt), sessionMs, this.#share);
       }
 
-      async #logInFirst(logIn: LogIn): Promise<void> {
+      async #authenticateFirst(authenticateToBroker: BrokerAuthentication): Promise<void> {
         try {
-          await logIn();
+          await authenticateToBroker();
         } catch (error) {
           // kafkajs would begin anew on it, in the middle of this log-in.
           this.#close("cannot log in", error);
@@ -96,12 +102,12 @@ export const sessions: Replacement = {
         }
       }
 
-      async #logInAgain(logIn: LogIn): Promise<void> {
+      async #authenticateAgain(authenticateToBroker: BrokerAuthentication): Promise<void> {
         this.requestQueue.hold();
         try {
           const { authenticatedAt } = this;
           if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
-          await logIn();
+          await authenticateToBroker();
         } catch (error) {
           // Its requests fail as those of a connection that is cut, and are made again.
           this.#close("cannot log in again", error);
@@ -129,4 +135,4 @@ function sinceMs(at: [number, number]): number {
   return seconds * 1_000 + nanoseconds / 1_000_000;
 }
 
-const LOG_IN = "private:Connection:authenticate";
+const AUTHENTICATION = "private:Connection:authenticate";

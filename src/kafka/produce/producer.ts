@@ -9,7 +9,7 @@
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { Bag } from "../../runtime/in-flight-set.ts";
+import { InFlightSet } from "../../runtime/in-flight-set.ts";
 import { Signal } from "../../runtime/signal.ts";
 import type { Clients } from "../cluster/connection.ts";
 import {
@@ -30,7 +30,7 @@ export class KafkaProducer implements WatchedProducer {
   readonly #rounds: ProduceRounds;
   readonly #clock: Clock;
   readonly #onClosed: () => void;
-  readonly #calls = new Bag<SendCall>();
+  readonly #calls = new InFlightSet<SendCall>();
   readonly #callEnded = new Signal();
   #isClosed = false;
   #sharedHeaders: RecordHeaders | null = null;

@@ -1,6 +1,6 @@
 /** Where a damaged batch ends, and how it is passed on to those who skip it. */
 
-import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 
 const NEXT_OFFSET_AT = 0;
 const LENGTH_AT = 8;
@@ -9,7 +9,7 @@ const LAST_DELTA_AT = 23;
 const COUNT_AT = 57;
 const HEADER_BYTES = 61;
 
-type Offsets = Pick<DamagedBatch, "offset" | "behind" | "isEndKnown">;
+type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
 
 /**
  * The offsets of a damaged batch, as far as its header and what follows it can be believed.
@@ -29,7 +29,7 @@ type Offsets = Pick<DamagedBatch, "offset" | "behind" | "isEndKnown">;
  * @param from the offset that was asked for
  * @param end the partition's end
  */
-export function damagedOffsets(records: Buffer, from: number, end: number): Offsets {
+export function corruptOffsets(records: Buffer, from: number, end: number): Offsets {
   const read = offsetIn(records, NEXT_OFFSET_AT);
   // Batches begin at or before the offset that was asked for, unless compaction has left a gap.
   const offset = read !== null && read >= 0 && read < end ? read : from;
@@ -67,16 +67,16 @@ function offsetIn(records: Buffer, start: number): number | null {
   return records.length - start < 8 ? null : Number(records.readBigInt64BE(start));
 }
 
-const damagedIn = new WeakMap<readonly unknown[], DamagedBatch>();
+const corruptIn = new WeakMap<readonly unknown[], CorruptBatch>();
 
 /** No records, in place of those of a batch that is to be passed. */
-export function noRecordsOf(batch: DamagedBatch): readonly unknown[] {
+export function noRecordsOf(batch: CorruptBatch): readonly unknown[] {
   const none: readonly unknown[] = [];
-  damagedIn.set(none, batch);
+  corruptIn.set(none, batch);
   return none;
 }
 
 /** The damaged batch that these decoded records stand for; null: they are what they are. */
-export function damagedInPlaceOf(messages: readonly unknown[]): DamagedBatch | null {
-  return damagedIn.get(messages) ?? null;
+export function corruptInPlaceOf(messages: readonly unknown[]): CorruptBatch | null {
+  return corruptIn.get(messages) ?? null;
 }

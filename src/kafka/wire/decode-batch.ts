@@ -2,7 +2,7 @@
  * Decodes one record batch (magic 2) in one pass. The content of its records stays encoded.
  *
  *   the batch                                        then
- *   has a wrong CRC-32C, or a length that fits ill   `DamagedBatchError`
+ *   has a wrong CRC-32C, or a length that fits ill   `CorruptBatchError`
  *   has lost records at its end to compaction        one control record stands for them
  *
  * The driver keeps control records to itself, and its position moves past the batch. Without one
@@ -10,7 +10,7 @@
  */
 
 import { crc32c } from "@node-rs/crc32";
-import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { codecOf } from "./codecs.ts";
 import { FetchedRecord, REMOVED, type RecordBatch } from "./fetched-record.ts";
 import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
@@ -73,12 +73,12 @@ export async function decodeBatch(
 ): Promise<Decoded> {
   const baseOffset = int64(batch, 0);
   if (batch.length < RECORDS_AT) {
-    throw new DamagedBatchError(`it has ${batch.length} bytes, fewer than its header`, baseOffset);
+    throw new CorruptBatchError(`it has ${batch.length} bytes, fewer than its header`, baseOffset);
   }
   const expected = batch.readUInt32BE(CRC_AT);
   const actual = crc32c(batch.subarray(ATTRIBUTES_AT));
   if (actual !== expected) {
-    throw new DamagedBatchError(
+    throw new CorruptBatchError(
       `its checksum should be ${expected.toString(16)} and is ${actual.toString(16)}`,
       baseOffset,
     );
@@ -90,8 +90,8 @@ export async function decodeBatch(
     readRecords(read, count, messages);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const damage = `record ${messages.length - before + 1} of ${count} has ${error.message}`;
-    throw new DamagedBatchError(damage, baseOffset);
+    const corruption = `record ${messages.length - before + 1} of ${count} has ${error.message}`;
+    throw new CorruptBatchError(corruption, baseOffset);
   }
   const inflatedBytes = records === batch ? 0 : records.length;
   if (next !== null) return { inflatedBytes, next: baseOffset + next };
@@ -140,7 +140,7 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
   if (type === 0) return { ...plain, records: batch, start: RECORDS_AT };
   const codec = codecOf(type);
   if (codec === null) {
-    throw new DamagedBatchError(`it names compression ${type}, which does not exist`, baseOffset);
+    throw new CorruptBatchError(`it names compression ${type}, which does not exist`, baseOffset);
   }
   // Compaction leaves batches without records and without anything compressed.
   if (batch.length === RECORDS_AT) return { ...plain, records: batch, start: RECORDS_AT };
@@ -158,7 +158,7 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
     return { start: 0, ...(await inflatePart(part, Math.max(0, from - baseOffset))) };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new DamagedBatchError(`its records cannot be decompressed (${why})`, baseOffset);
+    throw new CorruptBatchError(`its records cannot be decompressed (${why})`, baseOffset);
   }
 }
 

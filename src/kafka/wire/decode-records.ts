@@ -9,7 +9,7 @@
  *                                                    for; the next fetch begins behind it
  *   more, and its share was inflated already         it is left for the next fetch
  *   a message set of Kafka before 0.11               the driver decodes it
- *   anything else                                    `DamagedBatchError`, when it comes first; behind
+ *   anything else                                    `CorruptBatchError`, when it comes first; behind
  *                                                    other batches it is left for the next fetch
  *
  * The limit of a fetch counts compressed bytes, and a kilobyte can hold megabytes. So there is a
@@ -18,7 +18,7 @@
  * can be exceeded at the cost of those that come later. Therefore the first one is another each time.
  */
 
-import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import {
   BATCH_LENGTH_END,
   batchBytes,
@@ -78,7 +78,7 @@ export async function decodeRecords(
     const bytes = batchBytes(records, start);
     if (bytes !== null && bytes < BATCH_LENGTH_END) {
       if (start > 0) return messages;
-      throw new DamagedBatchError(
+      throw new CorruptBatchError(
         `its length is ${bytes - BATCH_LENGTH_END}`,
         offsetAt(records, start),
       );
@@ -88,15 +88,15 @@ export async function decodeRecords(
     const magic = magicAt(records, start);
     if (magic === null || magic > 2) {
       if (start > 0) return messages;
-      throw new DamagedBatchError(`its version is ${magic ?? "cut off"}`, offsetAt(records, start));
+      throw new CorruptBatchError(`its version is ${magic ?? "cut off"}`, offsetAt(records, start));
     }
     if (magic !== 2) {
       // Older messages come before newer ones; what follows them is left for the next fetch.
       return messages.length > 0 ? messages : decodeMessageSet(records);
     }
     if (isCut) {
-      const damage = `it announces ${bytes} bytes and has ${records.length}`;
-      throw new DamagedBatchError(damage, offsetAt(records, start));
+      const corruption = `it announces ${bytes} bytes and has ${records.length}`;
+      throw new CorruptBatchError(corruption, offsetAt(records, start));
     }
     const batch = records.subarray(start, start + bytes);
     const end = offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1;
@@ -109,7 +109,7 @@ export async function decodeRecords(
         throw behindTheEnd(end, wanted.end, offsetAt(records, start));
       }
     } catch (error) {
-      if (start === 0 || !(error instanceof DamagedBatchError)) throw error;
+      if (start === 0 || !(error instanceof CorruptBatchError)) throw error;
       // The batches before it are handed over first. So the group comes to stand at the damaged one.
       messages.length = whole;
       return messages;
@@ -138,9 +138,9 @@ function goesOn(first: number, end: number, next: number): boolean {
   return first <= next && next < end;
 }
 
-function behindTheEnd(end: number, partitionEnd: number, offset: number): DamagedBatchError {
-  const damage = `its last offset is ${end - 1}, and the partition ends before ${partitionEnd}`;
-  return new DamagedBatchError(damage, offset);
+function behindTheEnd(end: number, partitionEnd: number, offset: number): CorruptBatchError {
+  const corruption = `its last offset is ${end - 1}, and the partition ends before ${partitionEnd}`;
+  return new CorruptBatchError(corruption, offset);
 }
 
 function offsetAt(records: Buffer, start: number): number {

@@ -48,7 +48,7 @@ export function headerSlot(name: string): number {
 }
 
 function slotOf(length: number, lastWord: number): number {
-  return Math.imul(lastWord + length * 31, 0x85ebca6b) >>> SLOT_SHIFT;
+  return Math.imul(lastWord + length * 37, 0x85ebca6b) >>> SLOT_SHIFT;
 }
 
 function hasWords(bytes: DataView, start: number, words: Int32Array): boolean {

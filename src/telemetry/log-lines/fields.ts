@@ -42,8 +42,8 @@ export const LOG_FIELDS = {
   code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
   committed: { type: "number", meaning: "The offset that was committed." },
   connections: { type: "number", meaning: "How many connections are taken at a time." },
+  corruption: { type: "text", meaning: "The damage of a batch, as a sentence." },
   count: { type: "number", meaning: "How many calls, sources, spans or records." },
-  damage: { type: "text", meaning: "The damage of a batch, as a sentence." },
   decision: {
     type: "text",
     meaning: "The outcome of the whole attempt: accepted, retry, rejected, expired.",

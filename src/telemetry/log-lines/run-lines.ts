@@ -132,7 +132,7 @@ export const RUN_LINES = {
     meaning:
       "A damaged batch was passed over, as `kafka.onCorruptBatch` says. Its records are lost.",
     action: "[Skipping damaged batches](delivery.md#skipping-damaged-batches).",
-    fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "damage"],
+    fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
     levels: ["error"],

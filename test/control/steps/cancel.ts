@@ -10,7 +10,7 @@
  *   the same again                   leaves them out; with --again they arrive again
  */
 
-import type { SteeredWorld } from "../controlled-world.ts";
+import type { ControlledWorld } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
@@ -20,7 +20,7 @@ const MESSAGE_ID = "switchyard-message-id";
 const CANCEL = ["cancel", "crm", "--older-than", "2d"];
 const REPLAY = ["dead-letters", "replay", "--destination", "crm", "--reason", "cancelled"];
 
-export async function cancelAndReplay(world: SteeredWorld): Promise<Rows> {
+export async function cancelAndReplay(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("cancel");
   const { ledger, receiver } = world;
   const from = ledger.all.length;
@@ -68,7 +68,7 @@ export async function cancelAndReplay(world: SteeredWorld): Promise<Rows> {
 }
 
 /** Some in a tier, the others in the line of a destination that is paused. */
-async function makeWait(world: SteeredWorld): Promise<void> {
+async function makeWait(world: ControlledWorld): Promise<void> {
   const { ledger, receiver } = world;
   const both = async () => {
     await ledger.publish(EACH, { isOld: true });
@@ -84,7 +84,7 @@ async function makeWait(world: SteeredWorld): Promise<void> {
   await both();
 }
 
-async function cancelled(world: SteeredWorld): Promise<readonly string[]> {
+async function cancelled(world: ControlledWorld): Promise<readonly string[]> {
   const deadLetters = await world.read(world.topics.deadLetters);
   const headers = deadLetters.map((deadLetter) =>
     Object.fromEntries(deadLetter.headers.map(([key, value]) => [key, `${value}`])),
@@ -93,7 +93,7 @@ async function cancelled(world: SteeredWorld): Promise<readonly string[]> {
 }
 
 /** How often crm has accepted it. */
-function timesAt({ receiver }: SteeredWorld, id: string): number {
+function timesAt({ receiver }: ControlledWorld, id: string): number {
   return receiver.accepted("crm").filter((each) => each.id === id).length;
 }
 

@@ -1,12 +1,12 @@
 /** Paused by the configuration: a command does not end it, and each of both pauses alone. */
 
-import type { SteeredWorld } from "../controlled-world.ts";
+import type { ControlledWorld } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const CALLS = 100;
 
-export async function configuredPause(world: SteeredWorld): Promise<Rows> {
+export async function configuredPause(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("paused: true");
   const { ledger, receiver } = world;
   const held = async (about: string, by: string) => {

@@ -10,7 +10,7 @@
  */
 
 import { OPERATIONS_PARTITION } from "../../../src/domain/operator-actions.ts";
-import { DESTINATIONS, type SteeredWorld } from "../controlled-world.ts";
+import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows, usersOutOfOrder } from "../row.ts";
 
@@ -18,7 +18,7 @@ import { Rows, usersOutOfOrder } from "../row.ts";
 const PAUSED_WITHIN_MS = 2_000;
 const PAUSED_FOR_MS = 6_000;
 
-export async function pauseAndResume(world: SteeredWorld): Promise<Rows> {
+export async function pauseAndResume(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("pause");
   const { ledger, receiver } = world;
   let load = ledger.load();
@@ -67,7 +67,7 @@ export async function pauseAndResume(world: SteeredWorld): Promise<Rows> {
 }
 
 /** Commits follow what is accepted by some seconds, so it is asked again for a while. */
-async function countedWaiting(world: SteeredWorld, rows: Rows): Promise<void> {
+async function countedWaiting(world: ControlledWorld, rows: Rows): Promise<void> {
   const { ledger, receiver } = world;
   const waits = `${ledger.all.length - receiver.accepted("crm").length}`;
   let said = "";
@@ -79,7 +79,7 @@ async function countedWaiting(world: SteeredWorld, rows: Rows): Promise<void> {
   rows.same("pause, again: says how many wait", waits, said);
 }
 
-async function toldOnce(world: SteeredWorld, rows: Rows, type: string): Promise<void> {
+async function toldOnce(world: ControlledWorld, rows: Rows, type: string): Promise<void> {
   const told = async () => {
     const events = await world.read(world.topics.operatorEvents);
     const types = events.map(
@@ -91,7 +91,7 @@ async function toldOnce(world: SteeredWorld, rows: Rows, type: string): Promise<
   rows.same(`events ${type}`, 1, await told());
 }
 
-async function lastOperationAtMs(world: SteeredWorld): Promise<number> {
+async function lastOperationAtMs(world: ControlledWorld): Promise<number> {
   const records = await world.read(world.topics.operatorActions);
   const own = records.filter(({ partition }) => partition === OPERATIONS_PARTITION);
   return own.at(-1)?.timestampMs ?? 0;

@@ -9,14 +9,14 @@
  *   interrupted, then resumed   one more time each
  */
 
-import type { DestinationName, SteeredWorld } from "../controlled-world.ts";
+import type { ControlledWorld, DestinationName } from "../controlled-world.ts";
 import { EVENTS, idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const [EVENT] = EVENTS;
 const REPLAY = ["replay", "crm", "--since", "1h", "--event", EVENT];
 
-export async function replayCalls(world: SteeredWorld): Promise<Rows> {
+export async function replayCalls(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("replay");
   const counted = await world.command(...REPLAY, "--dry-run", "--json");
   rows.same("replay --dry-run: counts", ofEvent(world).length, writtenBy(counted.out));
@@ -40,7 +40,7 @@ export async function replayCalls(world: SteeredWorld): Promise<Rows> {
 }
 
 /** A replay that is interrupted in the middle, and resumed by its name. */
-export async function resumedReplay(world: SteeredWorld): Promise<Rows> {
+export async function resumedReplay(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("replay, resumed");
   const before = timesOf(world);
   const calls = ofEvent(world);
@@ -58,7 +58,7 @@ export async function resumedReplay(world: SteeredWorld): Promise<Rows> {
   return rows;
 }
 
-function ofEvent({ ledger }: SteeredWorld): readonly string[] {
+function ofEvent({ ledger }: ControlledWorld): readonly string[] {
   return idsOf(ledger.all.filter(({ event }) => event === EVENT));
 }
 
@@ -68,7 +68,7 @@ function writtenBy(json: string): number {
 
 type Times = Readonly<Record<DestinationName, ReadonlyMap<string, number>>>;
 
-function timesOf(world: SteeredWorld): Times {
+function timesOf(world: ControlledWorld): Times {
   const of = (id: DestinationName) => {
     const times = new Map<string, number>();
     for (const each of world.receiver.accepted(id))
@@ -79,7 +79,7 @@ function timesOf(world: SteeredWorld): Times {
 }
 
 /** Calls that have arrived more often than before, and than once; each so often. */
-function moreThan(before: Times, world: SteeredWorld, at: DestinationName): readonly string[] {
+function moreThan(before: Times, world: ControlledWorld, at: DestinationName): readonly string[] {
   return [...timesOf(world)[at]].flatMap(([id, times]) => {
     // A new call arrives once without a replay.
     const more = times - (before[at].get(id) ?? 1);
@@ -87,6 +87,6 @@ function moreThan(before: Times, world: SteeredWorld, at: DestinationName): read
   });
 }
 
-function allArrived({ ledger, receiver }: SteeredWorld): boolean {
+function allArrived({ ledger, receiver }: ControlledWorld): boolean {
   return new Set(idsOf(receiver.accepted("crm"))).size >= ledger.all.length;
 }

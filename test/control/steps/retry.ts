@@ -3,18 +3,18 @@
  *
  *   command             by the ledger
  *   retry crm           says how many wait: those that were refused, and not accepted since
- *   drain crm           ends when all that was published before it has arrived, while calls flow on
- *   other               nothing of it is tried again; `drain other` says that the same number waits
+ *   wait crm            ends when all that was published before it has arrived, while calls flow on
+ *   other               nothing of it is tried again; `wait other` says that the same number waits
  *   retry other         the same calls, and nothing else
  */
 
-import { DESTINATIONS, type DestinationName, type SteeredWorld } from "../controlled-world.ts";
+import { type ControlledWorld, DESTINATIONS, type DestinationName } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const REFUSED_AT_LEAST = 10;
 
-export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
+export async function retryAndDrain(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("retry");
   const { ledger, receiver } = world;
   await using load = ledger.load();
@@ -37,18 +37,18 @@ export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
   const retried = await world.outcome("retry", "crm");
   rows.same("retry crm: says how many wait", crm.length, `${retried.returned}`);
   const before = idsOf(ledger.all);
-  const drained = await world.command("drain", "crm", "--timeout", "2m");
-  rows.same("drain crm: says", "Nothing is left for crm.", drained.out.trim());
+  const drained = await world.command("wait", "crm", "--timeout", "2m");
+  rows.same("wait crm: says", "Nothing is left for crm.", drained.out.trim());
   const came = arrivedAt(world, "crm");
   const there = before.filter((id) => came.has(id));
-  rows.calls("drain crm: published before, arrived", before, there);
+  rows.calls("wait crm: published before, arrived", before, there);
 
   const again = () => other.filter((id) => arrivedAt(world, "other").has(id));
   rows.calls("of those that wait for other, arrived", [], again());
-  const late = await world.outcome("drain", "other", "--timeout", "1ms");
+  const late = await world.outcome("wait", "other", "--timeout", "1ms");
   const left = late.left as { readonly tiers?: number } | undefined;
-  rows.same("drain other: says what is left in tiers", other.length, `${left?.tiers}`);
-  rows.same("drain other: exit status", 1, `${late.status}`);
+  rows.same("wait other: says what is left in tiers", other.length, `${left?.tiers}`);
+  rows.same("wait other: exit status", 1, `${late.status}`);
   await world.command("retry", "other");
   await world.until(() => again().length >= other.length);
   rows.calls("retry other: arrived", other, again());
@@ -60,12 +60,12 @@ export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
   return rows;
 }
 
-function arrivedAt({ receiver }: SteeredWorld, id: DestinationName): ReadonlySet<string> {
+function arrivedAt({ receiver }: ControlledWorld, id: DestinationName): ReadonlySet<string> {
   return new Set(idsOf(receiver.accepted(id)));
 }
 
 /** Refused, and not accepted since. */
-function waitingAt(world: SteeredWorld, id: DestinationName): readonly string[] {
+function waitingAt(world: ControlledWorld, id: DestinationName): readonly string[] {
   const came = arrivedAt(world, id);
   const refused = new Set(idsOf(world.receiver.refused(id)));
   return [...refused].filter((each) => !came.has(each));

@@ -3,19 +3,19 @@
  * the statuses of all attempts, in their order.
  */
 
-import { DESTINATIONS, type SteeredWorld } from "../controlled-world.ts";
+import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 interface TraceLine {
   readonly kind: string;
   readonly destination?: string;
-  readonly fate?: string;
+  readonly finalState?: string;
   readonly reason?: string;
   readonly requests?: readonly { readonly status: number | null }[];
 }
 
-export async function traces(world: SteeredWorld): Promise<Rows> {
+export async function traces(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("trace");
   for (const [about, id] of chosen(world)) {
     if (id === undefined) {
@@ -26,7 +26,7 @@ export async function traces(world: SteeredWorld): Promise<Rows> {
     let seen = "";
     // A record of an attempt follows it by a moment.
     await world.until(async () => {
-      seen = traceText((await world.command("trace", id, "--since", "1h", "--json")).out);
+      seen = timelineText((await world.command("timeline", id, "--since", "1h", "--json")).out);
       return seen === expected;
     });
     rows.same(`${about} (${id})`, expected, seen);
@@ -38,7 +38,7 @@ export async function traces(world: SteeredWorld): Promise<Rows> {
 function chosen({
   receiver,
   ledger,
-}: SteeredWorld): readonly (readonly [string, string | undefined])[] {
+}: ControlledWorld): readonly (readonly [string, string | undefined])[] {
   const accepted = receiver.accepted("crm");
   const times = Map.groupBy(accepted, ({ id }) => id);
   const refused = new Set(idsOf(receiver.refused("crm")));
@@ -54,7 +54,7 @@ function chosen({
   ];
 }
 
-async function ledgerText(world: SteeredWorld, id: string): Promise<string> {
+async function ledgerText(world: ControlledWorld, id: string): Promise<string> {
   const { receiver, topics } = world;
   const attempts = DESTINATIONS.map((destination) => {
     const own = receiver.all(destination).filter((each) => each.id === id);
@@ -66,14 +66,14 @@ async function ledgerText(world: SteeredWorld, id: string): Promise<string> {
   return [...attempts, ...deadLetters.map(() => "cancelled")].join(", ");
 }
 
-function traceText(json: string): string {
+function timelineText(json: string): string {
   const lines = json.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
   const steps = lines as readonly TraceLine[];
   const attempts = DESTINATIONS.map((destination) => {
     const own = steps.filter((each) => each.destination === destination);
     const made = own.flatMap(({ kind, requests = [] }) => (kind === "attempt" ? requests : []));
-    const fate = own.find(({ kind }) => kind === "fate")?.fate;
-    return `${destination} ${made.map(({ status }) => status).join(" ")} ${fate}`;
+    const finalState = own.find(({ kind }) => kind === "fate")?.finalState;
+    return `${destination} ${made.map(({ status }) => status).join(" ")} ${finalState}`;
   });
   const deadLetters = steps.flatMap(({ kind, reason }) =>
     kind === "dead-lettered" ? [`${reason}`] : [],

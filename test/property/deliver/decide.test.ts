@@ -87,19 +87,19 @@ function live(
   const waits: { delayMs: number; tierMs: number }[] = [];
   let nowMs = START_MS;
   let delivery: Delivery = deliveryOf();
-  let heldUntilMs: number | null = null;
+  let onHoldUntilMs: number | null = null;
   // Each turn but the first ends a hold, or waits for the shortest delay at least: twice the
   // windows' share of it, and some.
   for (let turn = 0, step = 0; turn < 1_000; turn += 1) {
     const { results, tookMs, lateMs, heldMs } = script[step % script.length] ?? NO_STEP;
     // A hold that was waited for is over, and the next one comes with the next step.
-    heldUntilMs ??= nowMs + heldMs;
-    const untilMs = heldUntilMs;
+    onHoldUntilMs ??= nowMs + heldMs;
+    const untilMs = onHoldUntilMs;
     const isNew = attemptsAtMs.length === 0;
     // The line is held until then.
     if (isNew) nowMs = untilMs;
     const destination = webhookDestination({ urls: URLS, enabled: isNew || enabled });
-    const gates = { ...OPEN_GATES, heldUntilMs: () => untilMs };
+    const gates = { ...OPEN_GATES, onHoldUntilMs: () => untilMs };
     const whose = isNew ? "line" : "retry";
     const planned = prepare(recordOf(delivery), destination, retry, nowMs, gates, whose);
     if (planned.kind === "unreadable") break;
@@ -107,7 +107,7 @@ function live(
       nowMs = enabled ? Math.min(untilMs, planned.untilMs + 1) : planned.untilMs + 1;
       continue;
     }
-    heldUntilMs = null;
+    onHoldUntilMs = null;
     step += 1;
     let output = planned.kind === "attempt" ? undefined : planned;
     if (planned.kind === "attempt") {

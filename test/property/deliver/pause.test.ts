@@ -33,15 +33,15 @@ test("no attempt begins in a pause that is known, and a resumed line loses nothi
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.nat(3), async (steps, failures) => {
       const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
       const early: number[] = [];
-      let steering: Awaited<ReturnType<DeliverWorld["steer"]>> | null = null;
+      let operatorActions: Awaited<ReturnType<DeliverWorld["control"]>> | null = null;
       const world: DeliverWorld = new DeliverWorld({
         destinations: [crm],
         answer: (_, earlier) => {
-          if (steering?.pauseOf(CRM)) early.push(world.clock.nowMs());
+          if (operatorActions?.pauseOf(CRM)) early.push(world.clock.nowMs());
           return earlier < failures ? 503 : 200;
         },
       });
-      steering = await world.steer();
+      operatorActions = await world.control();
       let deliver = await world.startDeliver();
       await world.startDelay();
       await world.settle(2_000);

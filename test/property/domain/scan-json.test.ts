@@ -58,7 +58,7 @@ const pieces = fc.constantFrom(
   ...'{}[]",:\\/ 0179.-+eEu\n\t',
   ...['"a":', '"",', "null", "true", "1e5", "\\u00e9", "é", "\u0001"],
 );
-const damaged = fc.tuple(anyJson, fc.nat(), pieces).map(([json, at, piece]) => {
+const corrupt = fc.tuple(anyJson, fc.nat(), pieces).map(([json, at, piece]) => {
   const text = JSON.stringify(json);
   const index = at % (text.length + 1);
   return text.slice(0, index) + piece + text.slice(index + 1);
@@ -66,7 +66,7 @@ const damaged = fc.tuple(anyJson, fc.nat(), pieces).map(([json, at, piece]) => {
 
 test("whatever the text: it is JSON for both or for neither", () => {
   const texts = fc.oneof(
-    { weight: 4, arbitrary: damaged },
+    { weight: 4, arbitrary: corrupt },
     { weight: 2, arbitrary: fc.array(pieces, { maxLength: 10 }).map((parts) => parts.join("")) },
     { weight: 1, arbitrary: anyText() },
   );

@@ -1,6 +1,6 @@
 /** A look of the page, with what matters to a test. */
 
-import type { DestinationSeen, Seen } from "../../../src/console/view.ts";
+import type { ConsoleSnapshot, DestinationSeen } from "../../../src/console/view.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
 
@@ -33,13 +33,16 @@ export function destinationSeen(id: string, over: Partial<DestinationSeen> = {})
       },
     ],
     dueAgain: 0,
-    byTier: {},
+    byDelay: {},
     note: null,
     ...over,
   };
 }
 
-export function seen(destinations: readonly DestinationSeen[], over: Partial<Seen> = {}): Seen {
+export function seen(
+  destinations: readonly DestinationSeen[],
+  over: Partial<ConsoleSnapshot> = {},
+): ConsoleSnapshot {
   return {
     at: AT,
     kafkaError: null,

@@ -17,7 +17,7 @@ export function destinationReport(given: Partial<DestinationReport> = {}): Desti
     waiting: null,
     dueAgain: null,
     waitingInTiers: null,
-    byTier: null,
+    byDelay: null,
     oldestMs: null,
     nextAttemptAt: null,
     donePerMinute: null,

@@ -105,7 +105,7 @@ function testAdmitting(bench: Bench, whenFull: (typeof FULL_MODES)[number]): voi
       await taker.until(() => others().length > length || length === 40);
     }
     expect(of(line, 0).map(({ offset }) => offset)).toEqual([0, 1]);
-    expect(consumer.progress().find((at) => at.inHand === 2)).toMatchObject({ partition: 0 });
+    expect(consumer.progress().find((at) => at.inFlight === 2)).toMatchObject({ partition: 0 });
     mayCome = true;
     resolve();
     while (taker.taken.length < 70) {
@@ -368,7 +368,7 @@ function testLife(bench: Bench): void {
     await consumer.joined;
     expect(consumer.rebalances()).toBe(1);
     expect(consumer.progress()).toMatchObject([
-      { topic, partition: 0, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null },
+      { topic, partition: 0, position: 0, next: 0, end: 0, inFlight: 0, oldestUnfinishedMs: null },
     ]);
     await consumer.stop();
   });
@@ -384,7 +384,7 @@ function testLife(bench: Bench): void {
     const oldestUnfinishedMs = taker.taken[2]?.timestampMs;
     const place = { topic, partition: 0, position: 2, next: 5, end: 5 };
     const [endAtMs, atMs]: number[] = [expect.any(Number), expect.any(Number)];
-    expect(consumer.progress()).toEqual([{ ...place, endAtMs, inHand: 1, oldestUnfinishedMs }]);
+    expect(consumer.progress()).toEqual([{ ...place, endAtMs, inFlight: 1, oldestUnfinishedMs }]);
     const life = { fetchedAtMs: atMs, heardAtMs: atMs, commitFailures: 0, foreignMembers: [] };
     expect(consumer.vitals()).toEqual({ ...life, isAssigned: true });
     await consumer.stop();

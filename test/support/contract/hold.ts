@@ -53,7 +53,7 @@ export function testHold(bench: Bench): void {
       await before.untilTaken(6);
       before.tenures[0]?.assigned.hold(2);
       for (const at of [0, 1, 2, 3, 5]) before.tenures[0]?.assigned.finish(at);
-      expect(first.progress()).toMatchObject([{ position: 2, inHand: 1 }]);
+      expect(first.progress()).toMatchObject([{ position: 2, inFlight: 1 }]);
       await first.stop();
       expect(await kafka.admin.committed(topic, topic)).toEqual([
         { partition: 0, offset: 2, metadata: expect.stringMatching(/^sw1:2:[\w-]+:~2$/) },

@@ -78,7 +78,7 @@ function testSecondMember(bench: Bench): void {
     await Promise.all([second.untilTaken(4), first.untilTaken(12)]);
     for (const { assigned } of lost) for (const offset of [0, 1, 2, 3]) assigned.finish(offset);
     const progress = [...one.progress(), ...other.progress()];
-    expect(progress.map(({ position, inHand }) => [position, inHand])).toEqual([
+    expect(progress.map(({ position, inFlight }) => [position, inFlight])).toEqual([
       [0, 4],
       [0, 4],
     ]);

@@ -8,7 +8,7 @@ import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/por
 export interface Tenure {
   readonly assigned: AssignedPartition;
   /** Taken in this tenure and not finished. */
-  readonly inHand: Map<number, IncomingRecord>;
+  readonly inFlight: Map<number, IncomingRecord>;
   drains: number;
 }
 
@@ -40,7 +40,7 @@ export class Taker {
   }
 
   readonly onAssigned = (assigned: AssignedPartition): PartitionHandler => {
-    const tenure: Tenure = { assigned, inHand: new Map(), drains: 0 };
+    const tenure: Tenure = { assigned, inFlight: new Map(), drains: 0 };
     this.tenures.push(tenure);
     this.#happened();
     return {
@@ -78,7 +78,7 @@ export class Taker {
     );
     if (tenure === undefined) throw new Error(`${keyOf(record)} is in no partition of mine`);
     this.#finished.add(keyOf(record));
-    tenure.inHand.delete(record.offset);
+    tenure.inFlight.delete(record.offset);
     tenure.assigned.finish(record.offset);
   }
 
@@ -86,11 +86,11 @@ export class Taker {
     this.batchMax = Math.max(this.batchMax, records.length);
     for (const record of records) {
       this.taken.push(record);
-      tenure.inHand.set(record.offset, record);
+      tenure.inFlight.set(record.offset, record);
     }
-    this.inHandMax = Math.max(this.inHandMax, tenure.inHand.size);
+    this.inHandMax = Math.max(this.inHandMax, tenure.inFlight.size);
     let bytes = 0;
-    for (const record of tenure.inHand.values()) bytes += recordBytes(record);
+    for (const record of tenure.inFlight.values()) bytes += recordBytes(record);
     this.bytesInHandMax = Math.max(this.bytesInHandMax, bytes);
     if (this.finishesAtOnce) for (const record of records) this.finish(record);
     this.#happened();

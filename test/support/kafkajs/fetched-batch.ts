@@ -10,7 +10,7 @@ export function fetchedBatch(
   return {
     ...place,
     ...at,
-    damaged: null,
+    corrupt: null,
     count: offsets.length,
     recordAt: (index) => ({
       ...place,

@@ -15,7 +15,7 @@ const UNKNOWN_TOPIC = 3;
 const API = { produce: 0, metadata: 3, initProducerId: 22 };
 
 /** What a node does with a partition's batch. */
-export interface Fate {
+export interface FinalState {
   /** Not looked at: it is neither written nor refused for its sequence. */
   readonly isIgnored?: boolean;
   /** In place of the answer. */
@@ -59,7 +59,7 @@ export class NumberingCluster {
   readonly leaders: number[] = [...NODES];
   isTopicMissing = false;
   /** By node, for its next Produce requests; beyond that all goes well. */
-  readonly fates = new Map<number, Fate[]>();
+  readonly finalStates = new Map<number, FinalState[]>();
   /** By node: connecting waits for it. */
   readonly reachable = new Map<number, Promise<void>>();
   /** Values by partition, in order. */
@@ -161,17 +161,17 @@ export class NumberingCluster {
     }
     if (apiKey !== API.produce) throw new Error(`an unexpected request: ${apiKey}`);
     this.acks.add(options.acks);
-    const fate = this.fates.get(nodeId)?.shift() ?? {};
+    const finalState = this.finalStates.get(nodeId)?.shift() ?? {};
     const topics = options.topicData.map(({ topic, partitions }) => ({
       topicName: topic,
       partitions: partitions.flatMap((data) => {
-        const errorCode = fate.isIgnored ? 0 : this.#take(data);
-        if (fate.isLeftOut) return [];
-        return { partition: data.partition, errorCode: fate.errorCode ?? errorCode };
+        const errorCode = finalState.isIgnored ? 0 : this.#take(data);
+        if (finalState.isLeftOut) return [];
+        return { partition: data.partition, errorCode: finalState.errorCode ?? errorCode };
       }),
     }));
-    await fate.after;
-    if (fate.isCut) throw new Error("the connection is closed");
+    await finalState.after;
+    if (finalState.isCut) throw new Error("the connection is closed");
     return { topics };
   }
 

@@ -284,7 +284,7 @@ export class MemoryConsumer implements Consumer, Member {
 
 function hasRoom(owned: readonly OwnedPartition[], bytes: number, maxBytes: number): boolean {
   let held = 0;
-  for (const { bytesInHand } of owned) held += bytesInHand;
+  for (const { inFlightBytes } of owned) held += inFlightBytes;
   return held === 0 || held + bytes <= maxBytes;
 }
 

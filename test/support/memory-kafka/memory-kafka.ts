@@ -137,7 +137,7 @@ export class MemoryKafka implements Kafka {
   }
 
   /** Nothing is ever damaged here. */
-  damageAt(): Promise<null> {
+  corruptionAt(): Promise<null> {
     return Promise.resolve(null);
   }
 

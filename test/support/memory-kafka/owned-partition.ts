@@ -55,13 +55,13 @@ export class OwnedPartition implements TopicPartition {
     return this.#next < this.#end;
   }
 
-  get bytesInHand(): number {
-    return this.#completion.bytesInHand;
+  get inFlightBytes(): number {
+    return this.#completion.inFlightBytes;
   }
 
   progress(): PartitionProgress {
     const { topic, partition } = this;
-    const { inHand, oldestUnfinishedMs } = this.#completion;
+    const { inFlight, oldestUnfinishedMs } = this.#completion;
     const position = this.#position();
     return {
       topic,
@@ -70,7 +70,7 @@ export class OwnedPartition implements TopicPartition {
       next: this.#next,
       end: Math.max(position, this.#end, this.#seenEnd),
       endAtMs: this.#endAtMs,
-      inHand,
+      inFlight,
       oldestUnfinishedMs,
     };
   }

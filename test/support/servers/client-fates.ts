@@ -6,7 +6,7 @@
 import type { Failure } from "./failing-gate.ts";
 
 /** Twice: with the same message id. */
-export type Fate = "delivered" | "twice" | "lost";
+export type FinalState = "delivered" | "twice" | "lost";
 
 /** The first requests fail so, and then ingest answers. */
 export const FAILURES = {
@@ -19,9 +19,9 @@ export const FAILURES = {
   "answer dropped": ["drop-answer"],
 } as const satisfies Record<string, readonly Failure[]>;
 
-type Fates = Readonly<Record<keyof typeof FAILURES, Fate>>;
+type FinalStates = Readonly<Record<keyof typeof FAILURES, FinalState>>;
 
-const retried: Omit<Fates, "503 five times"> = {
+const retried: Omit<FinalStates, "503 five times"> = {
   "400": "lost",
   "401": "lost",
   "429": "delivered",
@@ -30,7 +30,7 @@ const retried: Omit<Fates, "503 five times"> = {
   "answer dropped": "twice",
 };
 
-export const FATES: Readonly<Record<string, Fates>> = {
+export const FATES: Readonly<Record<string, FinalStates>> = {
   "@segment/analytics-node 2.3.0": { ...retried, "401": "delivered", "503 five times": "lost" },
   "@segment/analytics-node 3.1.0": { ...retried, "503 five times": "delivered" },
   "analytics-node 6.2.0": { ...retried, "503 five times": "lost" },
@@ -42,11 +42,11 @@ export const FATES: Readonly<Record<string, Fates>> = {
 };
 
 /** As it stands in `docs/ingest.md`. */
-export function fateTable(): string {
+export function finalStateTable(): string {
   const names = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const rows = Object.entries(FATES).map(([library, fates]) =>
-    line([`\`${library}\``, ...names.map((name) => fates[name])]),
+  const rows = Object.entries(FATES).map(([library, finalStates]) =>
+    line([`\`${library}\``, ...names.map((name) => finalStates[name])]),
   );
   return [line(["Library", ...names]), line(["---", ...names.map(() => "---")]), ...rows].join(
     "\n",

@@ -5,7 +5,13 @@ import { once } from "node:events";
 import { readPageFiles } from "../../../src/cli/console/page-files.ts";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
-import type { ConsoleConfig, Eyes, Hands, Work, WorkOutcome } from "../../../src/console/ports.ts";
+import type {
+  ActionRunner,
+  ConsoleConfig,
+  ConsoleReader,
+  Work,
+  WorkOutcome,
+} from "../../../src/console/ports.ts";
 import type {
   AttemptsView,
   AudienceView,
@@ -15,7 +21,7 @@ import type {
   UserCallsView,
 } from "../../../src/console/query-view.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
-import type { Seen } from "../../../src/console/view.ts";
+import type { ConsoleSnapshot } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { seen } from "../build/console-seen.ts";
@@ -23,7 +29,7 @@ import { LogLines } from "../log/log-lines.ts";
 
 /** Everything that it tells; a test may replace a part at any time. */
 export interface Told {
-  seen: Seen;
+  seen: ConsoleSnapshot;
   counters: Counters;
   deadLetters: DeadLettersView;
   audiences: readonly AudienceView[];
@@ -64,7 +70,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     },
     deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
-    call: { steps: [], fates: [], gaps: [], requests: [] },
+    call: { steps: [], finalStates: [], gaps: [], requests: [] },
     userCalls: { calls: [], looked: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
@@ -76,7 +82,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     work: () => () => Promise.resolve(DONE),
   };
   const counters = () => new Map([["host-1:9464", told.counters]]);
-  const eyes: Eyes = {
+  const reader: ConsoleReader = {
     look: () => {
       told.looks += 1;
       return Promise.resolve({
@@ -100,7 +106,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     changes: () => Promise.resolve(told.changes),
     configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
   };
-  const hands: Hands = {
+  const runner: ActionRunner = {
     begin: (action) => {
       const work = told.work(action);
       told.acted.push(action);
@@ -110,7 +116,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
   const log = new LogLines();
   const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };
   const running: RunningConsole = await startConsole(
-    { eyes, hands, files: readPageFiles(), clock: systemClock, log: log.log },
+    { reader, runner, files: readPageFiles(), clock: systemClock, log: log.log },
     { ...config, ...over },
   );
   return {

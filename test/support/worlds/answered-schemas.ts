@@ -3,9 +3,9 @@
 import { CommandSchemas } from "../../../src/cli/command-schemas.ts";
 import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
-import type { LookUp } from "../../../src/registry/port.ts";
+import type { Lookup } from "../../../src/registry/port.ts";
 
-export function answeredSchemas(answer: (ref: SchemaRef) => LookUp): CommandSchemas {
+export function answeredSchemas(answer: (ref: SchemaRef) => Lookup): CommandSchemas {
   const source = {
     lookUp: (ref: SchemaRef) => Promise.resolve(answer(ref)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -14,7 +14,7 @@ export function answeredSchemas(answer: (ref: SchemaRef) => LookUp): CommandSche
 }
 
 /** @param schema Avro, as JSON */
-export function foundSchema(schema: unknown): LookUp {
+export function foundSchema(schema: unknown): Lookup {
   return {
     kind: "found",
     schema: { type: "AVRO", text: JSON.stringify(schema), references: [] },

@@ -202,7 +202,7 @@ export class AudienceWorld {
       admin: kafka.admin,
       read: (range) => this.#slowly(kafka.read(range)),
       follow: (range) => kafka.follow(range),
-      damageAt: () => kafka.damageAt(),
+      corruptionAt: () => kafka.corruptionAt(),
       watch: () => kafka.watch(),
       producer: () => kafka.producer(),
       close: () => kafka.close(),

@@ -20,7 +20,7 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
     read: (range) => kafka.read(range),
     follow: (range) => kafka.follow(range),
     watch: () => kafka.watch(),
-    damageAt: (place) => kafka.damageAt(place),
+    corruptionAt: (place) => kafka.corruptionAt(place),
     consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),
     producer: () => kafka.producer(),
     close: () => kafka.close(),

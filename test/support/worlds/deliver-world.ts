@@ -10,8 +10,8 @@ import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import {
-  followOperations,
-  type RunningSteering,
+  followOperatorActions,
+  type RunningOperatorActions,
 } from "../../../src/stage/follow-operator-actions.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
@@ -53,7 +53,7 @@ export class DeliverWorld {
   readonly #options: WorldOptions;
   readonly #delaysMs: readonly number[];
   kafka: MemoryKafka;
-  #steering: RunningSteering | null = null;
+  #operatorActions: RunningOperatorActions | null = null;
   /** For the next start. */
   destinations: readonly WebhookDestination[];
 
@@ -79,17 +79,17 @@ export class DeliverWorld {
   }
 
   /** The stages that start from now on go by the topic `operator-actions`. */
-  async steer(): Promise<RunningSteering> {
-    if (this.#steering === null) this.cluster.createTopic(topics.operatorActions, 1);
-    this.#steering?.[Symbol.dispose]();
+  async control(): Promise<RunningOperatorActions> {
+    if (this.#operatorActions === null) this.cluster.createTopic(topics.operatorActions, 1);
+    this.#operatorActions?.[Symbol.dispose]();
     const { clock, kafka } = this;
-    const steering = followOperations(
+    const operatorActions = followOperatorActions(
       { kafka, clock, log: this.#log.log, isAway: () => false },
       topics.operatorActions,
     );
-    this.#steering = steering;
-    await clockDriver(clock).during(steering.known);
-    return steering;
+    this.#operatorActions = operatorActions;
+    await clockDriver(clock).during(operatorActions.known);
+    return operatorActions;
   }
 
   /** Of destinations that are new. */
@@ -113,7 +113,7 @@ export class DeliverWorld {
       clock: this.clock,
       log: this.#log.log,
       metrics: this.metrics,
-      ...(this.#steering === null ? {} : { steering: this.#steering }),
+      ...(this.#operatorActions === null ? {} : { operatorActions: this.#operatorActions }),
     };
   }
 

@@ -7,17 +7,17 @@ import { onTestFinished } from "vitest";
 
 import type { Producer } from "../../../src/kafka/port.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
-import { SteeredReceiver } from "../../control/receiver.ts";
+import { ControlledReceiver } from "../../control/receiver.ts";
 import { type ProgramWorld, programWorld } from "../servers/program.ts";
 import { ownTopics } from "./own-topics.ts";
 
 export const STAGES = ["--stages", "route,deliver,delay"];
 
 /** Ends with the test. */
-export async function steeredPrograms() {
+export async function controlledPrograms() {
   const { prefix, brokers, kafka, recordsIn } = ownTopics("steering");
   const producer = kafka.producer();
-  const receiver = new SteeredReceiver();
+  const receiver = new ControlledReceiver();
   await receiver.start();
   onTestFinished(async () => {
     await producer.close(1_000);

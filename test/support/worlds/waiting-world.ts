@@ -4,7 +4,7 @@ import { eachWaiting } from "../../../src/delay/scan-awaiting-retry.ts";
 import { startDelay } from "../../../src/delay/stage.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { NOT_STEERED } from "../../../src/domain/operator-action-state.ts";
+import { NO_OPERATOR_ACTIONS } from "../../../src/domain/operator-action-state.ts";
 import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
@@ -140,7 +140,7 @@ async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, numb
   const held: Record<string, number> = {};
   const read = await eachWaiting(
     { kafka, clock: systemClock },
-    { ...asked, steering: NOT_STEERED, recordsMax: 100_000 },
+    { ...asked, operatorActions: NO_OPERATOR_ACTIONS, recordsMax: 100_000 },
     (waiting, tier) => {
       const place = `${waiting.kind === "waiting" ? waiting.destination : ""}/${tier}`;
       held[place] = (held[place] ?? 0) + 1;

@@ -130,10 +130,10 @@ test.each([
 });
 
 test("a word that is also a command does not change where the help is", async () => {
-  const { status, err } = await say(`skip-damaged config 0 0 -c ${GOOD}`);
+  const { status, err } = await say(`skip-corrupt-batch config 0 0 -c ${GOOD}`);
   expect(status).toBe(2);
   expect(err).toMatch(
-    /^error: no stage reads config\. Read are: .*\.\nHelp: switchyard skip-damaged --help\n$/,
+    /^error: no stage reads config\. Read are: .*\.\nHelp: switchyard skip-corrupt-batch --help\n$/,
   );
 });
 

@@ -43,7 +43,7 @@ test.each<[object, Partial<Action<string>>]>([
   [{ action: "pause", destination: "crm", forMs: 900_000 }, {}],
   [{ action: "resume", destination: "crm" }, {}],
   [{ action: "retry", destination: "crm" }, {}],
-  [{ action: "drain", destination: "crm" }, {}],
+  [{ action: "wait", destination: "crm" }, {}],
   [CANCEL, { before: "2026-03-01T09:00:00.000Z" }],
   [{ ...CANCEL, before: 86_400_000 }, { before: "2026-02-28T09:00:00.000Z" }],
   [REPLAY, { since: "2026-03-01T08:00:00.000Z", until: "2026-03-01T09:00:00.000Z" }],

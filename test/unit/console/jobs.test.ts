@@ -41,11 +41,11 @@ beforeEach(() => {
     ids += 1;
     return `job-${ids}`;
   };
-  jobs = new Jobs({ hands: { begin }, clock: new ManualClock(), log: log.log, newId });
+  jobs = new Jobs({ runner: { begin }, clock: new ManualClock(), log: log.log, newId });
 });
 
-function drain(destination: string): Action {
-  return { action: "drain", destination };
+function waitFor(destination: string): Action {
+  return { action: "wait", destination };
 }
 
 function statusOf(action: Action): number {
@@ -65,31 +65,31 @@ async function ended(): Promise<void> {
 }
 
 test("one of a kind and destination at a time; others beside it", async () => {
-  expect(statusOf(drain("crm"))).toBe(202);
-  const again = jobs.begin(drain("crm"), SENDER);
+  expect(statusOf(waitFor("crm"))).toBe(202);
+  const again = jobs.begin(waitFor("crm"), SENDER);
   expect(again).toEqual({
     kind: "refused",
     status: 409,
-    why: "Under way already: drain of crm. Wait for its end, or stop it.",
+    why: "Under way already: wait of crm. Wait for its end, or stop it.",
   });
-  expect(statusOf(drain("erp"))).toBe(202);
+  expect(statusOf(waitFor("erp"))).toBe(202);
   expect(statusOf({ action: "retry", destination: "crm" })).toBe(202);
   begun[0]?.end(DONE);
   await ended();
-  expect(statusOf(drain("crm"))).toBe(202);
+  expect(statusOf(waitFor("crm"))).toBe(202);
 });
 
 test("not more than eight at a time", async () => {
-  for (let index = 0; index < 8; index += 1) expect(statusOf(drain(`d-${index}`))).toBe(202);
-  expect(statusOf(drain("crm"))).toBe(503);
+  for (let index = 0; index < 8; index += 1) expect(statusOf(waitFor(`d-${index}`))).toBe(202);
+  expect(statusOf(waitFor("crm"))).toBe(503);
   begun[3]?.end(DONE);
   await ended();
-  expect(statusOf(drain("crm"))).toBe(202);
+  expect(statusOf(waitFor("crm"))).toBe(202);
 });
 
 test("one that the configuration does not allow is refused, and leaves nothing behind", () => {
   refusal = "no destination has the id";
-  expect(jobs.begin(drain("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
+  expect(jobs.begin(waitFor("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
   expect([jobs.views(), log.seen]).toEqual([[], []]);
 });
 
@@ -98,7 +98,7 @@ test("its words, its count and its end are told, and the log says who wanted it"
   using _watch = jobs.onChange(() => {
     changes += 1;
   });
-  jobs.begin(drain("crm"), SENDER);
+  jobs.begin(waitFor("crm"), SENDER);
   let left = 7;
   last().telling.follow(() => `${left} left`);
   left = 3;
@@ -112,20 +112,20 @@ test("its words, its count and its end are told, and the log says who wanted it"
     progress: "",
     said: ["Nothing is left."],
     count: 3,
-    action: drain("crm"),
+    action: waitFor("crm"),
   });
   expect(view?.endedAt).not.toBeNull();
   expect(changes).toBe(3);
   const job = view?.id;
   expect(log.lines.map(({ msg, fields }) => [msg, fields])).toEqual([
-    ["console.action.started", { job, action: drain("crm"), ...SENDER }],
+    ["console.action.started", { job, action: waitFor("crm"), ...SENDER }],
     ["console.action.progress", { job, said: "Nothing is left." }],
     ["console.action.finished", { job, outcome: "done" }],
   ]);
 });
 
 test("one that is stopped says so, with the replay that can be gone on with", async () => {
-  const id = jobs.begin(drain("crm"), SENDER);
+  const id = jobs.begin(waitFor("crm"), SENDER);
   if (id.kind === "refused") throw new Error(id.why);
   expect(jobs.stop("another")).toBe(false);
   expect(jobs.stop(id.job.id)).toBe(true);
@@ -137,11 +137,11 @@ test("one that is stopped says so, with the replay that can be gone on with", as
 });
 
 test("one that fails says why; one that was done before it was stopped is done", async () => {
-  jobs.begin(drain("crm"), SENDER);
+  jobs.begin(waitFor("crm"), SENDER);
   last().fail(new Error("no broker answers"));
   await ended();
   expect(jobs.views()[0]).toMatchObject({ state: "failed", said: ["no broker answers"] });
-  const second = jobs.begin(drain("crm"), SENDER);
+  const second = jobs.begin(waitFor("crm"), SENDER);
   if (second.kind === "refused") throw new Error(second.why);
   jobs.stop(second.job.id);
   last().end(DONE);
@@ -150,21 +150,21 @@ test("one that fails says why; one that was done before it was stopped is done",
 });
 
 test("the latest twenty that have ended are kept, and those under way", async () => {
-  jobs.begin(drain("first"), SENDER);
+  jobs.begin(waitFor("first"), SENDER);
   for (let index = 0; index < 30; index += 1) {
-    jobs.begin(drain("crm"), SENDER);
+    jobs.begin(waitFor("crm"), SENDER);
     last().end(DONE);
     await ended();
   }
-  jobs.begin(drain("erp"), SENDER);
+  jobs.begin(waitFor("erp"), SENDER);
   const views = jobs.views();
   expect(views).toHaveLength(22);
-  expect(views.at(-1)?.action).toEqual(drain("first"));
-  expect(views[0]?.action).toEqual(drain("erp"));
+  expect(views.at(-1)?.action).toEqual(waitFor("first"));
+  expect(views[0]?.action).toEqual(waitFor("erp"));
 });
 
 test("the end of the process stops those under way, and waits for them", async () => {
-  jobs.begin(drain("crm"), SENDER);
+  jobs.begin(waitFor("crm"), SENDER);
   let isOver = false;
   const over = jobs[Symbol.asyncDispose]().then(() => {
     isOver = true;

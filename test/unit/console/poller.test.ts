@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Counters } from "../../../src/console/counters.ts";
-import { Looking } from "../../../src/console/poller.ts";
+import { Poller } from "../../../src/console/poller.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { seen } from "../../support/build/console-seen.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
@@ -22,7 +22,7 @@ let fails: boolean;
 /** During which look the clock is set back; 0: none. */
 let setBackAt: number;
 let lines: string[];
-let looking: Looking;
+let poller: Poller;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -32,7 +32,7 @@ beforeEach(() => {
   setBackAt = 0;
   lines = [];
   const all = new Map([["a:1", counters]]);
-  looking = new Looking(
+  poller = new Poller(
     {
       look: () => {
         asked.look += 1;
@@ -52,7 +52,7 @@ beforeEach(() => {
     createLog("info", { write: (line: string) => void lines.push(line) }),
   );
 });
-afterEach(() => looking[Symbol.asyncDispose]());
+afterEach(() => poller[Symbol.asyncDispose]());
 
 test("while nobody watches, Kafka is never asked, and the counters each 30 s", async () => {
   await clock.advance(300_000);
@@ -62,7 +62,7 @@ test("while nobody watches, Kafka is never asked, and the counters each 30 s", a
 test("somebody who comes is told at once, and again and again; not after going", async () => {
   let told = 0;
   await clock.advance(1_000);
-  const watch = looking.watch(() => {
+  const watch = poller.watch(() => {
     told += 1;
   });
   await clock.advance(10);
@@ -70,17 +70,17 @@ test("somebody who comes is told at once, and again and again; not after going",
   await clock.advance(15_000);
   expect(told).toBe(11);
   watch[Symbol.dispose]();
-  expect(looking.watchers).toBe(0);
+  expect(poller.watchers).toBe(0);
   await clock.advance(60_000);
   expect([told, asked.look]).toEqual([11, 11]);
 });
 
 test("a second one is told what is known, without another look", async () => {
-  const first = looking.watch(() => undefined);
+  const first = poller.watch(() => undefined);
   await clock.advance(10);
   const { look } = asked;
   let told = 0;
-  const second = looking.watch(() => {
+  const second = poller.watch(() => {
     told += 1;
   });
   expect([told, asked.look]).toEqual([1, look]);
@@ -89,7 +89,7 @@ test("a second one is told what is known, without another look", async () => {
 });
 
 test("a look that fails is said, and is no end", async () => {
-  const watch = looking.watch(() => undefined);
+  const watch = poller.watch(() => undefined);
   fails = true;
   await clock.advance(5_000);
   fails = false;
@@ -102,14 +102,14 @@ test("a look that fails is said, and is no end", async () => {
 
 test("rates are known from the second count on", async () => {
   await clock.advance(10);
-  expect(looking.history.flowRates().calls).toBeNull();
+  expect(poller.history.flowRates().calls).toBeNull();
   await clock.advance(30_000);
-  expect(looking.history.flowRates().calls).toBe(0);
+  expect(poller.history.flowRates().calls).toBe(0);
 });
 
 test("a clock that is set back during a look does not stop the looks", async () => {
   setBackAt = 2;
-  using _watch = looking.watch(() => undefined);
+  using _watch = poller.watch(() => undefined);
   await clock.advance(15_000);
   expect(asked.look).toBeGreaterThan(8);
 });

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { countExpiring } from "../../../src/delay/expiring-count.ts";
-import { NOT_STEERED } from "../../../src/domain/operator-action-state.ts";
+import { NO_OPERATOR_ACTIONS } from "../../../src/domain/operator-action-state.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import {
   BILLING,
@@ -47,21 +47,23 @@ test("those that expire by then are counted in all tiers, of the destinations th
     receivedBeforeMs: null,
   };
   const gone = { ...earlyRelease, kind: "retry" as const, atMs: nowMs + 1 };
-  const steering = {
-    ...NOT_STEERED,
+  const operatorActions = {
+    ...NO_OPERATOR_ACTIONS,
     earlyReleasesOf: () => [gone],
     releasedThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
   };
-  const count = (of: typeof NOT_STEERED) => {
-    const windows = { tiers: TIERS, topics, groups, retryWindowMs: WINDOW_MS, steering: of };
+  const count = (of: typeof NO_OPERATOR_ACTIONS) => {
+    const windows = { tiers: TIERS, topics, groups, retryWindowMs: WINDOW_MS, operatorActions: of };
     const deps = { kafka: world.cluster.connect(), clock: world.clock };
     const { signal } = new AbortController();
     return clockDriver(world.clock).during(
       countExpiring(deps, windows, new Set([CRM]), nowMs + HOUR_MS, signal),
     );
   };
-  expect(await count(NOT_STEERED)).toEqual(
+  expect(await count(NO_OPERATOR_ACTIONS)).toEqual(
     new Map([[CRM, { deliveries: 7, isLowerBound: false }]]),
   );
-  expect(await count(steering)).toEqual(new Map([[CRM, { deliveries: 4, isLowerBound: false }]]));
+  expect(await count(operatorActions)).toEqual(
+    new Map([[CRM, { deliveries: 4, isLowerBound: false }]]),
+  );
 });

@@ -30,9 +30,9 @@ const at = (offset: number) => waitingOf("crm", { offset });
 const records = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => at(from + index));
 
-function counts(count: PartitionCount, inHand: Iterable<ReturnType<typeof at>> = []) {
+function counts(count: PartitionCount, inFlight: Iterable<ReturnType<typeof at>> = []) {
   const tallies: Tallies = new Map();
-  count.addTo(tallies, inHand);
+  count.addTo(tallies, inFlight);
   return Object.fromEntries([...tallies].map(([label, tally]) => [label, tally.count]));
 }
 
@@ -62,8 +62,8 @@ test("records behind those in hand are left to the consumer until the look after
 
 test("records that the consumer has no room for are read ahead, and are not known until then", () => {
   const { count, look } = newCount();
-  const inHand = records(0, 2);
-  count.took(inHand);
+  const inFlight = records(0, 2);
+  count.took(inFlight);
   look(0, 6);
   look(0, 6);
   expect(count.isKnown).toBe(false);
@@ -74,17 +74,17 @@ test("records that the consumer has no room for are read ahead, and are not know
   count.read([at(4)], 6);
   expect(count.ahead).toBeNull();
   expect(count.isKnown).toBe(true);
-  expect(counts(count, inHand)).toEqual({ crm: 5 });
+  expect(counts(count, inFlight)).toEqual({ crm: 5 });
 });
 
 test("records that were taken while they were read ahead count once", () => {
   const { count, look } = newCount();
   look(0, 4);
   look(0, 4);
-  const inHand = records(0, 3);
-  count.took(inHand);
+  const inFlight = records(0, 3);
+  count.took(inFlight);
   count.read(records(0, 4), 4);
-  expect(counts(count, inHand)).toEqual({ crm: 4 });
+  expect(counts(count, inFlight)).toEqual({ crm: 4 });
 });
 
 test("finished records count no more, be it that nobody took them", () => {
@@ -99,14 +99,14 @@ test("finished records count no more, be it that nobody took them", () => {
 
 test("a partition whose end is not known now is not known, and what was counted stays", () => {
   const { count, look, unseen } = newCount();
-  const inHand = records(0, 3);
-  count.took(inHand);
+  const inFlight = records(0, 3);
+  count.took(inFlight);
   look(0, 3);
   look(0, 3);
   expect(count.isKnown).toBe(true);
   unseen();
   expect(count.isKnown).toBe(false);
-  expect(counts(count, inHand)).toEqual({ crm: 3 });
+  expect(counts(count, inFlight)).toEqual({ crm: 3 });
   look(0, 3);
   expect(count.isKnown).toBe(false);
   look(0, 3);

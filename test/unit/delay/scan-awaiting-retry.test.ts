@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 
 import { eachWaiting, isWhole } from "../../../src/delay/scan-awaiting-retry.ts";
 import { addTo, type Tallies, timesOf } from "../../../src/delay/tally.ts";
-import { NOT_STEERED, type Steering } from "../../../src/domain/operator-action-state.ts";
+import {
+  NO_OPERATOR_ACTIONS,
+  type OperatorActions,
+} from "../../../src/domain/operator-action-state.ts";
 import { encodeRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
@@ -22,7 +25,7 @@ interface Given {
   readonly recordsMax?: number;
   readonly signal?: AbortSignal;
   readonly kafka?: Partial<Kafka>;
-  readonly steering?: Steering;
+  readonly operatorActions?: OperatorActions;
 }
 
 async function ask(world: CountingWorld, given: Given = {}) {
@@ -30,8 +33,8 @@ async function ask(world: CountingWorld, given: Given = {}) {
   const kafka = world.cluster.connect();
   const admin = given.kafka?.admin ?? kafka.admin;
   const read = given.kafka?.read ?? kafka.read.bind(kafka);
-  const steering = given.steering ?? NOT_STEERED;
-  const asked = { tiers: TIERS, topics, groups, steering, recordsMax, signal };
+  const operatorActions = given.operatorActions ?? NO_OPERATOR_ACTIONS;
+  const asked = { tiers: TIERS, topics, groups, operatorActions, recordsMax, signal };
   const deps = { kafka: { admin, read }, clock: world.clock };
   const tallies = new Map<string, Tallies>(TIERS.map((tier) => [tier, new Map()]));
   const tiers = await clockDriver(world.clock).during(
@@ -169,13 +172,13 @@ test("what a retry took out early does not count, unless that was in a topic of 
     by: "x",
     receivedBeforeMs: null,
   } as const;
-  const through = (known: string): Steering => ({
-    ...NOT_STEERED,
+  const through = (known: string): OperatorActions => ({
+    ...NO_OPERATOR_ACTIONS,
     earlyReleasesOf: (destination) => (destination === CRM ? [{ ...earlyRelease, atMs }] : []),
     releasedThrough: (_id, _tier, _partition, topicId) => (topicId === known ? 6 : 0),
   });
-  expect(await countsOf(world, { steering: through(id ?? "") })).toEqual([2, 5]);
-  expect(await countsOf(world, { steering: through("another") })).toEqual([5, 5]);
+  expect(await countsOf(world, { operatorActions: through(id ?? "") })).toEqual([2, 5]);
+  expect(await countsOf(world, { operatorActions: through("another") })).toEqual([5, 5]);
 });
 
 test("a tier whose topic may not be asked for says so, and the others are counted", async () => {

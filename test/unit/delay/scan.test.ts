@@ -29,7 +29,7 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
     const place = { tier: "10m", topic: "sw.delays.10m", partition };
     counts.begin({
       ...place,
-      inHand: () => [],
+      inFlight: () => [],
       isGone: () => false,
       isOver: () => over.has(partition),
     });

@@ -18,7 +18,7 @@ const DESTINATIONS = [CRM, OTHER].map((id) => webhookDestination({ id }));
 
 async function worldOf() {
   const world = new DeliverWorld({ destinations: DESTINATIONS, answer: () => 200 });
-  await world.steer();
+  await world.control();
   let number = 0;
   const park = (destination: DestinationId, count = 1, size = 0, receivedAtMs?: number) => {
     const nowMs = world.clock.nowMs();
@@ -114,7 +114,7 @@ test("what was returned is not returned again by the next owner of the partition
   await earlyRelease();
   expect(returned()).toHaveLength(20);
   await stop();
-  await world.steer();
+  await world.control();
   await start();
   await world.settle(30_000);
   await earlyRelease();
@@ -141,7 +141,7 @@ test("a process that dies in the middle repeats a part at most, and loses nothin
   const before = returned().length;
   world.kafka.kill();
   world.kafka = world.cluster.connect();
-  await world.steer();
+  await world.control();
   await start();
   await world.settle(60_000);
   const ids = returned();

@@ -2,17 +2,17 @@
 
 import { expect, test } from "vitest";
 
-import { Breaker, HEARD_FOR_MS, type Ticket } from "../../../src/deliver/circuit-breaker.ts";
+import { CircuitBreaker, HEARD_FOR_MS, type Ticket } from "../../../src/deliver/circuit-breaker.ts";
 
-function send(breaker: Breaker, nowMs: number): Ticket {
+function send(breaker: CircuitBreaker, nowMs: number): Ticket {
   const admission = breaker.admit(nowMs, "line");
   if (admission.kind !== "go") throw new Error(`not sent: ${admission.kind}`);
   return admission.ticket;
 }
 
 /** A breaker that has just opened, at `nowMs` 1,000. */
-function opened(placesMax = 4): Breaker {
-  const breaker = new Breaker(placesMax);
+function opened(placesMax = 4): CircuitBreaker {
+  const breaker = new CircuitBreaker(placesMax);
   for (let count = 0; count < 19; count += 1) breaker.settle(send(breaker, 0), false, 0);
   expect(breaker.settle(send(breaker, 1_000), false, 1_000)).toBe("open");
   return breaker;
@@ -23,14 +23,14 @@ test("twenty failures in a row over a second open it", () => {
 });
 
 test("twenty failures at once do not: a burst is no sickness yet", () => {
-  const breaker = new Breaker(64);
+  const breaker = new CircuitBreaker(64);
   const tickets = Array.from({ length: 64 }, () => send(breaker, 0));
   for (const ticket of tickets) expect(breaker.settle(ticket, false, 500)).toBeNull();
   expect(breaker.state).toBe("closed");
 });
 
 test("a success in between begins the count again", () => {
-  const breaker = new Breaker(4);
+  const breaker = new CircuitBreaker(4);
   for (let count = 0; count < 100; count += 1) {
     breaker.settle(send(breaker, count * 1_000), count % 19 === 0, count * 1_000);
   }
@@ -102,7 +102,10 @@ test("eight failures in a row while ramping open it again, for the first pause",
 });
 
 /** How many of the requests of a minute, 64 at most and 100 ms each, an endpoint gets. */
-function requestsOfAMinute(breaker: Breaker, isSuccess: (request: number) => boolean): number {
+function requestsOfAMinute(
+  breaker: CircuitBreaker,
+  isSuccess: (request: number) => boolean,
+): number {
   let requests = 0;
   let underWay: { readonly ticket: Ticket; readonly endMs: number }[] = [];
   for (let nowMs = 10_000; nowMs < 70_000; nowMs += 10) {
@@ -126,13 +129,13 @@ test.each([
   ["every other time", (request: number) => request % 2 !== 0],
   ["five times in a row of ten", (request: number) => request % 10 < 5],
 ])("an endpoint that fails %s gets as much after an outage as before it", (_name, isSuccess) => {
-  const before = requestsOfAMinute(new Breaker(64), isSuccess);
+  const before = requestsOfAMinute(new CircuitBreaker(64), isSuccess);
   const after = requestsOfAMinute(opened(64), isSuccess);
   expect(after).toBeGreaterThan(before * 0.7);
 });
 
 test("answers to requests of before it opened change nothing", () => {
-  const breaker = new Breaker(64);
+  const breaker = new CircuitBreaker(64);
   const early = Array.from({ length: 40 }, () => send(breaker, 0));
   for (const ticket of early.slice(0, 19)) breaker.settle(ticket, false, 0);
   expect(breaker.settle(early[19] ?? -1, false, 2_000)).toBe("open");
@@ -141,7 +144,7 @@ test("answers to requests of before it opened change nothing", () => {
   expect(breaker.awayUntilMs(2_001)).toBe(7_000);
 });
 
-function admitted(breaker: Breaker, nowMs: number): Ticket {
+function admitted(breaker: CircuitBreaker, nowMs: number): Ticket {
   const admission = breaker.admit(nowMs, "retry");
   if (admission.kind !== "go") throw new Error(`not sent: ${admission.kind}`);
   return admission.ticket;
@@ -194,7 +197,7 @@ test("a clock that is set back keeps nobody away for longer, and hides no failur
   const breaker = opened();
   expect(breaker.awayUntilMs(1_000 - 3_600_000)).toBe(0);
   expect(breaker.admit(1_000 - 3_600_000, "line").kind).toBe("go");
-  const other = new Breaker(4);
+  const other = new CircuitBreaker(4);
   other.settle(send(other, 3_600_000), false, 3_600_000);
   for (let count = 0; count < 19; count += 1) other.settle(send(other, count), false, count);
   expect(other.settle(send(other, 2_000), false, 2_000)).toBe("open");
@@ -219,7 +222,7 @@ test("another process's acceptance lets two go at a time, also while a probe is 
 });
 
 test("one that is closed stays so when another process is accepted, and opens for its own failures", () => {
-  const breaker = new Breaker(4);
+  const breaker = new CircuitBreaker(4);
   for (let count = 0; count < 19; count += 1) breaker.settle(send(breaker, 0), false, 0);
   expect(breaker.heardAccepted(500)).toBeNull();
   expect(breaker.settle(send(breaker, 1_000), false, 1_000)).toBe("open");

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { HttpResult } from "../../../src/deliver/attempt.ts";
-import { Condition } from "../../../src/deliver/destination-health.ts";
+import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../src/deliver/status.ts";
 import { endpointOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -16,7 +16,7 @@ const NOW_MS = Date.UTC(2026, 2, 1, 9);
 type Said = number | "timeout" | "held";
 
 function conditionOf(destination = any) {
-  const condition = new Condition(destination, NOW_MS);
+  const condition = new DestinationHealth(destination, NOW_MS);
   condition.own(NOW_MS);
   const attempted = (afterMs: number, a: Said, b?: Said) => {
     const results = [a, ...(b === undefined ? [] : [b])].map((said, at) => {

@@ -45,7 +45,7 @@ function worldOf(destination: WebhookDestination, answer: HttpResult) {
     onStart: () => undefined,
     onAttempted: () => undefined,
     onRounded: () => undefined,
-    onBreaker: () => undefined,
+    onCircuit: () => undefined,
   });
   const finished: number[] = [];
   const finish = (offset: number) => finished.push(offset);

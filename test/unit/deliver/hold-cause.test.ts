@@ -2,7 +2,12 @@
 
 import { describe, expect, test } from "vitest";
 
-import { pausedBy, type Stillness, steered, stillnessOf } from "../../../src/deliver/hold-cause.ts";
+import {
+  controlled,
+  type HoldCause,
+  pausedBy,
+  stillnessOf,
+} from "../../../src/deliver/hold-cause.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { Pause } from "../../../src/domain/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
@@ -14,8 +19,8 @@ const pause: Pause = {
 };
 const paused = { enabled: true, paused: true };
 const neither = { enabled: true, paused: false };
-const byFile: Stillness = { because: "paused", sinceMs: 7, untilMs: null, by: "configuration" };
-const disabled: Stillness = { because: "disabled", sinceMs: 7, untilMs: null };
+const byFile: HoldCause = { because: "paused", sinceMs: 7, untilMs: null, by: "configuration" };
+const disabled: HoldCause = { because: "disabled", sinceMs: 7, untilMs: null };
 
 describe("configuration and command count together", () => {
   test.each([
@@ -34,8 +39,8 @@ describe("configuration and command count together", () => {
 
 test("the work goes by a pause of either", () => {
   const configured = webhookDestination();
-  expect(steered(configured, null)).toBe(configured);
-  expect(steered(configured, pause)).toEqual({ ...configured, paused: true });
+  expect(controlled(configured, null)).toBe(configured);
+  expect(controlled(configured, pause)).toEqual({ ...configured, paused: true });
 });
 
 test.each([

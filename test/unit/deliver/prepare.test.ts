@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { cutMarginMs } from "../../../src/deliver/choose-retry-delay.ts";
-import type { Turn } from "../../../src/deliver/circuit-breaker.ts";
+import type { SlotFor } from "../../../src/deliver/circuit-breaker.ts";
 import { type Gates, OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
@@ -24,7 +24,7 @@ const GONE = endpointKey("http://gone.test/");
 const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
 
 interface Given {
-  readonly turn?: Turn;
+  readonly turn?: SlotFor;
   readonly gates?: Partial<Gates>;
   readonly destination?: WebhookDestination;
   readonly value?: Buffer;
@@ -50,7 +50,7 @@ const open = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
   isFailing: (key) => keys.includes(key),
 });
 const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
-  heldUntilMs: (key) => (keys.includes(key) ? NOW_MS + 2 * HOUR_MS : 0),
+  onHoldUntilMs: (key) => (keys.includes(key) ? NOW_MS + 2 * HOUR_MS : 0),
 });
 test("a record that lacks a header is no delivery", () => {
   const record = { key: null, value: CALL, headers: [] };
@@ -157,7 +157,7 @@ test.each(["line", "retry"] as const)("%s: an endpoint that is away is left alon
 });
 
 test("an endpoint is there again at the very time that it asked for", () => {
-  const gates = { heldUntilMs: () => NOW_MS, openUntilMs: () => NOW_MS };
+  const gates = { onHoldUntilMs: () => NOW_MS, openUntilMs: () => NOW_MS };
   expect(prepared({}, { gates })).toMatchObject({ endpoints: both.endpoints });
 });
 
@@ -167,7 +167,7 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
     endpoints: both.endpoints,
     otherwise: null,
   });
-  const gates = { ...open(A), heldUntilMs: asked(B).heldUntilMs ?? (() => 0) };
+  const gates = { ...open(A), onHoldUntilMs: asked(B).onHoldUntilMs ?? (() => 0) };
   expect(prepared(ATTEMPTED, { turn: "retry", gates })).toMatchObject({
     endpoints: [{ key: A }],
     held: [{ key: B }],

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { believed } from "../../../src/deliver/sanitize-headers.ts";
+import { sanitizeHeaders } from "../../../src/deliver/sanitize-headers.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
@@ -12,7 +12,7 @@ const YEAR_MS = 365 * 86_400_000;
 const CRM = "crm" as DestinationId;
 
 function read(given: Parameters<typeof deliveryOf>[0]) {
-  return believed(deliveryOf({ destination: CRM, ...given }), CRM, WINDOW_MS, NOW_MS);
+  return sanitizeHeaders(deliveryOf({ destination: CRM, ...given }), CRM, WINDOW_MS, NOW_MS);
 }
 
 test("a delivery as stages write it is believed, and is the same object", () => {
@@ -22,9 +22,9 @@ test("a delivery as stages write it is believed, and is the same object", () => 
     firstAttemptAtMs: NOW_MS - 1,
     notBeforeMs: NOW_MS + WINDOW_MS,
   });
-  expect(believed(delivery, CRM, WINDOW_MS, NOW_MS)).toBe(delivery);
+  expect(sanitizeHeaders(delivery, CRM, WINDOW_MS, NOW_MS)).toBe(delivery);
   const fresh = deliveryOf({ destination: CRM });
-  expect(believed(fresh, CRM, WINDOW_MS, NOW_MS)).toBe(fresh);
+  expect(sanitizeHeaders(fresh, CRM, WINDOW_MS, NOW_MS)).toBe(fresh);
 });
 
 test.each([

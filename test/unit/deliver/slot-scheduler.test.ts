@@ -2,19 +2,19 @@
 
 import { expect, test } from "vitest";
 
-import { Turns } from "../../../src/deliver/slot-scheduler.ts";
+import { SlotScheduler } from "../../../src/deliver/slot-scheduler.ts";
 
 const NOW_MS = 1_000;
 
 /** A slow endpoint: an attempt took five seconds. */
-function slow(concurrency: number): Turns {
-  const turns = new Turns(concurrency);
+function slow(concurrency: number): SlotScheduler {
+  const turns = new SlotScheduler(concurrency);
   turns.started("line");
   turns.ended("line", 5_000);
   return turns;
 }
 
-function placesForLine(turns: Turns, nowMs: number): number {
+function placesForLine(turns: SlotScheduler, nowMs: number): number {
   let line = 0;
   for (; turns.hasPlaceForLine(nowMs); line += 1) turns.started("line");
   for (let ended = 0; ended < line; ended += 1) turns.ended("line", 5_000);
@@ -57,7 +57,7 @@ test.each([
   [249, 16],
   [250, 14],
 ])("an endpoint whose attempts take %i ms leaves the line %i of 16 places", (tookMs, places) => {
-  const turns = new Turns(16);
+  const turns = new SlotScheduler(16);
   turns.expectRetry(DUE_MS);
   turns.started("line");
   turns.ended("line", tookMs);
@@ -92,7 +92,7 @@ test("they are free for more retries, until these have half of the places", () =
 });
 
 test("they take turns", () => {
-  const turns = new Turns(8);
+  const turns = new SlotScheduler(8);
   expect(turns.isRetrysTurn(false)).toBe(true);
   turns.started("retry");
   expect(turns.isRetrysTurn(false)).toBe(false);
@@ -101,7 +101,7 @@ test("they take turns", () => {
 });
 
 test("a probe that is due is a retry, but the line's after three of them", () => {
-  const turns = new Turns(8);
+  const turns = new SlotScheduler(8);
   for (let count = 0; count < 3; count += 1) {
     expect(turns.isRetrysTurn(true)).toBe(true);
     turns.started("retry");
@@ -113,10 +113,10 @@ test("a probe that is due is a retry, but the line's after three of them", () =>
 });
 
 test("retries have half of the places at most while the line waits, and one at least", () => {
-  const half = new Turns(4);
+  const half = new SlotScheduler(4);
   for (const turn of ["retry", "line", "retry", "line"] as const) half.started(turn);
   expect(half.isRetrysTurn(false)).toBe(false);
   half.ended("retry", 5_000);
   expect(half.isRetrysTurn(false)).toBe(true);
-  expect(new Turns(1).isRetrysTurn(false)).toBe(true);
+  expect(new SlotScheduler(1).isRetrysTurn(false)).toBe(true);
 });

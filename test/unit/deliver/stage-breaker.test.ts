@@ -104,7 +104,7 @@ test("what a person has retried goes at the pace of the ramp", async () => {
     answer: ({ atMs }) =>
       atMs >= backAtMs ? { status: 200, afterMs: tookMs } : { status: 503, afterMs: 1_000 },
   });
-  await world.steer();
+  await world.control();
   const stages = [await world.startDeliver(), await world.startDelay()];
   await world.clock.advance(2_000);
   for (let number = 0; number < 100; number += 1) {

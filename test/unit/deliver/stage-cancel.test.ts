@@ -18,7 +18,7 @@ const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const world = new DeliverWorld({ destinations: [crm], answer });
-  await world.steer();
+  await world.control();
   await world.startDeliver();
   await world.startDelay();
   await world.settle(2_000);

@@ -18,7 +18,7 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const other = webhookDestination({ id: OTHER, urls: ["http://other.test/"] });
   const world = new DeliverWorld({ destinations: [crm, other], answer });
-  const steering = await world.steer();
+  const operatorActions = await world.control();
   const start = async () => {
     const deliver = await world.startDeliver();
     const delay = await world.startDelay();
@@ -44,7 +44,7 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   };
   const sent = (host = "crm.test") =>
     world.http.sent.filter(({ url }) => url.includes(host)).map(idOf);
-  return { world, steering, start, append, pause, resume, sent };
+  return { world, operatorActions, start, append, pause, resume, sent };
 }
 
 test("a paused line waits in order, others go on, and it resumes where it was", async () => {
@@ -104,7 +104,7 @@ test("it stays paused over a restart, and no attempt is made at the start", asyn
   const ended = deliver[Symbol.asyncDispose]();
   await world.settle(15_000);
   await ended;
-  await world.steer();
+  await world.control();
   await start();
   expect(sent()).toEqual([]);
   await resume();

@@ -5,7 +5,7 @@ import { missingRoutes } from "../../../src/domain/missing-routes.ts";
 import {
   type ProcessRecord,
   processRecord,
-  readOperation,
+  readOperatorAction,
 } from "../../../src/domain/operator-actions.ts";
 
 function processOf(id: string, of: Partial<ProcessRecord> = {}): ProcessRecord {
@@ -62,7 +62,7 @@ test("a record is read as it was written, and sources with the same destinations
   ]);
   const process = processOf("b", { routes });
   const record = processRecord("operations", process);
-  expect(readOperation(record)).toEqual({ kind: "process", process });
+  expect(readOperatorAction(record)).toEqual({ kind: "process", process });
   expect(record.value?.toString().match(/crm/g)).toHaveLength(1);
 });
 
@@ -71,7 +71,10 @@ test("routes that are too many for a record are left out", () => {
   const routes = new Map(Array.from({ length: 10 }, (_, at) => [`s${at}`, all.slice(at)] as const));
   const record = processRecord("operations", processOf("b", { routes }));
   expect(record.value?.length).toBeLessThan(1_000);
-  expect(readOperation(record)).toMatchObject({ kind: "process", process: { routes: new Map() } });
+  expect(readOperatorAction(record)).toMatchObject({
+    kind: "process",
+    process: { routes: new Map() },
+  });
 });
 
 test.each([
@@ -85,5 +88,5 @@ test.each([
     key: Buffer.from("process/b"),
     value: Buffer.from(JSON.stringify({ v: 1, ...value })),
   };
-  expect(readOperation(record).kind).toBe("refused");
+  expect(readOperatorAction(record).kind).toBe("refused");
 });

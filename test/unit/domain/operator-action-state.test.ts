@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { KnownOperations, OPERATIONS_MAX } from "../../../src/domain/operator-action-state.ts";
+import { KnownOperatorActions, OPERATIONS_MAX } from "../../../src/domain/operator-action-state.ts";
 import type { EarlyRelease, Pause } from "../../../src/domain/operator-actions.ts";
 
 const crm = "crm" as DestinationId;
@@ -17,7 +17,7 @@ const earlyReleaseOf = (id: string, more: Partial<EarlyRelease> = {}): EarlyRele
 };
 
 test("a destination is paused until it is resumed", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   known.apply({ kind: "pause", pause: pauseOf() });
   expect(known.pauseOf(crm, 1e12)).toEqual(pauseOf());
   expect(known.pauseOf(other, 0)).toBeNull();
@@ -26,7 +26,7 @@ test("a destination is paused until it is resumed", () => {
 });
 
 test("a pause is over at its time, whenever anybody looks", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   known.apply({ kind: "pause", pause: pauseOf({ untilMs: 100 }) });
   expect(known.pauseOf(crm, 99)).toEqual(pauseOf({ untilMs: 100 }));
   expect(known.pauseOf(crm, 100)).toBeNull();
@@ -35,14 +35,14 @@ test("a pause is over at its time, whenever anybody looks", () => {
 });
 
 test("the later pause counts", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   known.apply({ kind: "pause", pause: pauseOf({ untilMs: 100 }) });
   known.apply({ kind: "pause", pause: pauseOf({ untilMs: null, by: "console" }) });
   expect(known.pauseOf(crm, 200)).toEqual(pauseOf({ by: "console" }));
 });
 
 test("pulls count side by side, until they are forgotten", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   for (const id of ["a", "b"]) known.apply({ kind: "release", earlyRelease: earlyReleaseOf(id) });
   known.apply({ kind: "release", earlyRelease: earlyReleaseOf("c", { destination: other }) });
   expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["a", "b"]);
@@ -54,7 +54,7 @@ test("pulls count side by side, until they are forgotten", () => {
 });
 
 test("the furthest progress counts", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   const released = (through: number, partition = 0) => {
     const place = { id: "a", tier: "10s", partition };
     known.apply({ kind: "released", released: { ...place, through, topicId: "" } });
@@ -67,7 +67,7 @@ test("the furthest progress counts", () => {
 });
 
 test("of a topic that was made anew only its own progress counts", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   const released = (through: number, topicId: string) =>
     known.apply({
       kind: "released",
@@ -85,7 +85,7 @@ test("of a topic that was made anew only its own progress counts", () => {
 });
 
 test("it does not grow without bound, and one that goes makes room", () => {
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   const add = (number: number) =>
     known.apply({ kind: "pause", pause: pauseOf({ destination: `d${number}` as DestinationId }) });
   for (let number = 0; number < OPERATIONS_MAX; number += 1) expect(add(number)).toBe(true);

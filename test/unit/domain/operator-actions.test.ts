@@ -11,7 +11,7 @@ import {
   forgetRecord,
   type Pause,
   pauseRecord,
-  readOperation,
+  readOperatorAction,
   releasedRecord,
   resumeRecord,
 } from "../../../src/domain/operator-actions.ts";
@@ -26,25 +26,25 @@ const retry: EarlyRelease = {
 const cancel: EarlyRelease = { ...retry, kind: "cancel", receivedBeforeMs: atMs - 1 };
 
 test("what is written is read again", () => {
-  const whole = readOperation(pauseRecord("operations", pause));
+  const whole = readOperatorAction(pauseRecord("operations", pause));
   expect(whole).toEqual({ kind: "pause", pause });
   const endless = { ...pause, untilMs: null };
-  expect(readOperation(pauseRecord("operations", endless))).toEqual({
+  expect(readOperatorAction(pauseRecord("operations", endless))).toEqual({
     kind: "pause",
     pause: endless,
   });
-  expect(readOperation(resumeRecord("operations", crm))).toEqual({
+  expect(readOperatorAction(resumeRecord("operations", crm))).toEqual({
     kind: "resume",
     destination: crm,
   });
   for (const earlyRelease of [retry, cancel]) {
-    expect(readOperation(earlyReleaseRecord("operations", earlyRelease))).toEqual({
+    expect(readOperatorAction(earlyReleaseRecord("operations", earlyRelease))).toEqual({
       kind: "release",
       earlyRelease,
     });
   }
   const released = { id: "a-1", tier: "10s", partition: 3, through: 70, topicId: "t-1" };
-  expect(readOperation(releasedRecord("operations", released))).toEqual({
+  expect(readOperatorAction(releasedRecord("operations", released))).toEqual({
     kind: "released",
     released,
   });
@@ -52,7 +52,7 @@ test("what is written is read again", () => {
     key: Buffer.from("released/a-1/10s/3"),
     value: Buffer.from('{"v":1,"through":70}'),
   };
-  expect(readOperation(earlier)).toEqual({
+  expect(readOperatorAction(earlier)).toEqual({
     ...{ kind: "released", released: { ...released, topicId: "" } },
   });
   const endpoint = endpointKey("http://a.test/");
@@ -62,12 +62,15 @@ test("what is written is read again", () => {
     ["asks", 30_000],
   ] as const) {
     const news = { destination: crm, endpoint, process: "p-1", news: kind, forMs };
-    expect(readOperation(endpointRecord("operations", news))).toEqual({ kind: "endpoint", news });
+    expect(readOperatorAction(endpointRecord("operations", news))).toEqual({
+      kind: "endpoint",
+      news,
+    });
   }
-  expect(readOperation(forgetRecord("operations", "release/crm/a-1"))).toEqual({
+  expect(readOperatorAction(forgetRecord("operations", "release/crm/a-1"))).toEqual({
     ...{ kind: "forget-release", destination: crm, id: "a-1" },
   });
-  expect(readOperation(forgetRecord("operations", "released/a-1/10s/3"))).toEqual({
+  expect(readOperatorAction(forgetRecord("operations", "released/a-1/10s/3"))).toEqual({
     ...{ kind: "forget-released", id: "a-1" },
   });
 });
@@ -115,19 +118,19 @@ describe("anything else is refused with a sentence", () => {
     ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is no offset'],
   ])("%s %j", (key, value, error) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
-    const read = readOperation({ key: Buffer.from(key), value: Buffer.from(text) });
+    const read = readOperatorAction({ key: Buffer.from(key), value: Buffer.from(text) });
     expect(read).toEqual({ kind: "refused", error });
   });
 
   test.each(["pause/C", "release/crm", "other/crm", "released/ /1/2", "pause/crm/x"])(
     "a tombstone for %s",
     (key) => {
-      const read = readOperation({ key: Buffer.from(key), value: null });
+      const read = readOperatorAction({ key: Buffer.from(key), value: null });
       expect(read.kind).toBe("refused");
     },
   );
 
   test("a record without a key", () => {
-    expect(readOperation({ key: null, value: null }).kind).toBe("refused");
+    expect(readOperatorAction({ key: null, value: null }).kind).toBe("refused");
   });
 });

@@ -20,8 +20,8 @@ function texts(bytes: number): string {
 }
 
 async function unpacked(packed: Buffer, maxBytes = BODY_MAX_BYTES, room = BODY_MAX_BYTES * 3) {
-  const inHand = maxInFlightBytes(room);
-  const [hold, looks] = [inHand.open(), [] as number[]];
+  const inFlight = maxInFlightBytes(room);
+  const [hold, looks] = [inFlight.open(), [] as number[]];
   hold.grow(packed.length);
   const look = (beginning: Buffer) => {
     looks.push(beginning.length);
@@ -29,7 +29,7 @@ async function unpacked(packed: Buffer, maxBytes = BODY_MAX_BYTES, room = BODY_M
   };
   const result = await unpack(packed, { maxBytes, hold, look, inTurn: inTurn() });
   const seen = result.kind === "body" ? `${result.bytes}` : result.code;
-  return { seen, looks, held: inHand.total() };
+  return { seen, looks, held: inFlight.total() };
 }
 
 test.each([

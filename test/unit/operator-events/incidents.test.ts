@@ -4,29 +4,29 @@ import { expect, test } from "vitest";
 
 import { eventText, operatorEvent, readEvent } from "../../../src/operator-events/event.ts";
 import {
+  type Observation,
   OUTAGE_KEY,
   outageWriting,
-  type Sighting,
   writings,
 } from "../../../src/operator-events/incidents.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const SOURCE = "/switchyard/sw.";
-const FAILING: Sighting = {
+const FAILING: Observation = {
   kind: "destination.failing",
   subject: "crm",
   is: "so",
   sinceMs: T,
   data: { cause: "503" },
 };
-const HELD: Sighting = {
+const HELD: Observation = {
   kind: "audience.approval_required",
   subject: "vip",
   is: "so",
   sinceMs: T,
   data: { sync: "s2" },
 };
-const REFUSED: Sighting = {
+const REFUSED: Observation = {
   kind: "configuration.invalid",
   subject: "configuration",
   is: "so",
@@ -48,11 +48,11 @@ const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.invalid", "configurati
 const heldSync = (sync: string) =>
   operatorEvent(SOURCE, "audience.approval_required", "vip", T - 9, { sync });
 
-function kindsOf(sighting: Sighting, known: ReturnType<typeof told>) {
-  return writings([sighting], known, SOURCE).map(({ event }) => event?.kind ?? null);
+function kindsOf(observation: Observation, known: ReturnType<typeof told>) {
+  return writings([observation], known, SOURCE).map(({ event }) => event?.kind ?? null);
 }
 
-test.each<[string, Sighting, ReturnType<typeof told>, readonly (string | null)[]]>([
+test.each<[string, Observation, ReturnType<typeof told>, readonly (string | null)[]]>([
   ["not open, so", FAILING, told(), ["destination.failing"]],
   ["ended before, so again", FAILING, ENDED, ["destination.failing"]],
   ["not open, not so", { ...FAILING, is: "not-so" }, told(), []],
@@ -66,8 +66,8 @@ test.each<[string, Sighting, ReturnType<typeof told>, readonly (string | null)[]
   ["not held any more", { ...HELD, is: "not-so", data: {} }, told(heldSync("s1")), [null]],
   ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
   ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],
-])("%s", (_name, sighting, known, kinds) => {
-  expect(kindsOf(sighting, known)).toEqual(kinds);
+])("%s", (_name, observation, known, kinds) => {
+  expect(kindsOf(observation, known)).toEqual(kinds);
 });
 
 test("begin and end are under one key, and the end says since when it was so", () => {

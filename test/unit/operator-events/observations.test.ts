@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { DestinationStatus } from "../../../src/domain/destination-status.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { sightingsOf } from "../../../src/operator-events/observations.ts";
+import { observationsOf } from "../../../src/operator-events/observations.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const AGO = (ms: number) => new Date(T - ms).toISOString();
@@ -22,7 +22,7 @@ const STATUS: DestinationStatus = {
 
 function seen(more: Partial<DestinationStatus>) {
   const destinations = [{ ...STATUS, ...more }];
-  const [failing, paused] = sightingsOf(
+  const [failing, paused] = observationsOf(
     { destinations, audiences: [], refused: null, wasRefused: false },
     T,
   );
@@ -61,7 +61,7 @@ test.each([
   [null, true, "not-so"],
   [null, false, "unknown"],
 ] as const)("refused %j, before %s: %s", (refused, wasRefused, is) => {
-  const [only] = sightingsOf({ destinations: [], audiences: [], refused, wasRefused }, T);
+  const [only] = observationsOf({ destinations: [], audiences: [], refused, wasRefused }, T);
   expect(only).toMatchObject({ kind: "configuration.invalid", is });
 });
 
@@ -70,6 +70,6 @@ test.each([
   [null, "not-so", {}],
 ] as const)("an audience with %j held: %s", (held, is, data) => {
   const seenThen = { destinations: [], audiences: [{ id: "vip", held }], refused: null };
-  const [only] = sightingsOf({ ...seenThen, wasRefused: false }, T);
+  const [only] = observationsOf({ ...seenThen, wasRefused: false }, T);
   expect(only).toMatchObject({ kind: "audience.approval_required", subject: "vip", is, data });
 });

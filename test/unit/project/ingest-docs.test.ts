@@ -14,9 +14,9 @@ import {
   SOURCE_CONFIG_PATH,
 } from "../../../src/ingest/paths.ts";
 import { ANSWERS } from "../../../src/ingest/responses.ts";
-import { FATES, fateTable } from "../../support/servers/client-fates.ts";
+import { FATES, finalStateTable } from "../../support/servers/client-fates.ts";
 
-interface Operation {
+interface OperatorAction {
   readonly responses: Readonly<Record<string, unknown>>;
   readonly requestBody: {
     readonly content: Readonly<Record<string, { schema: { $ref: string } }>>;
@@ -26,7 +26,7 @@ interface Operation {
 const docs = (name: string) =>
   readFileSync(join(import.meta.dirname, "../../../docs", name), "utf8");
 const openapi = parse(docs("openapi.yaml"), { merge: true });
-const paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> = openapi.paths;
+const paths: Readonly<Record<string, Readonly<Record<string, OperatorAction>>>> = openapi.paths;
 const page = docs("ingest.md");
 
 test("the document has the paths and methods of the code", () => {
@@ -79,7 +79,7 @@ test("the page lists every code with its status", () => {
 });
 
 test("the page has the table of what becomes of calls that fail", () => {
-  expect(page).toContain(fateTable());
+  expect(page).toContain(finalStateTable());
 });
 
 test("the page names each library with the version that tests run", () => {

@@ -3,21 +3,21 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { KnownSchema, ReadValue, SchemaRef } from "../../../src/domain/known-schemas.ts";
-import type { FoundSchema, LookUp } from "../../../src/registry/port.ts";
+import type { FoundSchema, Lookup } from "../../../src/registry/port.ts";
 import { createSchemas, type SchemasLimits } from "../../../src/registry/schemas.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const never = new AbortController().signal;
-const OUTAGE: LookUp = { kind: "outage", error: "http://r:8081 refuses connections" };
-const UNKNOWN: LookUp = { kind: "unknown", error: "not known" };
+const OUTAGE: Lookup = { kind: "outage", error: "http://r:8081 refuses connections" };
+const UNKNOWN: Lookup = { kind: "unknown", error: "not known" };
 
 let clock = new ManualClock();
 let lines = new LogLines();
 let metrics = createMetrics();
 /** What a look-up comes to, by schema. */
-let answers = new Map<SchemaRef, LookUp>();
+let answers = new Map<SchemaRef, Lookup>();
 let asked: SchemaRef[] = [];
 /** Look-ups that hang until they are let go. */
 let held: (() => void)[] = [];
@@ -39,7 +39,7 @@ afterEach(() => {
   isHeld = false;
 });
 
-function found(text: string): LookUp {
+function found(text: string): Lookup {
   return { kind: "found", schema: { type: "AVRO", text, references: [] } };
 }
 
@@ -59,7 +59,7 @@ function reading(known: KnownSchema | null): unknown {
 
 function create(limits?: SchemasLimits) {
   const source = {
-    lookUp: async (ref: SchemaRef, signal: AbortSignal): Promise<LookUp> => {
+    lookUp: async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
       asked.push(ref);
       if (isHeld) {
         await new Promise<void>((resolve) => {
@@ -267,7 +267,7 @@ test("eight look-ups at once, the others in turn", async () => {
 });
 
 test("kept within bounds: the ones used last stay, others are asked for again", async () => {
-  const limits = { schemas: 4, characters: 1_000, unknown: 4, lookUpsAtOnce: 8 };
+  const limits = { schemas: 4, characters: 1_000, unknown: 4, lookupsAtOnce: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
     answers.set(ref, found(`${ref}`));
@@ -282,7 +282,7 @@ test("kept within bounds: the ones used last stay, others are asked for again", 
 });
 
 test("kept within bounds by size too", async () => {
-  const limits = { schemas: 1_000, characters: 1_000, unknown: 4, lookUpsAtOnce: 8 };
+  const limits = { schemas: 1_000, characters: 1_000, unknown: 4, lookupsAtOnce: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
     answers.set(ref, found("x".repeat(300)));
@@ -294,7 +294,7 @@ test("kept within bounds by size too", async () => {
 });
 
 test("a flood of unknown schemas pushes no known one out", async () => {
-  const schemas = create({ schemas: 4, characters: 1_000, unknown: 4, lookUpsAtOnce: 8 });
+  const schemas = create({ schemas: 4, characters: 1_000, unknown: 4, lookupsAtOnce: 8 });
   answers.set(1, found("one"));
   await schemas.ready([1], never);
   await schemas.ready(
@@ -305,7 +305,7 @@ test("a flood of unknown schemas pushes no known one out", async () => {
 });
 
 test("a schema that changes under its id is named, and the new one counts", async () => {
-  const schemas = create({ schemas: 2, characters: 1_000, unknown: 4, lookUpsAtOnce: 8 });
+  const schemas = create({ schemas: 2, characters: 1_000, unknown: 4, lookupsAtOnce: 8 });
   answers.set(7, found("before"));
   for (const ref of [7, 8, 9, 10]) {
     if (ref !== 7) answers.set(ref, found(`${ref}`));

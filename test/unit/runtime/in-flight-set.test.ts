@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { UnderWay } from "../../../src/runtime/in-flight-count.ts";
-import { Bag } from "../../../src/runtime/in-flight-set.ts";
+import { InFlightSet } from "../../../src/runtime/in-flight-set.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 
 test("a bag holds what a set would", () => {
@@ -11,7 +11,7 @@ test("a bag holds what a set would", () => {
   fc.assert(
     fc.property(fc.array(action), (script) => {
       const items = Array.from({ length: 6 }, (_, name) => ({ name, place: -1 }));
-      const bag = new Bag<(typeof items)[number]>();
+      const bag = new InFlightSet<(typeof items)[number]>();
       const set = new Set<number>();
       for (const { isAdded, name } of script) {
         const item = items[name];
@@ -29,7 +29,7 @@ test("a bag holds what a set would", () => {
 });
 
 test("the items of a bag may leave while they are walked through", () => {
-  const bag = new Bag<{ place: number }>();
+  const bag = new InFlightSet<{ place: number }>();
   const items = [1, 2, 3].map(() => ({ place: -1 }));
   for (const item of items) bag.add(item);
   const met = bag.all().map((item) => {

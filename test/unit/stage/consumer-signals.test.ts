@@ -9,7 +9,7 @@ const NOW_MS = 100_000;
 
 function at(own: Partial<PartitionProgress>): PartitionProgress {
   const place = { topic: "calls", partition: 0, position: 10, next: 10, end: 10 };
-  return { ...place, endAtMs: NOW_MS - 10_000, inHand: 0, oldestUnfinishedMs: null, ...own };
+  return { ...place, endAtMs: NOW_MS - 10_000, inFlight: 0, oldestUnfinishedMs: null, ...own };
 }
 
 test.each([

@@ -1,7 +1,7 @@
 // A damaged batch halts the stage that reads it, loudly; anything else ends the program.
 
 import { expect, test } from "vitest";
-import { DamagedBatchError, type OnCorruptBatch } from "../../../src/domain/corrupt-batch.ts";
+import { CorruptBatchError, type OnCorruptBatch } from "../../../src/domain/corrupt-batch.ts";
 import type {
   ConsumeOptions,
   Consumer,
@@ -65,14 +65,14 @@ function world(onCorruptBatch?: OnCorruptBatch) {
   return { stage, started, reading, clock, lines, metrics, fatal };
 }
 
-const DAMAGED = new DamagedBatchError("its length is 0", 42, {
+const CORRUPT = new CorruptBatchError("its length is 0", 42, {
   ...{ topic: "calls", partition: 3, offset: 42, behind: 43, isEndKnown: true },
-  damage: "its length is 0",
+  corruption: "its length is 0",
 });
 
 test("a damaged batch halts the stage: it is named, and tried again", async () => {
   const { stage, started, reading, clock, lines, metrics, fatal } = world();
-  started[0]?.onCrash(DAMAGED);
+  started[0]?.onCrash(CORRUPT);
   const told = [expect.stringContaining("halted: The record batch at topic calls, partition 3")];
   expect(stage.troubles()).toEqual(told);
   expect(lines.seen).toEqual(["stage.halted"]);
@@ -86,16 +86,16 @@ test("a damaged batch halts the stage: it is named, and tried again", async () =
   expect(await metrics.text()).toContain(`${at} 42`);
   // The consumer has joined again, and has not come to the batch: a slow rejoin is no end of it.
   const place = { topic: "calls", partition: 3, position: 42, end: 100, endAtMs: 0 };
-  reading.push({ ...place, next: 42, inHand: 0, oldestUnfinishedMs: null });
+  reading.push({ ...place, next: 42, inFlight: 0, oldestUnfinishedMs: null });
   await clock.advance(40_000);
   expect(started).toHaveLength(2);
   expect(stage.troubles()).toEqual(told);
   expect(await metrics.text()).toContain(`${at} 42`);
-  reading[0] = { ...place, next: 43, inHand: 0, oldestUnfinishedMs: null };
+  reading[0] = { ...place, next: 43, inFlight: 0, oldestUnfinishedMs: null };
   expect(await metrics.text()).toContain(`${halted} 0`);
   expect(await metrics.text()).not.toContain("switchyard_consumer_halted_offset{");
   expect(stage.troubles()).toEqual([]);
-  started[1]?.onCrash(new Error("crashed", { cause: DAMAGED }));
+  started[1]?.onCrash(new Error("crashed", { cause: CORRUPT }));
   await clock.advance(1_999);
   expect(started).toHaveLength(2);
   await clock.advance(1);
@@ -106,13 +106,13 @@ test("a damaged batch halts the stage: it is named, and tried again", async () =
 
 test("told to skip, it passes a damaged batch, and says which", async () => {
   const { stage, started, lines, metrics } = world("skip");
-  if (DAMAGED.at !== null) started[0]?.onSkipped?.({ ...DAMAGED.at, behind: 50 });
+  if (CORRUPT.at !== null) started[0]?.onSkipped?.({ ...CORRUPT.at, behind: 50 });
   expect(lines.lines).toMatchObject([
     {
       ...{ level: "error", msg: "stage.corrupt-batch-skipped" },
       fields: {
         ...{ stage: "route", topic: "calls", partition: 3, firstOffset: 42, lastOffset: 49 },
-        damage: "its length is 0",
+        corruption: "its length is 0",
       },
     },
   ]);

@@ -6,11 +6,11 @@ import type { PartitionProgress } from "../../../src/kafka/port.ts";
 import { stillHalts } from "../../../src/stage/corrupt-batch.ts";
 
 const place = { topic: "calls", partition: 3, offset: 42, behind: 50, isEndKnown: true };
-const batch = { ...place, damage: "its length is 0" };
+const batch = { ...place, corruption: "its length is 0" };
 
 function owned(partition: number, next: number): PartitionProgress {
   const at = { topic: "calls", partition, position: 40, next, end: 100, endAtMs: 0 };
-  return { ...at, inHand: 2, oldestUnfinishedMs: null };
+  return { ...at, inFlight: 2, oldestUnfinishedMs: null };
 }
 
 test.each([

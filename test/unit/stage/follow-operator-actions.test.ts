@@ -11,7 +11,10 @@ import {
   resumeRecord,
 } from "../../../src/domain/operator-actions.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { followOperations, type SteeringDeps } from "../../../src/stage/follow-operator-actions.ts";
+import {
+  followOperatorActions,
+  type OperatorActionsDeps,
+} from "../../../src/stage/follow-operator-actions.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng } from "../../support/clock/prng.ts";
@@ -21,7 +24,9 @@ import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
 const TOPIC = "sw.operator-actions";
 const crm = "crm" as DestinationId;
 
-function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] = (one) => one) {
+function world(
+  kafkaOf: (kafka: OperatorActionsDeps["kafka"]) => OperatorActionsDeps["kafka"] = (one) => one,
+) {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(1) });
   cluster.createTopic(TOPIC, 1);
@@ -30,9 +35,12 @@ function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] 
   const kafka = kafkaOf(cluster.connect());
   const away = { now: false };
   const start = () => {
-    const steering = followOperations({ kafka, clock, log, isAway: () => away.now }, TOPIC);
-    onTestFinished(() => steering[Symbol.dispose]());
-    return steering;
+    const operatorActions = followOperatorActions(
+      { kafka, clock, log, isAway: () => away.now },
+      TOPIC,
+    );
+    onTestFinished(() => operatorActions[Symbol.dispose]());
+    return operatorActions;
   };
   const pause = (untilMs: number | null = null) =>
     cluster.append(
@@ -44,21 +52,21 @@ function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] 
 test("it is known when the topic was read whole, and each record soon after it is written", async () => {
   const { cluster, clock, driver, start, pause } = world();
   pause();
-  const steering = start();
-  await driver.during(steering.known);
-  expect(steering.pauseOf(crm)).toMatchObject({ by: "command" });
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toMatchObject({ by: "command" });
   const told: string[] = [];
-  const end = steering.onChange((destination) => told.push(destination));
+  const end = operatorActions.onChange((destination) => told.push(destination));
   cluster.append(resumeRecord(TOPIC, crm));
   await clock.advance(2_000);
-  expect(steering.pauseOf(crm)).toBeNull();
+  expect(operatorActions.pauseOf(crm)).toBeNull();
   expect(told).toEqual(["crm"]);
   end();
   pause();
   await clock.advance(2_000);
-  expect(steering.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
   expect(told).toEqual(["crm"]);
-  expect(steering.troubles()).toEqual([]);
+  expect(operatorActions.troubles()).toEqual([]);
 });
 
 test("damaged and unknown records are told and passed over", async () => {
@@ -72,29 +80,29 @@ test("damaged and unknown records are told and passed over", async () => {
     });
   text(null, "x");
   text("later/crm", '{"v":2}');
-  const steering = start();
-  await driver.during(steering.known);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
   text("pause/crm", "{");
   pause();
   await clock.advance(2_000);
-  expect(steering.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
   const refused = lines.filter(({ msg }) => msg === "operator-actions.invalid-record");
   expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
 });
 
 test("listeners are told when a pause is over by its time", async () => {
   const { clock, driver, start, pause } = world();
-  const steering = start();
-  await driver.during(steering.known);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
   pause(clock.nowMs() + 100_000);
   await clock.advance(1_000);
   const told: number[] = [];
-  steering.onChange(() => told.push(clock.nowMs()));
+  operatorActions.onChange(() => told.push(clock.nowMs()));
   await clock.advance(98_000);
   expect(told).toEqual([]);
   await clock.advance(2_000);
   expect(told).toHaveLength(1);
-  expect(steering.pauseOf(crm)).toBeNull();
+  expect(operatorActions.pauseOf(crm)).toBeNull();
 });
 
 test("a topic that cannot be read is told, keeps what is known, and is read when it can be", async () => {
@@ -119,10 +127,10 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   pause();
   // A broker that is away has a line of its own.
   away.now = true;
-  const steering = start();
-  await driver.during(steering.known);
-  expect(steering.pauseOf(crm)).toBeNull();
-  expect(steering.troubles()).toEqual([expect.stringContaining("Not authorized")]);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+  expect(operatorActions.troubles()).toEqual([expect.stringContaining("Not authorized")]);
   await clock.advance(60_000);
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
   away.now = false;
@@ -130,16 +138,16 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
   isRefused = false;
   await clock.advance(6_000);
-  expect(steering.troubles()).toEqual([]);
-  expect(steering.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.troubles()).toEqual([]);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
   isRefused = true;
   cluster.append(resumeRecord(TOPIC, crm));
   await clock.advance(6_000);
-  expect(steering.pauseOf(crm)).not.toBeNull();
-  expect(steering.troubles()).toHaveLength(1);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.troubles()).toHaveLength(1);
   isRefused = false;
   await clock.advance(6_000);
-  expect(steering.pauseOf(crm)).toBeNull();
+  expect(operatorActions.pauseOf(crm)).toBeNull();
 });
 
 test("nobody waits for longer than half a minute", async () => {
@@ -162,10 +170,10 @@ test("news of an endpoint are told as they are written, and those of before are 
     ...{ news: "accepts", forMs: 0 },
   });
   cluster.append(endpointRecord(TOPIC, news("before")));
-  const steering = start();
-  await driver.during(steering.known);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
   const told: string[] = [];
-  const end = steering.onNews(({ process }) => told.push(process));
+  const end = operatorActions.onNews(({ process }) => told.push(process));
   cluster.append(endpointRecord(TOPIC, news("now")));
   await clock.advance(2_000);
   end();

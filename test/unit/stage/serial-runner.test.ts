@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { oneAtATime } from "../../../src/stage/serial-runner.ts";
+import { serialRunner } from "../../../src/stage/serial-runner.ts";
 
 /** Steps that end when they are told to. */
 function steps() {
@@ -10,7 +10,7 @@ function steps() {
   const begun: string[] = [];
   const failures: unknown[] = [];
   let under: PromiseWithResolvers<void> | null = null;
-  const loop = oneAtATime(
+  const loop = serialRunner(
     () => {
       const name = waiting.shift();
       if (name === undefined) return null;
@@ -79,7 +79,7 @@ test("after a failure nothing more is begun, and it is told once", async () => {
 test("a look that throws is a failure too", async () => {
   const failures: unknown[] = [];
   const error = new Error("cannot look");
-  const loop = oneAtATime(
+  const loop = serialRunner(
     () => {
       throw error;
     },

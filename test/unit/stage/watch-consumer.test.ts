@@ -16,7 +16,7 @@ function at(position: number, end: number, oldestUnfinishedMs: number | null): P
     endAtMs: 9_000,
     next: position,
     end,
-    inHand: 0,
+    inFlight: 0,
     oldestUnfinishedMs,
   };
 }

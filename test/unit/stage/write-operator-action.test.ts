@@ -3,12 +3,12 @@
 import { expect, test } from "vitest";
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { KnownOperations } from "../../../src/domain/operator-action-state.ts";
-import { readOperation } from "../../../src/domain/operator-actions.ts";
+import { KnownOperatorActions } from "../../../src/domain/operator-action-state.ts";
+import { readOperatorAction } from "../../../src/domain/operator-actions.ts";
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
 import type { RefusedRecord } from "../../../src/kafka/port.ts";
 import {
-  forgetOperations,
+  forgetOperatorActions,
   pauseDestination,
   releaseEarly,
   resumeDestination,
@@ -20,14 +20,14 @@ const PAUSE = { destination: crm, sinceMs: T, by: "command", untilMs: T + 1_000 
 
 function world(refusal: string | null = null) {
   const written: OutgoingRecord[] = [];
-  const known = new KnownOperations();
+  const known = new KnownOperatorActions();
   const send = (records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]> => {
     if (refusal !== null) {
       return Promise.resolve(records.map((record) => ({ record, error: refusal })));
     }
     written.push(...records);
     for (const record of records) {
-      const operation = readOperation(record);
+      const operation = readOperatorAction(record);
       if (operation.kind !== "refused") known.apply(operation);
     }
     return Promise.resolve([]);
@@ -53,9 +53,9 @@ test("what is pulled and forgotten has a key of its own", async () => {
   await releaseEarly(operating, { ...earlyRelease, receivedBeforeMs: null, by: "command" });
   const key = `${written[0]?.key}`;
   expect(key).toBe("release/crm/p-1");
-  await forgetOperations(operating, [key]);
+  await forgetOperatorActions(operating, [key]);
   expect([`${written[1]?.key}`, written[1]?.value]).toEqual([key, null]);
-  await forgetOperations(operating, []);
+  await forgetOperatorActions(operating, []);
   expect(written.length).toBe(2);
 });
 

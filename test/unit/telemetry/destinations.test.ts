@@ -5,7 +5,7 @@ import { WAITING_SHOWN_MAX } from "../../../src/delay/gauges.ts";
 import { Labels } from "../../../src/delay/labels.ts";
 import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
 import { reportWaiting } from "../../../src/delay/report.ts";
-import { Condition } from "../../../src/deliver/destination-health.ts";
+import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
 import { createReport } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
 import {
@@ -31,11 +31,11 @@ const VITALS = {
 function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): void {
   const labels = new Labels(ids);
   const counts = new OwnedCounts(labels);
-  const inHand = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
+  const inFlight = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
   const tiers = TIERS.map((tier) => {
     const place = { topic: `switchyard.delays.${tier}`, partition: 0 };
-    counts.begin({ ...place, tier, inHand, isGone: () => false, isOver: () => false });
-    const seen = { ...place, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null };
+    counts.begin({ ...place, tier, inFlight, isGone: () => false, isOver: () => false });
+    const seen = { ...place, position: 0, next: 0, end: 0, inFlight: 0, oldestUnfinishedMs: null };
     const progress = () => [{ ...seen, endAtMs: CLOCK.nowMs() }];
     return { tier, consumer: { progress, vitals: () => VITALS } };
   });
@@ -52,7 +52,7 @@ async function scraped(detail: DestinationDetail, count = 1_000) {
     const id = `destination-${number}`;
     const destination = webhookDestination({ id });
     const report = createReport({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
-    const condition = new Condition(destination, 1_000);
+    const condition = new DestinationHealth(destination, 1_000);
     report.watch(condition, () => (number === 7 ? HOLD : null));
     const labels = { stage: "deliver", destination: id } as const;
     const consumer = { progress: () => [], vitals: () => VITALS };

@@ -12,7 +12,7 @@ import type {
   FoundDelivery,
   FoundScheduledRetry,
 } from "../../../src/timeline/find-records.ts";
-import type { Fate } from "../../../src/timeline/steps.ts";
+import type { FinalState } from "../../../src/timeline/steps.ts";
 import { timeline } from "../../../src/timeline/timeline.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
@@ -114,14 +114,19 @@ function kinds(given: Partial<Evidence>): readonly string[] {
   );
 }
 
-function fate(given: Partial<Evidence>, nowMs = NOW_MS): Fate | undefined {
-  const { fates } = traceOf(given, nowMs);
-  expect(fates.length).toBeLessThan(2);
-  return fates[0];
+function finalState(given: Partial<Evidence>, nowMs = NOW_MS): FinalState | undefined {
+  const { finalStates } = traceOf(given, nowMs);
+  expect(finalStates.length).toBeLessThan(2);
+  return finalStates[0];
 }
 
 test("nothing found is nothing, and no gap either", () => {
-  expect(traceOf({ calls: [] })).toEqual({ messageId: "m-1", steps: [], fates: [], gaps: [] });
+  expect(traceOf({ calls: [] })).toEqual({
+    messageId: "m-1",
+    steps: [],
+    finalStates: [],
+    gaps: [],
+  });
 });
 
 test("the way of a delivery that is tried again, in order", () => {
@@ -146,10 +151,10 @@ test("the way of a delivery that is tried again, in order", () => {
     "returned crm",
     "attempt crm",
   ]);
-  const { steps, fates, gaps } = traceOf(all);
+  const { steps, finalStates, gaps } = traceOf(all);
   expect(steps[2]).toMatchObject({ why: "the source lists it" });
   expect(steps[5]).toMatchObject({ lateMs: 40 });
-  expect(fates).toEqual([
+  expect(finalStates).toEqual([
     { destination: "crm", kind: "accepted", atMs: T + 10_090, attempts: 2, tookMs: 10_095 },
   ]);
   expect(gaps).toEqual([]);
@@ -232,7 +237,7 @@ test("a window that ended while it waited is no attempt", () => {
   ]);
 });
 
-test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
+test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   [
     "accepted",
     { attempts: [attempt(T + 9)] },
@@ -297,7 +302,9 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
     { kind: "waiting", atMs: T + 10_009 },
   ],
 ])("fate: %s", (_name, more, nowMs, expected) => {
-  expect(fate({ lines: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(expected);
+  expect(finalState({ lines: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(
+    expected,
+  );
 });
 
 test("with every, a part that waits decides, and one that came back does not", () => {
@@ -308,10 +315,10 @@ test("with every, a part that waits decides, and one that came back does not", (
     scheduledRetries: [share(KEY), share(OTHER_KEY)],
     retries: [back],
   };
-  expect(fate(both, T + 10_060)).toMatchObject({ kind: "due" });
+  expect(finalState(both, T + 10_060)).toMatchObject({ kind: "due" });
   const accepted = [attempt(T + 10_090, { attempt: 2 })];
   const one = { ...both, scheduledRetries: [share(KEY)], attempts: accepted };
-  expect(fate(one)).toMatchObject({ kind: "accepted" });
+  expect(finalState(one)).toMatchObject({ kind: "accepted" });
 });
 
 test("a destination whose topic took nothing is reached by way of a delay", () => {
@@ -324,7 +331,7 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
   expect(kinds(all)).toEqual([
     ...["received -", "skipped off", "rerouted crm", "routed crm", "attempt crm"],
   ]);
-  expect(fate(all)).toMatchObject({ kind: "accepted" });
+  expect(finalState(all)).toMatchObject({ kind: "accepted" });
 });
 
 test("written to its line again: a replay after a dead letter, else a repetition", () => {
@@ -349,12 +356,12 @@ test("a call that came twice is received twice, and told of once", () => {
 test("a record that is no call, and its dead letter of route", () => {
   const facts: CallFacts = { kind: "unusable", reason: "invalid-call", error: "type is missing" };
   const refused = deadLetter(T + 3, { stage: "route", reason: "invalid-call", delivery: null });
-  const { steps, fates } = traceOf({ calls: [call(T, facts)], deadLetters: [refused] });
+  const { steps, finalStates } = traceOf({ calls: [call(T, facts)], deadLetters: [refused] });
   expect(steps).toMatchObject([
     { kind: "unusable", reason: "invalid-call" },
     { kind: "dead-lettered", destination: null, stage: "route" },
   ]);
-  expect(fates).toEqual([]);
+  expect(finalStates).toEqual([]);
 });
 
 test("gaps: the call, and a last attempt that was not written down", () => {

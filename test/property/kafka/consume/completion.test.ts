@@ -40,7 +40,7 @@ class Model {
   readonly #log: readonly number[];
   readonly #recordsMax: number;
   readonly #finished = new Set<number>();
-  #inHand: number[] = [];
+  #inFlight: number[] = [];
   #completion: Completion;
   #nextIndex = 0;
 
@@ -60,7 +60,7 @@ class Model {
 
   /** Hands everything over and finishes it: nothing may be left behind. */
   complete(): void {
-    while (this.#nextIndex < this.#log.length || this.#inHand.length > 0) {
+    while (this.#nextIndex < this.#log.length || this.#inFlight.length > 0) {
       this.#take(this.#log.length);
       this.#scatter(1);
     }
@@ -74,26 +74,26 @@ class Model {
       const offset = this.#log[this.#nextIndex] ?? 0;
       const answer = this.#completion.take(offset, offset, 1);
       if (answer === "full") {
-        expect(this.#inHand.length).toBeGreaterThan(0);
+        expect(this.#inFlight.length).toBeGreaterThan(0);
         return;
       }
       this.#nextIndex += 1;
       // Exactly what is unfinished is handed over: no more, no less.
       const isRight = answer === (this.#finished.has(offset) ? "skipped" : "taken");
       if (!isRight) throw new Error(`${offset} was ${answer}`);
-      if (answer === "taken") this.#inHand.push(offset);
+      if (answer === "taken") this.#inFlight.push(offset);
     }
   }
 
   #finish(count: number, at: number): void {
-    const start = Math.floor(at * this.#inHand.length);
-    for (const offset of this.#inHand.splice(start, count)) this.#finishOne(offset);
+    const start = Math.floor(at * this.#inFlight.length);
+    for (const offset of this.#inFlight.splice(start, count)) this.#finishOne(offset);
   }
 
   #scatter(every: number): void {
     const isFinished = (_offset: number, index: number) => index % every === every - 1;
-    for (const offset of this.#inHand.filter(isFinished)) this.#finishOne(offset);
-    this.#inHand = this.#inHand.filter((offset) => !this.#finished.has(offset));
+    for (const offset of this.#inFlight.filter(isFinished)) this.#finishOne(offset);
+    this.#inFlight = this.#inFlight.filter((offset) => !this.#finished.has(offset));
   }
 
   #finishOne(offset: number): void {
@@ -109,20 +109,20 @@ class Model {
       topicId,
       recordsMax: this.#recordsMax,
     });
-    this.#inHand = [];
+    this.#inFlight = [];
     const index = this.#log.findIndex((offset) => offset >= position);
     this.#nextIndex = index < 0 ? this.#log.length : index;
   }
 
   #check(): void {
-    const { position, inHand, bytesInHand, oldestUnfinishedMs } = this.#completion;
+    const { position, inFlight, inFlightBytes, oldestUnfinishedMs } = this.#completion;
     const unfinished = this.#log.find((offset) => !this.#finished.has(offset));
     expect(position).toBeLessThanOrEqual(unfinished ?? Number.POSITIVE_INFINITY);
-    expect(inHand).toBe(this.#inHand.length);
-    expect(inHand).toBeLessThanOrEqual(this.#recordsMax);
-    expect(bytesInHand).toBe(inHand);
-    expect(oldestUnfinishedMs).toBe(this.#inHand[0] ?? null);
-    if (inHand > 0) expect(position).toBe(this.#inHand[0]);
+    expect(inFlight).toBe(this.#inFlight.length);
+    expect(inFlight).toBeLessThanOrEqual(this.#recordsMax);
+    expect(inFlightBytes).toBe(inFlight);
+    expect(oldestUnfinishedMs).toBe(this.#inFlight[0] ?? null);
+    if (inFlight > 0) expect(position).toBe(this.#inFlight[0]);
     expect(this.#completion.metadata().length).toBeLessThanOrEqual(METADATA_CHARS_MAX);
   }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import {
   DELIVERY_HEADER,
   deliveryHeaders,
@@ -104,7 +104,7 @@ test("no flipped bit behind the magic byte goes unnoticed", async () => {
       const bit = 17 * 8 + (where % ((batch.length - 17) * 8));
       const at = bit >> 3;
       batch[at] = (batch[at] ?? 0) ^ (1 << (bit & 7));
-      await expect(decode(batch)).rejects.toThrow(DamagedBatchError);
+      await expect(decode(batch)).rejects.toThrow(CorruptBatchError);
     }),
     { numRuns },
   );
@@ -120,7 +120,7 @@ test("with a right checksum, no bytes make it do anything but read or report dam
           for (const [where, byte] of changes) copy[61 + (where % (copy.length - 61))] = byte;
         });
         const outcome = await decode(batch).catch((error: unknown) => error);
-        expect(Array.isArray(outcome) || outcome instanceof DamagedBatchError).toBe(true);
+        expect(Array.isArray(outcome) || outcome instanceof CorruptBatchError).toBe(true);
       },
     ),
     { numRuns },

@@ -163,9 +163,9 @@ test(
     const check = ({ schema, given }: Sample, bytes: Uint8Array, at: number) => {
       const value = encoded(schema, given);
       const cut = value.subarray(0, Math.max(0, value.length - 1));
-      const damaged = Buffer.from(value);
-      if (damaged.length > 0) damaged[at % damaged.length] = bytes[0] ?? 0xff;
-      for (const each of [Buffer.from(bytes), cut, damaged]) {
+      const corrupt = Buffer.from(value);
+      if (corrupt.length > 0) corrupt[at % corrupt.length] = bytes[0] ?? 0xff;
+      for (const each of [Buffer.from(bytes), cut, corrupt]) {
         const decoded = decodedBy(schema, each);
         if (decoded.kind === "json") continue;
         expect(decoded.reason).toBe("undecodable");

@@ -2,11 +2,14 @@
 
 import { beforeEach, expect, test } from "vitest";
 
-import { createHands } from "../../../../src/cli/console/action-runner.ts";
+import { createActionRunner } from "../../../../src/cli/console/action-runner.ts";
 import type { Action } from "../../../../src/console/action-view.ts";
-import type { Hands } from "../../../../src/console/ports.ts";
+import type { ActionRunner } from "../../../../src/console/ports.ts";
 import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
-import { type Operation, readOperation } from "../../../../src/domain/operator-actions.ts";
+import {
+  type OperatorAction,
+  readOperatorAction,
+} from "../../../../src/domain/operator-actions.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
@@ -32,7 +35,7 @@ const LATER = "2030-03-01T09:00:00.000Z";
 
 let cluster: MemoryCluster;
 let finish: <Value>(promise: Promise<Value>) => Promise<Value>;
-let hands: Hands;
+let runner: ActionRunner;
 
 beforeEach(() => {
   // Actions are about the past of the system's clock.
@@ -44,19 +47,19 @@ beforeEach(() => {
   for (const name of [...own, ...inner, "sw.delays.10s"]) cluster.createTopic(name, 1);
   const kafka = cluster.connect();
   const current = () => ({ config: CONFIG });
-  hands = createHands({ current, useKafka: (work) => work(kafka) });
+  runner = createActionRunner({ current, useKafka: (work) => work(kafka) });
 });
 
 async function act(action: Action) {
   const said: string[] = [];
-  const work = hands.begin(action);
+  const work = runner.begin(action);
   const telling = { follow: () => undefined, say: (sentence: string) => void said.push(sentence) };
   const outcome = await finish(work(telling, new AbortController().signal));
   return { ...outcome, said: said.join(" ") };
 }
 
-function operations(): readonly (Operation | { readonly kind: "refused" })[] {
-  return cluster.records(topics.operatorActions).map((record) => readOperation(record));
+function operations(): readonly (OperatorAction | { readonly kind: "refused" })[] {
+  return cluster.records(topics.operatorActions).map((record) => readOperatorAction(record));
 }
 
 /** A delivery that waits in the line. */
@@ -85,7 +88,7 @@ test.each<[string, Action, RegExp]>([
     /more events than/,
   ],
 ])("an action %s is refused before anything is done", (_, action, why) => {
-  expect(() => hands.begin(action)).toThrow(why);
+  expect(() => runner.begin(action)).toThrow(why);
   expect(operations()).toEqual([]);
 });
 
@@ -165,7 +168,7 @@ test("a replay speaks of times as the dialog does, and of no option", async () =
 });
 
 test("nothing left is drained at once", async () => {
-  expect(await act({ action: "drain", destination: "crm" })).toMatchObject({
+  expect(await act({ action: "wait", destination: "crm" })).toMatchObject({
     isDone: true,
     said: "Nothing is left.",
   });

@@ -2,12 +2,12 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { configuredTopics } from "../../../../src/cli/connection.ts";
-import { createEyes } from "../../../../src/cli/console/console-reader.ts";
+import { createConsoleReader } from "../../../../src/cli/console/console-reader.ts";
 import { marksOf } from "../../../../src/dead-letter/replay-marks.ts";
 import type { Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { SchemaRef } from "../../../../src/domain/known-schemas.ts";
-import type { LookUp } from "../../../../src/registry/port.ts";
+import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
@@ -24,7 +24,7 @@ const signal = new AbortController().signal;
 interface Given {
   readonly payloads?: boolean;
   /** Of the registry; left out: none is configured. */
-  readonly answer?: (ref: SchemaRef) => LookUp;
+  readonly answer?: (ref: SchemaRef) => Lookup;
 }
 
 function yaml({ payloads = false }: Given): string {
@@ -56,7 +56,7 @@ function world(given: Given = {}) {
   for (const name of [...all, topics.attempts]) cluster.createTopic(name, 1);
   for (const { id } of read.destinations) cluster.createTopic(topics.deliveries(id), 1);
   const kafka = cluster.connect();
-  const eyes = createEyes({
+  const reader = createConsoleReader({
     current: () => ({ config: read, hash: "0123456789ab" }),
     load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
     admins: [],
@@ -69,7 +69,7 @@ function world(given: Given = {}) {
     return cluster.append({ topic, key: Buffer.from(key), value: bytes, headers });
   };
   return {
-    ...{ cluster, topics, eyes, append },
+    ...{ cluster, topics, reader, append },
     finish: clockDriver(clock).during,
     call: (over: object) => append(topics.calls, "u-1", { type: "track", event: "E", ...over }),
   };
@@ -83,7 +83,7 @@ beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
 test("replayed dead letters are told from those that wait, and each can be asked for", async () => {
-  const { eyes, cluster, topics, finish } = world();
+  const { reader, cluster, topics, finish } = world();
   const failedAtMs = Date.now();
   const deadLetters = ["m-1", "m-2"].map((id) => {
     const messageId = id as Delivery["messageId"];
@@ -96,7 +96,7 @@ test("replayed dead letters are told from those that wait, and each can be asked
     cluster.append(record);
   }
   const query = { destination: null, reason: null, isReplayed: null, sinceMs: HOUR };
-  const all = await finish(eyes.deadLetters(query, signal));
+  const all = await finish(reader.deadLetters(query, signal));
   expect(all).toMatchObject({ total: 2, replayed: 1, isCut: false });
   expect(all.counts).toEqual([{ destination: "hook", reason: "rejected", count: 2, replayed: 1 }]);
   expect(all.samples.map(({ messageId, replayedAt }) => [messageId, replayedAt])).toEqual([
@@ -105,23 +105,23 @@ test("replayed dead letters are told from those that wait, and each can be asked
   ]);
   // Values are data of users.
   expect(all.samples.map(({ payload }) => payload)).toEqual([null, null]);
-  const waiting = await finish(eyes.deadLetters({ ...query, isReplayed: false }, signal));
+  const waiting = await finish(reader.deadLetters({ ...query, isReplayed: false }, signal));
   expect(waiting.samples.map(({ messageId }) => messageId)).toEqual(["m-2"]);
-  const replayed = await finish(eyes.deadLetters({ ...query, isReplayed: true }, signal));
+  const replayed = await finish(reader.deadLetters({ ...query, isReplayed: true }, signal));
   expect(replayed.samples.map(({ messageId }) => messageId)).toEqual(["m-1"]);
-  const others = await finish(eyes.deadLetters({ ...query, destination: "still" }, signal));
+  const others = await finish(reader.deadLetters({ ...query, destination: "still" }, signal));
   expect(others.total).toBe(0);
 });
 
 test("the calls of a user are found by user id and by anonymous id, refused ones, too", async () => {
-  const { eyes, call, finish } = world();
+  const { reader, call, finish } = world();
   call({ messageId: "m-1", userId: "ada" });
   call({ messageId: "m-2", userId: "bob" });
   call({ messageId: "m-3", anonymousId: "ada" });
   call({ messageId: "m-4", userId: "ada", event: 7 });
   call({ messageId: "m-5", userId: "ada", type: "track", event: "Ordered" });
   const isWanted = (id: string) => id === "ada";
-  const told = await finish(eyes.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  const told = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
   expect(new Set(told.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
     new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
   );
@@ -131,18 +131,18 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
 });
 
 test("events are told where payloads may be", async () => {
-  const { eyes, call, finish } = world({ payloads: true });
+  const { reader, call, finish } = world({ payloads: true });
   call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-  const told = await finish(eyes.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
+  const told = await finish(reader.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
   expect(told.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
 });
 
 test.each([false, true])(
   "requests have no secret, and a body with payloads: %s",
   async (payloads) => {
-    const { eyes, call, finish } = world({ payloads });
+    const { reader, call, finish } = world({ payloads });
     call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-    const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
     const [hook, still, sheet, ...none] = told.requests;
     expect(none).toEqual([]);
     expect(hook).toMatchObject({
@@ -176,10 +176,10 @@ const avroCall = (id: number) =>
 test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
   const unknown = { kind: "unknown", error: "the registry does not know schema 8" } as const;
   const answer = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
-  const { eyes, append, topics, finish } = world({ payloads: true, answer });
+  const { reader, append, topics, finish } = world({ payloads: true, answer });
   append(topics.calls, "ada", avroCall(7));
   append(topics.calls, "ada", avroCall(8));
-  const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
   expect(told.steps.map(({ text }) => text)).toContainEqual(
     expect.stringMatching(/^received: track "Ordered" of web/),
   );
@@ -189,25 +189,25 @@ test("a call with a schema of the registry is read by it, its requests and its u
   const [hook] = told.requests;
   expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
   const isWanted = (id: string) => id === "ada";
-  const ofUser = await finish(eyes.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  const ofUser = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
   expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
   expect(ofUser.looked).toBe(2);
 });
 
 test("while the registry does not answer, a call with a schema is told without its words", async () => {
-  const { eyes, append, topics, finish } = world({
+  const { reader, append, topics, finish } = world({
     answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
   });
   append(topics.calls, "ada", avroCall(7));
-  const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
   expect(told.steps).toMatchObject([{ text: expect.stringMatching(/^no call: schema not known/) }]);
   expect(told.requests).toEqual([]);
 });
 
 test("of a call that is not there nothing is told", async () => {
-  const { eyes, finish } = world();
-  const told = await finish(eyes.call({ messageId: "m-9", sinceMs: HOUR }, signal));
-  expect(told).toMatchObject({ steps: [], fates: [], requests: [] });
+  const { reader, finish } = world();
+  const told = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
+  expect(told).toMatchObject({ steps: [], finalStates: [], requests: [] });
 });
 
 function attemptRecord(messageId: string, destination: string, over: object = {}) {
@@ -224,7 +224,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
 test.each([false, true])(
   "the last attempts of a destination, with answers: %s",
   async (payloads) => {
-    const { eyes, append, topics, finish } = world({ payloads });
+    const { reader, append, topics, finish } = world({ payloads });
     append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));
     append(topics.attempts, "m-2", attemptRecord("m-2", "still"));
     append(
@@ -233,7 +233,7 @@ test.each([false, true])(
       attemptRecord("m-3", "hook", { decision: "accepted", next: [] }),
     );
     append(topics.attempts, "m-4", attemptRecord("hook", "still"));
-    const { isOn, isCut, attempts } = await finish(eyes.attempts("hook", signal));
+    const { isOn, isCut, attempts } = await finish(reader.attempts("hook", signal));
     expect([isOn, isCut]).toEqual([true, false]);
     const byId = new Map(attempts.map((each) => [each.messageId, each]));
     expect([...byId.keys()].sort()).toEqual(["m-1", "m-3"]);
@@ -248,29 +248,32 @@ test.each([false, true])(
 );
 
 test("what Kafka refuses is said to be of Kafka", async () => {
-  const { eyes, cluster, topics, finish } = world();
+  const { reader, cluster, topics, finish } = world();
   await finish(cluster.connect().admin.deleteTopics([topics.audiences]));
-  await expect(finish(eyes.audiences(signal))).rejects.toThrow(
+  await expect(finish(reader.audiences(signal))).rejects.toThrow(
     "Kafka cannot be read: The topic switchyard.audiences does not exist.",
   );
 });
 
 test("without the topic of attempts it is said that there is none", async () => {
-  const { eyes, cluster, topics, finish } = world();
+  const { reader, cluster, topics, finish } = world();
   const kafka = cluster.connect();
   await finish(kafka.admin.deleteTopics([topics.attempts]));
-  expect(await finish(eyes.attempts("hook", signal))).toMatchObject({ isOn: false, attempts: [] });
+  expect(await finish(reader.attempts("hook", signal))).toMatchObject({
+    isOn: false,
+    attempts: [],
+  });
 });
 
 test("audiences are told with members over time and their last syncs", async () => {
-  const { eyes, append, topics, finish } = world();
+  const { reader, append, topics, finish } = world();
   const claim = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
   const now = { openSyncId: null, last: null, held: null, members: 0 };
   append(topics.audiences, "vip", { ...claim, ...now });
   const last = { syncId: "s-1", endedAtMs: Date.now() };
   const held = { syncId: "s-2", removals: 3, heldAtMs: Date.now() };
   append(topics.audiences, "vip", { ...claim, ...now, claim: 0, members: 5, last, held });
-  const [vip, ...others] = await finish(eyes.audiences(signal));
+  const [vip, ...others] = await finish(reader.audiences(signal));
   expect(others).toEqual([]);
   const at = new Date(last.endedAtMs).toISOString();
   expect(vip).toMatchObject({
@@ -281,8 +284,8 @@ test("audiences are told with members over time and their last syncs", async () 
 });
 
 test("a look says what is known of Kafka where no process is asked", async () => {
-  const { eyes, finish } = world();
-  const { seen, counters } = await finish(eyes.look(signal));
+  const { reader, finish } = world();
+  const { seen, counters } = await finish(reader.look(signal));
   expect(seen.kafkaError).toBeNull();
   expect(seen.destinations.map(({ id, kind }) => [id, kind])).toEqual(
     expect.arrayContaining([
@@ -292,10 +295,10 @@ test("a look says what is known of Kafka where no process is asked", async () =>
   );
   expect(seen.troubles.map(({ text }) => text).join()).toContain("No process is asked");
   expect(counters.size).toBe(0);
-  expect(eyes.sourcesOf("hook")).toEqual(["web"]);
-  expect(eyes.sourcesOf("other")).toEqual([]);
+  expect(reader.sourcesOf("hook")).toEqual(["web"]);
+  expect(reader.sourcesOf("other")).toEqual([]);
 });
 
 test("a configuration that cannot be read has no text", async () => {
-  expect(await world().eyes.configuration()).toEqual({ yaml: null, hash: "" });
+  expect(await world().reader.configuration()).toEqual({ yaml: null, hash: "" });
 });

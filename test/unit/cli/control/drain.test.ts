@@ -87,12 +87,14 @@ test("a destination whose line stands still says why", async () => {
     finish(stillText(looking, clock.nowMs()));
   expect(await still(disabled)).toBe("hook is disabled by the configuration");
   expect(await still(world("paused: true,"))).toBe("hook is paused by the configuration");
-  const steered = world();
-  expect(await still(steered)).toBeNull();
-  const sinceMs = steered.clock.nowMs();
+  const controlled = world();
+  expect(await still(controlled)).toBeNull();
+  const sinceMs = controlled.clock.nowMs();
   const pause = { destination: hook, sinceMs, by: "command", untilMs: sinceMs + 600_000 };
-  steered.cluster.append(pauseRecord(steered.topics.operatorActions, pause));
-  expect(await still(steered)).toBe("hook is paused by command: `switchyard resume hook` ends it");
-  await steered.clock.advance(600_001);
-  expect(await still(steered)).toBeNull();
+  controlled.cluster.append(pauseRecord(controlled.topics.operatorActions, pause));
+  expect(await still(controlled)).toBe(
+    "hook is paused by command: `switchyard resume hook` ends it",
+  );
+  await controlled.clock.advance(600_001);
+  expect(await still(controlled)).toBeNull();
 });

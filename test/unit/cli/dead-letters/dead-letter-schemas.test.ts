@@ -9,7 +9,7 @@ import { EVERY_LETTER, passing } from "../../../../src/dead-letter/filter.ts";
 import type { RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { compileSchema } from "../../../../src/registry/compile.ts";
-import type { LookUp } from "../../../../src/registry/port.ts";
+import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 
@@ -19,14 +19,14 @@ const CALL = {
   fields: ["type", "message_id"].map((name) => ({ name, type: "string" })),
 };
 const AVRO = encoded(CALL, { type: "track", message_id: "m-avro" });
-const FOUND: Readonly<Record<number, LookUp>> = {
+const FOUND: Readonly<Record<number, Lookup>> = {
   7: { kind: "found", schema: { type: "AVRO", text: JSON.stringify(CALL), references: [] } },
   8: { kind: "found", schema: { type: "JSON", text: "{}", references: [] } },
   9: { kind: "found", schema: { type: "PROTOBUF", text: "", references: [] } },
   10: { kind: "unknown", error: "the registry does not know schema 10" },
   11: { kind: "unusable", error: "schema 11 is larger than 1 MiB" },
 };
-const OUTAGE: LookUp = { kind: "outage", error: "the registry refuses connections" };
+const OUTAGE: Lookup = { kind: "outage", error: "the registry refuses connections" };
 const never = new AbortController().signal;
 
 function world(answers = FOUND) {

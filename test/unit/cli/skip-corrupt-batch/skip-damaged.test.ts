@@ -9,16 +9,16 @@ import { config } from "../../../support/build/config-source.ts";
 const signal = new AbortController().signal;
 const options = { topic: "t", partition: 3, offset: 42, group: "g", dryRun: false, signal };
 const place = { topic: "t", partition: 3, offset: 42, behind: 50, isEndKnown: true };
-const damaged = { ...place, damage: "its length is 0" };
+const corrupt = { ...place, corruption: "its length is 0" };
 
 test.each([
-  ["the batch", 42, damaged, null],
-  ["the middle of the batch", 45, damaged, null],
-  ["an offset in the middle was named", 42, { ...damaged, offset: 40 }, null],
+  ["the batch", 42, corrupt, null],
+  ["the middle of the batch", 45, corrupt, null],
+  ["an offset in the middle was named", 42, { ...corrupt, offset: 40 }, null],
   ["a whole batch", 42, null, /the batch there is whole/],
   ["a record before the batch", 41, null, /records before the batch are not finished/],
   ["a record behind the batch", 50, null, /has passed offset 42/],
-  ["another damaged batch", 7, { ...damaged, offset: 7 }, /begins at 7, not at 42/],
+  ["another damaged batch", 7, { ...corrupt, offset: 7 }, /begins at 7, not at 42/],
 ])("the group is at %s", (_what, offset, found, refusal) => {
   const refused = refusalOf(options, { partition: 3, offset, metadata: "" }, found);
   if (refusal === null) expect(refused).toBeNull();

@@ -3,13 +3,13 @@
 import { expect, test } from "vitest";
 
 import { readStatus } from "../../../../src/cli/status/read-status.ts";
-import { Condition } from "../../../../src/deliver/destination-health.ts";
+import { DestinationHealth } from "../../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../../src/deliver/status.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 test("what a process of this version says is read whole", () => {
   const crm = webhookDestination({ urls: ["https://a.test/", "https://b.test/"] });
-  const condition = new Condition(crm, 0);
+  const condition = new DestinationHealth(crm, 0);
   condition.own(0);
   const [a] = crm.endpoints;
   const result = { kind: "no-response", cause: "timeout", durationMs: 5_000 } as const;

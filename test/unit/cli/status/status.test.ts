@@ -210,8 +210,8 @@ test("deliveries that wait are counted in Kafka, by destination and tier, with t
   const { out } = await show({ json: true });
   const { destinations } = JSON.parse(out) as StatusReport;
   expect(destinations).toMatchObject([
-    { destination: "late", waitingInTiers: 1, byTier: { "30s": 1 }, nextAttemptAt: null },
-    { destination: "crm", waitingInTiers: 3, byTier: { "10s": 2, "30s": 1 } },
+    { destination: "late", waitingInTiers: 1, byDelay: { "30s": 1 }, nextAttemptAt: null },
+    { destination: "crm", waitingInTiers: 3, byDelay: { "10s": 2, "30s": 1 } },
     { destination: "warehouse", waitingInTiers: 0 },
   ]);
   expect(destinations[1]?.nextAttemptAt).toEqual(expect.any(String));
@@ -329,7 +329,7 @@ test("--json prints the same as one object", async () => {
   const key = expect.stringMatching(/^[0-9a-f]{16}$/);
   expect(report.destinations.find(({ destination }) => destination === "crm")).toEqual({
     ...destinationReport({ waiting: 1, dueAgain: null, deadLettersLastDay: 0 }),
-    ...{ waitingInTiers: 0, byTier: {} },
+    ...{ waitingInTiers: 0, byDelay: {} },
     oldestMs: expect.any(Number),
     nextAttemptAt: expect.any(String),
     endpoints: [
@@ -496,7 +496,7 @@ test("a halted stage is named below the tables", () => {
   const stages = REPORT.stages.map((each) => (each.stage === "route" ? { ...each, halts } : each));
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
-    "route: halted at a damaged batch in sw.calls, partition 3, offset 42. Bring the batch back, or give it up: switchyard skip-damaged sw.calls 3 42",
+    "route: halted at a damaged batch in sw.calls, partition 3, offset 42. Bring the batch back, or give it up: switchyard skip-corrupt-batch sw.calls 3 42",
   ]);
 });
 

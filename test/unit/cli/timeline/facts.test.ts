@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { factsBy, factsWith } from "../../../../src/cli/timeline/facts.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
-import type { LookUp } from "../../../../src/registry/port.ts";
+import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
@@ -19,7 +19,7 @@ const AVRO = encoded(CALL, { type: "track", event: "Order", user_id: "u", messag
 const NOW_MS = Date.UTC(2026, 2, 1);
 const FOUND = foundSchema(CALL);
 
-function facts(answer: LookUp, value: Buffer) {
+function facts(answer: Lookup, value: Buffer) {
   const schemas = answeredSchemas(() => answer);
   const of = config(`
 kafka: { brokers: [k:9092] }

@@ -2,9 +2,19 @@
 
 import picocolors from "picocolors";
 import { expect, test } from "vitest";
-import { fateSentence, gapSentence, stepSentence } from "../../../../src/cli/timeline/sentences.ts";
-import { traceJson, traceText } from "../../../../src/cli/timeline/timeline-text.ts";
-import type { AttemptStep, CallTrace, Fate, Gap, Step } from "../../../../src/timeline/steps.ts";
+import {
+  finalStateText,
+  gapSentence,
+  stepSentence,
+} from "../../../../src/cli/timeline/sentences.ts";
+import { timelineJson, timelineText } from "../../../../src/cli/timeline/timeline-text.ts";
+import type {
+  AttemptStep,
+  CallTimeline,
+  FinalState,
+  Gap,
+  Step,
+} from "../../../../src/timeline/steps.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const KEY = "0123456789abcdef";
@@ -162,14 +172,14 @@ test("hostile ids, events, endpoints and answers are escaped", () => {
       error: HOSTILE,
     },
   ];
-  const trace: CallTrace = { messageId: HOSTILE, steps, fates: [], gaps: [] };
-  const text = traceText(trace, NAMES, COLORS);
+  const trace: CallTimeline = { messageId: HOSTILE, steps, finalStates: [], gaps: [] };
+  const text = timelineText(trace, NAMES, COLORS);
   expect(text).not.toMatch(STEERING);
   expect(text.trimEnd().split("\n")).toHaveLength(4);
-  expect(traceJson(trace, NAMES).trimEnd().split("\n")).toHaveLength(4);
+  expect(timelineJson(trace, NAMES).trimEnd().split("\n")).toHaveLength(4);
 });
 
-test.each<[Partial<Fate>, string]>([
+test.each<[Partial<FinalState>, string]>([
   [
     { kind: "accepted", tookMs: 12_345 },
     "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after its receipt",
@@ -181,7 +191,7 @@ test.each<[Partial<Fate>, string]>([
   ],
   [{ kind: "queued", attempts: 0 }, "waits in line, or is under way"],
 ])("%j", (more, sentence) => {
-  const fate: Fate = {
+  const finalState: FinalState = {
     destination: "crm",
     kind: "due",
     atMs: T,
@@ -189,7 +199,7 @@ test.each<[Partial<Fate>, string]>([
     tookMs: null,
     ...more,
   };
-  expect(fateSentence(fate)).toBe(sentence);
+  expect(finalStateText(finalState)).toBe(sentence);
 });
 
 test("a gap says how it would be known", () => {
@@ -206,7 +216,7 @@ test("a gap says how it would be known", () => {
 });
 
 test("as JSON instants are texts, and fates and gaps are told apart", () => {
-  const fate: Fate = {
+  const finalState: FinalState = {
     destination: "crm",
     kind: "accepted",
     atMs: T + 30,
@@ -214,7 +224,10 @@ test("as JSON instants are texts, and fates and gaps are told apart", () => {
     tookMs: 30,
   };
   const gaps: Gap[] = [{ kind: "call-not-found", sinceMs: T }];
-  const lines = traceJson({ messageId: "m", steps: [ATTEMPT], fates: [fate], gaps }, NAMES);
+  const lines = timelineJson(
+    { messageId: "m", steps: [ATTEMPT], finalStates: [finalState], gaps },
+    NAMES,
+  );
   expect(
     lines
       .trimEnd()
@@ -222,18 +235,21 @@ test("as JSON instants are texts, and fates and gaps are told apart", () => {
       .map((line) => JSON.parse(line) as unknown),
   ).toMatchObject([
     { kind: "attempt", at: "2026-03-01T09:30:00.030Z", requests: [{ durationMs: 21.26 }] },
-    { kind: "fate", fate: "accepted", tookMs: 30 },
+    { kind: "fate", finalState: "accepted", tookMs: 30 },
     { kind: "gap", gap: "call-not-found", since: "2026-03-01T09:30:00.000Z" },
   ]);
 });
 
 test("as JSON every line names the message id, and steps and fates are in order of time", () => {
-  const fates = [T + 20, T + 90].map(
-    (atMs): Fate => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
+  const finalStates = [T + 20, T + 90].map(
+    (atMs): FinalState => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
   );
   const later = { ...ATTEMPT, atMs: T + 60 };
   const gaps: Gap[] = [{ kind: "no-attempts-topic" }];
-  const lines = traceJson({ messageId: "m-1", steps: [ATTEMPT, later], fates, gaps }, NAMES)
+  const lines = timelineJson(
+    { messageId: "m-1", steps: [ATTEMPT, later], finalStates, gaps },
+    NAMES,
+  )
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as { messageId: string; kind: string; at?: string });

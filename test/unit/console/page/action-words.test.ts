@@ -43,7 +43,7 @@ test("a job's words come before its progress", () => {
 
 test("a count is no change, and a release is of no destination", () => {
   expect([isCount(CANCEL), isCount({ ...CANCEL, dryRun: false })]).toEqual([true, false]);
-  expect(isCount({ action: "drain", destination: "crm" })).toBe(false);
+  expect(isCount({ action: "wait", destination: "crm" })).toBe(false);
   expect(destinationOf(CANCEL)).toBe("crm");
   expect(destinationOf({ action: "release", audience: "vip", syncId: "s" })).toBeNull();
 });

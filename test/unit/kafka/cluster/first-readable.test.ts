@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { firstReadable } from "../../../../src/kafka/cluster/first-readable.ts";
 
 /** Up to before `readable` nothing can be read. */
-async function search(damaged: number, end: number, readable: number) {
+async function search(corrupt: number, end: number, readable: number) {
   let asked = 0;
-  const found = await firstReadable(damaged, end, async (offset) => {
+  const found = await firstReadable(corrupt, end, async (offset) => {
     asked += 1;
     return offset < readable;
   });

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
 
 const PROGRESS = { topic: "t", partition: 1, position: 5, next: 7, end: 7, endAtMs: 1_000 };
-const progress = { ...PROGRESS, inHand: 2, oldestUnfinishedMs: 900 };
+const progress = { ...PROGRESS, inFlight: 2, oldestUnfinishedMs: 900 };
 
 test.each([
   ["nothing else", null, progress],

@@ -200,7 +200,7 @@ test("a partition that waits is paused alone, and the fetch loop goes on", async
     paused: ["t/0"],
     pollMs: 250,
   });
-  expect(budget.inHand).toBe(0);
+  expect(budget.inFlight).toBe(0);
 });
 
 test("when it may go on it does, and is fetched again when all of it is handed over", async () => {

@@ -8,7 +8,7 @@ import { commonBytes } from "../../../../src/kafka/port.ts";
 /** Takes records of 10 bytes while there is room; returns the bytes in hand. */
 function fill(budget: ByteBudget): number {
   while (budget.hasRoomFor(10)) budget.add(10);
-  return budget.inHand;
+  return budget.inFlight;
 }
 
 test("a first record is let in however large, a second one is not", () => {
@@ -17,7 +17,7 @@ test("a first record is let in however large, a second one is not", () => {
   budget.add(1_000_000);
   expect(budget.hasRoomFor(1)).toBe(false);
   budget.remove(1_000_000);
-  expect(budget.inHand).toBe(0);
+  expect(budget.inFlight).toBe(0);
 });
 
 test("without a common budget the own share is all", () => {
@@ -42,10 +42,10 @@ test("what was borrowed is free again when it is finished", () => {
   const second = new ByteBudget(100, common);
   fill(first);
   fill(second);
-  first.remove(first.inHand);
+  first.remove(first.inFlight);
   expect(fill(second)).toBe(500);
-  second.remove(second.inHand);
-  expect(common.inHand).toBe(0);
+  second.remove(second.inFlight);
+  expect(common.inFlight).toBe(0);
 });
 
 test("the share of each changes while it runs: what is in hand is worked off first", () => {

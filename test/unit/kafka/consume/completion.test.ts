@@ -17,7 +17,7 @@ function takeAll(completion: Completion, offsets: readonly number[]): string[] {
 test("nothing taken: the position is where reading begins", () => {
   const completion = begin(42);
   expect(completion.position).toBe(42);
-  expect(completion.inHand).toBe(0);
+  expect(completion.inFlight).toBe(0);
   expect(completion.oldestUnfinishedMs).toBe(null);
   expect(completion.metadata()).toBe(`sw1:42:${topicId}:`);
 });
@@ -32,7 +32,7 @@ test("the position is the first unfinished record, whatever is finished above it
   completion.finish(0);
   expect(completion.position).toBe(3);
   expect(completion.oldestUnfinishedMs).toBe(30);
-  expect(completion.inHand).toBe(1);
+  expect(completion.inFlight).toBe(1);
 });
 
 test("everything finished: the position is after the last record taken, skipped or passed", () => {
@@ -49,11 +49,11 @@ test("finishing gives the record's bytes back, once", () => {
   const completion = begin(0);
   completion.take(0, 0, 100);
   completion.take(1, 0, 50);
-  expect(completion.bytesInHand).toBe(150);
+  expect(completion.inFlightBytes).toBe(150);
   expect(completion.finish(1)).toBe(50);
   expect(completion.finish(1)).toBe(null);
   expect(completion.finish(7)).toBe(null);
-  expect(completion.bytesInHand).toBe(100);
+  expect(completion.inFlightBytes).toBe(100);
 });
 
 test("a full hand takes nothing more until a record is finished", () => {

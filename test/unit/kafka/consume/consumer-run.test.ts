@@ -3,7 +3,7 @@
 
 import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
@@ -14,7 +14,7 @@ import { GroupWorld, TOPIC } from "../../../support/kafkajs/kafkajs-group.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
 const JOINED = "consumer.group_join";
-const DAMAGED = new DamagedBatchError("its length is 0", 10);
+const CORRUPT = new CorruptBatchError("its length is 0", 10);
 
 afterEach(() => {
   vi.useRealTimers();
@@ -82,9 +82,9 @@ async function halfDone() {
 
 test("what was finished is committed before kafkajs hears of a damaged batch", async () => {
   const { run, kafka } = await halfDone();
-  await expect((await kafka.fetch("1")).failed(DAMAGED)).rejects.toBe(DAMAGED);
+  await expect((await kafka.fetch("1")).failed(CORRUPT)).rejects.toBe(CORRUPT);
   expect(kafka.coordinator.commits).toEqual([5]);
-  expect(await run.ended).toBe(DAMAGED);
+  expect(await run.ended).toBe(CORRUPT);
 });
 
 test("a coordinator that does not answer holds up no end", async () => {
@@ -92,10 +92,10 @@ test("a coordinator that does not answer holds up no end", async () => {
   kafka.coordinator.onCommit = () => new Promise(() => undefined);
   const fetch = await kafka.fetch("1");
   vi.useFakeTimers();
-  const ended = expect(fetch.failed(DAMAGED)).rejects.toBe(DAMAGED);
+  const ended = expect(fetch.failed(CORRUPT)).rejects.toBe(CORRUPT);
   await vi.runAllTimersAsync();
   await ended;
-  expect(await run.ended).toBe(DAMAGED);
+  expect(await run.ended).toBe(CORRUPT);
 });
 
 test("a stop that commits what is finished says nothing", async () => {

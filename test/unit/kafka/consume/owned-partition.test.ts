@@ -72,7 +72,7 @@ describe("an owned partition", () => {
     const partition = owned();
     partition.offer(batch(0, [], { last: 3 }), null);
     partition.handOver();
-    expect(partition.progress()).toMatchObject({ position: 4, inHand: 0, end: 100 });
+    expect(partition.progress()).toMatchObject({ position: 4, inFlight: 0, end: 100 });
   });
 
   test("keeps what there is no room for, and hands it over later", () => {
@@ -96,10 +96,10 @@ describe("an owned partition", () => {
     other.offer(batch(0, [0]), null);
     expect([one.handOver(), other.handOver()]).toEqual(["empty", "full"]);
     one.fence();
-    expect(budget.inHand).toBe(0);
+    expect(budget.inFlight).toBe(0);
     expect(other.handOver()).toBe("empty");
     other.finish(0);
-    expect(budget.inHand).toBe(0);
+    expect(budget.inFlight).toBe(0);
   });
 
   test("keeps what there are no bytes for, and hands it over later", () => {
@@ -158,7 +158,7 @@ describe("an owned partition whose log or owner changes", () => {
     partition.fence();
     expect(partition.finish(1)).toBe(false);
     expect([partition.handOver(), partition.toCommit(), taken]).toEqual(["empty", null, [0, 1]]);
-    expect(budget.inHand).toBe(0);
+    expect(budget.inFlight).toBe(0);
   });
 
   test("passes what retention has removed although nothing is there yet", () => {
@@ -274,13 +274,13 @@ describe("what was finished and not committed", () => {
     partition.committedAt({ ...at, offset: 5, metadata: `sw1:5:${TOPIC_ID}:BB` });
     partition.offer(batch(5, [5, 6, 7, 8]), null);
     expect(partition.handOver()).toBe("full");
-    const { inHand } = budget;
+    const { inFlight } = budget;
     expect({ taken, asked, isWaiting: partition.isWaiting }).toEqual({
       taken: [5],
       asked: 2,
       isWaiting: true,
     });
-    expect(inHand).toBe(74);
+    expect(inFlight).toBe(74);
     expect(partition.handOver()).toBe("full");
     expect(asked).toBe(2);
     mayCome = true;

@@ -2,7 +2,7 @@
 // moves between leaders; with kafkajs' own group, which keeps where a fetch begins.
 
 import { afterEach, expect, test, vi } from "vitest";
-import type { DamagedBatch } from "../../../../src/domain/corrupt-batch.ts";
+import type { CorruptBatch } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
@@ -23,7 +23,7 @@ function range(from: number, to: number): number[] {
 interface Given {
   readonly whenFull?: "hold" | "pause";
   readonly taker?: Taker;
-  readonly onSkipped?: (batch: DamagedBatch) => void;
+  readonly onSkipped?: (batch: CorruptBatch) => void;
 }
 
 /** A member that owns one partition and has committed nothing. */
@@ -83,10 +83,10 @@ async function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Give
     return {
       answers: async (offsets: readonly number[], end?: number) =>
         ownership.offer(member, (await answered(offsets, end)).map(batchOf)),
-      isDamaged: async (batch: DamagedBatch) => {
+      isCorrupt: async (batch: CorruptBatch) => {
         const [fetched] = (await answered([])).map(batchOf);
-        const damaged = { damaged: batch, last: batch.behind - 1 };
-        if (fetched !== undefined) ownership.offer(member, [Object.assign(fetched, damaged)]);
+        const corrupt = { corrupt: batch, last: batch.behind - 1 };
+        if (fetched !== undefined) ownership.offer(member, [Object.assign(fetched, corrupt)]);
       },
       isOutOfRange: async () => ownership.offer(member, (await outOfRange()).map(batchOf)),
     };
@@ -274,18 +274,18 @@ test("what was committed in an earlier topic of the same name is not gone on fro
   expect(ownership.offsetsFetched([committed])).toEqual([]);
 });
 
-const DAMAGED = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };
+const CORRUPT = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };
 
 test("a batch that is damaged twice is passed: exactly its offsets, and told of once", async () => {
-  const skipped: DamagedBatch[] = [];
+  const skipped: CorruptBatch[] = [];
   const { taker, offsets, ownership, commits, fetch } = await world({
     onSkipped: (batch) => skipped.push(batch),
   });
-  const batch = { ...DAMAGED, damage: "its checksum is wrong" };
+  const batch = { ...CORRUPT, corruption: "its checksum is wrong" };
   await (await fetch("1")).answers(range(0, 5));
-  await (await fetch("1")).isDamaged(batch);
+  await (await fetch("1")).isCorrupt(batch);
   expect([skipped, ownership.progress()[0]?.next]).toEqual([[], 5]);
-  await (await fetch("1")).isDamaged(batch);
+  await (await fetch("1")).isCorrupt(batch);
   expect([skipped, ownership.progress()[0]?.next]).toEqual([[batch], 8]);
   await (await fetch("1")).answers(range(8, 10));
   expect(offsets()).toEqual([...range(0, 5), 8, 9]);
@@ -296,10 +296,10 @@ test("a batch that is damaged twice is passed: exactly its offsets, and told of 
 });
 
 test("a batch that was damaged on its way is read at the next try", async () => {
-  const skipped: DamagedBatch[] = [];
+  const skipped: CorruptBatch[] = [];
   const { offsets, fetch } = await world({ onSkipped: (batch) => skipped.push(batch) });
-  const batch = { ...DAMAGED, offset: 0, damage: "its checksum is wrong" };
-  await (await fetch("1")).isDamaged(batch);
+  const batch = { ...CORRUPT, offset: 0, corruption: "its checksum is wrong" };
+  await (await fetch("1")).isCorrupt(batch);
   await (await fetch("1")).answers(range(0, 9));
   expect([skipped, offsets()]).toEqual([[], range(0, 9)]);
 });
@@ -307,9 +307,9 @@ test("a batch that was damaged on its way is read at the next try", async () => 
 test("a passed batch at the partition's end is committed, though nothing comes after it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
   const { commits, fetch } = await world({ onSkipped: () => undefined });
-  const batch = { ...DAMAGED, offset: 0, damage: "its checksum is wrong" };
-  await (await fetch("1")).isDamaged(batch);
-  await (await fetch("1")).isDamaged(batch);
+  const batch = { ...CORRUPT, offset: 0, corruption: "its checksum is wrong" };
+  await (await fetch("1")).isCorrupt(batch);
+  await (await fetch("1")).isCorrupt(batch);
   await vi.advanceTimersByTimeAsync(1_050);
   expect(commits).toEqual([8]);
 });

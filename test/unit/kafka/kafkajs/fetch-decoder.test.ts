@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { damagedInPlaceOf } from "../../../../src/kafka/wire/corrupt-batch.ts";
+import { corruptInPlaceOf } from "../../../../src/kafka/wire/corrupt-batch.ts";
 import { INFLATED_FETCH_MAX_BYTES } from "../../../../src/kafka/wire/decode-records.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
@@ -22,11 +22,11 @@ interface FetchResponse {
 }
 
 /** Decodes the response to a request for the records of the topic `second` from an offset on. */
-function responseTo(version: number, fetchOffset = 0, passesDamaged = false): FetchResponse {
+function responseTo(version: number, fetchOffset = 0, skipsCorrupt = false): FetchResponse {
   const { protocol } = loadInternal("src/protocol/requests/fetch/index.js") as {
     protocol(choice: object): (request: object) => { readonly response: FetchResponse };
   };
-  const policy = { recordMaxBytes: 16_000_000, passesDamaged };
+  const policy = { recordMaxBytes: 16_000_000, skipsCorrupt };
   const partitions = [5, 6].map((partition) => ({ partition, fetchOffset, policy }));
   return protocol({ version })({ topics: [{ topic: "second", partitions }] }).response;
 }
@@ -70,27 +70,27 @@ test("of batches that hold very much only the first are read, over all partition
   expect(await offsets(fetchResponse(11, small, one))).toEqual([[0], [0, 1, 2]]);
 });
 
-const damagedBatch = async () => {
+const corruptBatch = async () => {
   const batch = await encodeBatch(messages, { baseOffset: 41 });
   return batch.fill(batch.readUInt8(70) ^ 1, 70, 71);
 };
 
 test("where damaged batches are passed, one comes as no records, and the others' come", async () => {
   const whole = await encodeBatch(messages);
-  const payload = fetchResponse(11, await damagedBatch(), whole);
+  const payload = fetchResponse(11, await corruptBatch(), whole);
   const { responses } = await responseTo(11, 41, true).decode(payload);
-  const [others, damaged] = responses[1]?.partitions ?? [];
+  const [others, corrupt] = responses[1]?.partitions ?? [];
   expect(others?.messages.map(({ offset }) => offset)).toEqual([0, 1, 2]);
-  expect(damaged?.messages).toEqual([]);
-  expect(damagedInPlaceOf(damaged?.messages ?? [])).toMatchObject({
+  expect(corrupt?.messages).toEqual([]);
+  expect(corruptInPlaceOf(corrupt?.messages ?? [])).toMatchObject({
     ...{ topic: "second", partition: 6, offset: 41, behind: 44, isEndKnown: true },
-    damage: expect.stringContaining("checksum"),
+    corruption: expect.stringContaining("checksum"),
   });
-  expect(damagedInPlaceOf(others?.messages ?? [])).toBeNull();
+  expect(corruptInPlaceOf(others?.messages ?? [])).toBeNull();
 });
 
 test("a batch whose end nobody can tell is an error all the same", async () => {
-  const batch = await damagedBatch();
+  const batch = await corruptBatch();
   batch.writeInt32BE(1_000, 23);
   const response = responseTo(11, 41, true);
   await expect(response.decode(fetchResponse(11, batch))).rejects.toMatchObject({

@@ -4,7 +4,7 @@
  */
 
 import { expect, test } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
 import { batchOf } from "../../../../src/kafka/kafkajs/group-fetches.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
@@ -59,7 +59,7 @@ async function readAll(payload: Buffer, version: number, from: number): Promise<
   return records;
 }
 
-async function decodeOne(pick: Pick): Promise<"read" | "damaged"> {
+async function decodeOne(pick: Pick): Promise<"read" | "corrupt"> {
   const version = VERSIONS[pick(VERSIONS.length)] ?? 11;
   const batches = [await fuzzedBatch(pick, 0)];
   if (pick(3) === 0) batches.push(await fuzzedBatch(pick, 20));
@@ -70,15 +70,15 @@ async function decodeOne(pick: Pick): Promise<"read" | "damaged"> {
   } catch (error) {
     // An old message set, which kafkajs decodes, says so in its own words.
     const isOld = batches.some((batch) => batch[16] !== 2);
-    if (error instanceof DamagedBatchError) expect(error.topic).toBe("second");
+    if (error instanceof CorruptBatchError) expect(error.topic).toBe("second");
     else if (!isOld) throw error;
-    return "damaged";
+    return "corrupt";
   }
 }
 
 test(`no crash and no strange error in ${BATCHES} responses`, { timeout: 1_800_000 }, async () => {
   const pick = picks(SEED);
-  const seen = { read: 0, damaged: 0 };
+  const seen = { read: 0, corrupt: 0 };
   let afterTenthBytes = 0;
   for (let index = 0; index < BATCHES; index += 1) {
     try {
@@ -89,7 +89,7 @@ test(`no crash and no strange error in ${BATCHES} responses`, { timeout: 1_800_0
     if (index === Math.floor(BATCHES / 10)) afterTenthBytes = heldBytes();
   }
   expect(seen.read).toBeGreaterThan(BATCHES / 10);
-  expect(seen.damaged).toBeGreaterThan(BATCHES / 10);
+  expect(seen.corrupt).toBeGreaterThan(BATCHES / 10);
   if (globalThis.gc !== undefined) {
     expect(heldBytes() - afterTenthBytes).toBeLessThan(16 * MEBI);
   }

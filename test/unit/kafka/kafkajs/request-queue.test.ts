@@ -203,10 +203,10 @@ test("while a connection logs in, only the log-in is sent; the others follow in 
   const queue = createQueue();
   queue.hold();
   const held = [push(queue, 1), push(queue, 2)];
-  const [handshake, logIn] = [push(queue, 3, 17), push(queue, 4, 36)];
+  const [handshake, authenticateToBroker] = [push(queue, 3, 17), push(queue, 4, 36)];
   expect(held.map(({ sendRequest }) => sendRequest.mock.calls.length)).toEqual([0, 0]);
   expect(handshake.sendRequest).toHaveBeenCalledOnce();
-  expect(logIn.sendRequest).toHaveBeenCalledOnce();
+  expect(authenticateToBroker.sendRequest).toHaveBeenCalledOnce();
   queue.release();
   const [first = NaN, second = NaN] = held.map(
     ({ sendRequest }) => sendRequest.mock.invocationCallOrder[0],

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { isTimeToLogIn } from "../../../../src/kafka/kafkajs/sessions.ts";
+import { isTimeToAuthenticate } from "../../../../src/kafka/kafkajs/sessions.ts";
 
 test.each([
   [1_000_000, 0, false],
@@ -14,5 +14,5 @@ test.each([
   [3_239_999, 3_600_000, false],
   [3_240_000, 3_600_000, true],
 ])("%i ms after the log-in, in a session of %i ms: %s", (sinceMs, sessionMs, isTime) => {
-  expect(isTimeToLogIn(sinceMs, sessionMs, 0.9)).toBe(isTime);
+  expect(isTimeToAuthenticate(sinceMs, sessionMs, 0.9)).toBe(isTime);
 });

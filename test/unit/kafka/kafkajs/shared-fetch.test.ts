@@ -112,12 +112,12 @@ test("an error of a partition is its member's alone, as kafkajs makes it", async
 
 test("a damaged batch is its member's alone", async () => {
   const { line, fetch } = create();
-  const damaged = fetch.fetch(one, request("a"));
+  const corrupt = fetch.fetch(one, request("a"));
   const fine = fetch.fetch(other, request("b"));
   const records = await batch();
   const broken = Buffer.from(records);
   broken.writeUInt8(broken.readUInt8(66) ^ 1, 66);
-  const error = expect(damaged).rejects.toMatchObject({ name: "DamagedBatchError", topic: "a" });
+  const error = expect(corrupt).rejects.toMatchObject({ name: "DamagedBatchError", topic: "a" });
   (await line.next()).answer(
     fetchAnswer([
       { topic: "a", records: broken },

@@ -19,7 +19,7 @@ async function madeAnew(): Promise<NumberingCluster> {
   const cluster = new NumberingCluster();
   await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));
   cluster.leaders.pop();
-  cluster.fates.set(2, [{ isIgnored: true, errorCode: UNKNOWN }]);
+  cluster.finalStates.set(2, [{ isIgnored: true, errorCode: UNKNOWN }]);
   return cluster;
 }
 

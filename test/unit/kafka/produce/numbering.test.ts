@@ -5,7 +5,11 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
-import { type Fate, NODES, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+import {
+  type FinalState,
+  NODES,
+  NumberingCluster,
+} from "../../../support/kafkajs/numbering-cluster.ts";
 
 const MESSAGE_TOO_LARGE = 10;
 const NOT_LEADER = 6;
@@ -34,11 +38,11 @@ test("a record is acknowledged when all replicas in sync have it", async () => {
 test.each([
   ["that is written", { isLeftOut: true }],
   ["that is not written", { isLeftOut: true, isIgnored: true }],
-])("a batch %s and left out of the answer is repeated as it was", async (_name, fate) => {
+])("a batch %s and left out of the answer is repeated as it was", async (_name, finalState) => {
   const cluster = await begun();
-  cluster.fates.set(2, [fate]);
+  cluster.finalStates.set(2, [finalState]);
   const first = cluster.send(1, "b1");
-  await until(() => cluster.fates.get(2)?.length === 0);
+  await until(() => cluster.finalStates.get(2)?.length === 0);
   await ended(Promise.all([first, cluster.send(1, "b2")]));
   expect(cluster.written[1]).toEqual(["b0", "b1", "b2"]);
 });
@@ -46,12 +50,12 @@ test.each([
 test("a batch that waits for its broker while another one makes a new id necessary is written", async () => {
   const cluster = await begun();
   const reachable = Promise.withResolvers<void>();
-  cluster.fates.set(2, [{ isIgnored: true, isCut: true }]);
+  cluster.finalStates.set(2, [{ isIgnored: true, isCut: true }]);
   cluster.reachable.set(2, reachable.promise);
   const waiting = cluster.send(1, "b1");
   await until(() => cluster.connecting === 1);
 
-  cluster.fates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
+  cluster.finalStates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
   await ended(cluster.send(0, "a1"));
   expect(cluster.ids).toBe(2);
   reachable.resolve();
@@ -66,12 +70,12 @@ test("a batch that waits for its broker while another one makes a new id necessa
 test("a batch that may be written keeps its id and sequence when others get a new id", async () => {
   const cluster = await begun();
   const reachable = Promise.withResolvers<void>();
-  cluster.fates.set(2, [{ isCut: true }]);
+  cluster.finalStates.set(2, [{ isCut: true }]);
   cluster.reachable.set(2, reachable.promise);
   const waiting = cluster.send(1, "b1");
   await until(() => cluster.connecting === 1);
 
-  cluster.fates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
+  cluster.finalStates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
   await ended(cluster.send(0, "a1"));
   reachable.resolve();
   await ended(waiting);
@@ -87,11 +91,11 @@ test("a batch that may be written keeps its id and sequence when others get a ne
 test("an answer under the id before does not count under the new one", async () => {
   const cluster = await begun();
   const answer = Promise.withResolvers<void>();
-  cluster.fates.set(2, [{ after: answer.promise }]);
+  cluster.finalStates.set(2, [{ after: answer.promise }]);
   const underWay = cluster.send(1, "b1");
   await until(() => cluster.written[1]?.length === 2);
 
-  cluster.fates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
+  cluster.finalStates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
   await ended(cluster.send(0, "a1"));
   answer.resolve();
   await ended(underWay);
@@ -104,11 +108,11 @@ test("an id that is refused late does not take the newer one along", async () =>
   const cluster = await begun();
   const answer = Promise.withResolvers<void>();
   const refused = { isIgnored: true, errorCode: OUT_OF_ORDER };
-  cluster.fates.set(2, [{ ...refused, after: answer.promise }]);
+  cluster.finalStates.set(2, [{ ...refused, after: answer.promise }]);
   const underWay = cluster.send(1, "b1");
-  await until(() => cluster.fates.get(2)?.length === 0);
+  await until(() => cluster.finalStates.get(2)?.length === 0);
 
-  cluster.fates.set(1, [refused]);
+  cluster.finalStates.set(1, [refused]);
   await ended(cluster.send(0, "a1"));
   answer.resolve();
   await ended(underWay);
@@ -121,7 +125,7 @@ test("an id that is refused late does not take the newer one along", async () =>
 
 test("what comes after a record that may be written and is then too large is written", async () => {
   const cluster = await begun();
-  cluster.fates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
+  cluster.finalStates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
   const refused = await ended(cluster.send(1, "large"));
   expect(refused).toHaveLength(1);
   await ended(cluster.send(1, "b1"));
@@ -130,7 +134,7 @@ test("what comes after a record that may be written and is then too large is wri
 
 test("the same when no broker gives a new id at first", async () => {
   const cluster = await begun();
-  cluster.fates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
+  cluster.finalStates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
   cluster.idFailures = 1;
   expect(await ended(cluster.send(1, "large"))).toHaveLength(1);
   await ended(cluster.send(1, "b1"));
@@ -140,9 +144,9 @@ test("the same when no broker gives a new id at first", async () => {
 test("the same when the record was in a batch with others", async () => {
   const cluster = await begun();
   const tooLarge = { isIgnored: true, errorCode: MESSAGE_TOO_LARGE };
-  cluster.fates.set(2, [{ isCut: true }, tooLarge, tooLarge]);
+  cluster.finalStates.set(2, [{ isCut: true }, tooLarge, tooLarge]);
   const first = cluster.send(1, "large".repeat(100), "b1");
-  await until(() => cluster.fates.get(2)?.length === 2);
+  await until(() => cluster.finalStates.get(2)?.length === 2);
   const [refused] = await ended(Promise.all([first, cluster.send(1, "b2")]));
   expect(refused).toHaveLength(1);
   expect(cluster.written[1]).toContain("b2");
@@ -150,21 +154,21 @@ test("the same when the record was in a batch with others", async () => {
 
 test("a batch is repeated as it was when its broker led no more, but had written it", async () => {
   const cluster = await begun();
-  cluster.fates.set(2, [{ errorCode: NOT_LEADER }]);
+  cluster.finalStates.set(2, [{ errorCode: NOT_LEADER }]);
   const first = cluster.send(1, "b1");
-  await until(() => cluster.fates.get(2)?.length === 0);
+  await until(() => cluster.finalStates.get(2)?.length === 0);
   await ended(Promise.all([first, cluster.send(1, "b2")]));
   expect(cluster.written[1]).toEqual(["b0", "b1", "b2"]);
 });
 
-const CUT: readonly Fate[] = [{ isIgnored: true, isCut: true }, { isCut: true }];
-const LOST: readonly Fate[] = [
+const CUT: readonly FinalState[] = [{ isIgnored: true, isCut: true }, { isCut: true }];
+const LOST: readonly FinalState[] = [
   ...CUT,
   { errorCode: 6 }, // NOT_LEADER_FOR_PARTITION
   { errorCode: 7 }, // REQUEST_TIMED_OUT
   { isIgnored: true, errorCode: 15 }, // COORDINATOR_NOT_AVAILABLE: nothing that is known
 ];
-const UNKNOWN_ID: readonly Fate[] = [
+const UNKNOWN_ID: readonly FinalState[] = [
   { isIgnored: true, errorCode: 45 }, // OUT_OF_ORDER_SEQUENCE_NUMBER
   { isIgnored: true, errorCode: 59 }, // UNKNOWN_PRODUCER_ID
 ];
@@ -172,14 +176,18 @@ const UNKNOWN_ID: readonly Fate[] = [
 const partition = fc.nat({ max: 1 });
 const node = fc.constantFrom(...NODES);
 
-function steps(fates: readonly Fate[]) {
+function steps(finalStates: readonly FinalState[]) {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant("send" as const),
       partition,
       count: fc.integer({ min: 1, max: 3 }),
     }),
-    fc.record({ kind: fc.constant("fate" as const), node, fate: fc.constantFrom(...fates) }),
+    fc.record({
+      kind: fc.constant("fate" as const),
+      node,
+      finalState: fc.constantFrom(...finalStates),
+    }),
     fc.record({ kind: fc.constant("lead" as const), partition, node }),
     fc.record({
       kind: fc.constant("connect" as const),
@@ -204,7 +212,10 @@ async function played(all: readonly Step[]) {
       sent[step.partition]?.push(...values);
       sends.push(cluster.send(step.partition, ...values));
     } else if (step.kind === "fate") {
-      cluster.fates.set(step.node, [...(cluster.fates.get(step.node) ?? []), step.fate]);
+      cluster.finalStates.set(step.node, [
+        ...(cluster.finalStates.get(step.node) ?? []),
+        step.finalState,
+      ]);
     } else if (step.kind === "lead") {
       cluster.leaders[step.partition] = step.node;
     } else if (step.kind === "connect") {

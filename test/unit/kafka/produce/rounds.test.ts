@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { ended, until } from "../../../support/clock/stepped-timers.ts";
-import { type Fate, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+import { type FinalState, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
 
 const NOT_ENOUGH_REPLICAS = 19;
 const TOPIC_AUTHORIZATION_FAILED = 29;
@@ -29,7 +29,7 @@ function giveBack(cluster: NumberingCluster, partition: number, ...values: strin
   );
 }
 
-function refusing(times: number, errorCode = NOT_ENOUGH_REPLICAS): Fate[] {
+function refusing(times: number, errorCode = NOT_ENOUGH_REPLICAS): FinalState[] {
   return Array.from({ length: times }, () => ({ isIgnored: true, errorCode }));
 }
 
@@ -63,7 +63,7 @@ test("records of a partition without a leader come back, those of another are wr
 
 test("a topic without the permission to write it says so", async () => {
   const cluster = new NumberingCluster();
-  cluster.fates.set(2, refusing(1_000, TOPIC_AUTHORIZATION_FAILED));
+  cluster.finalStates.set(2, refusing(1_000, TOPIC_AUTHORIZATION_FAILED));
   const [refused] = await ended(giveBack(cluster, 1, "b0"));
   expect(refused).toMatchObject({ blocked: "forbidden", error: PERMISSION });
   expect(cluster.producer.blocked()).toMatchObject([{ by: "forbidden" }]);
@@ -74,7 +74,7 @@ test.each([
   [TOPIC_AUTHORIZATION_FAILED, "kafka.produce.permission-missing", PERMISSION],
 ])("error %i of a topic is told as %s, with the topic", async (code, msg, error) => {
   const cluster = new NumberingCluster();
-  cluster.fates.set(2, refusing(1_000, code));
+  cluster.finalStates.set(2, refusing(1_000, code));
   await ended(giveBack(cluster, 1, "b0"));
   expect([...cluster.troubles, ...cluster.warned][0]).toMatchObject({
     msg,
@@ -84,16 +84,16 @@ test.each([
 
 test("a partition that answers with errors is probed with one record at a time", async () => {
   const cluster = new NumberingCluster();
-  cluster.fates.set(2, refusing(1_000));
+  cluster.finalStates.set(2, refusing(1_000));
   expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
   await passes();
-  const before = cluster.fates.get(2)?.length ?? 0;
+  const before = cluster.finalStates.get(2)?.length ?? 0;
   const refused = await ended(giveBack(cluster, 1, "probe", "b2", "b3"));
   expect(refused).toHaveLength(3);
   // One request, for the probe alone.
-  expect(before - (cluster.fates.get(2)?.length ?? 0)).toBe(1);
+  expect(before - (cluster.finalStates.get(2)?.length ?? 0)).toBe(1);
   expect(await giveBack(cluster, 1, "b4")).toHaveLength(1);
-  cluster.fates.set(2, []);
+  cluster.finalStates.set(2, []);
   await passes();
   expect(await ended(giveBack(cluster, 1, "b5"))).toEqual([]);
   expect(await ended(giveBack(cluster, 1, "b6"))).toEqual([]);
@@ -102,19 +102,19 @@ test("a partition that answers with errors is probed with one record at a time",
 
 test("a batch that is refused is sent again with pauses, never two of a partition at a time", async () => {
   const cluster = new NumberingCluster();
-  cluster.fates.set(2, refusing(1_000));
+  cluster.finalStates.set(2, refusing(1_000));
   void cluster.send(1, "b0");
   await passes();
   // 5 s of pauses from 50 ms to 2 s.
-  expect(1_000 - (cluster.fates.get(2)?.length ?? 0)).toBeLessThan(12);
+  expect(1_000 - (cluster.finalStates.get(2)?.length ?? 0)).toBeLessThan(12);
 });
 
 test("a batch of which the answer was lost comes back once, and the next one has other numbers", async () => {
   const cluster = new NumberingCluster();
   // It is written, and the brokers say something else until it comes back.
-  cluster.fates.set(2, [{ errorCode: NOT_ENOUGH_REPLICAS + 1 }, ...refusing(1_000)]);
+  cluster.finalStates.set(2, [{ errorCode: NOT_ENOUGH_REPLICAS + 1 }, ...refusing(1_000)]);
   expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
-  cluster.fates.set(2, []);
+  cluster.finalStates.set(2, []);
   await passes();
   expect(await ended(giveBack(cluster, 1, "b1"))).toEqual([]);
   // The same numbers would have made the broker take b1 for b0.
@@ -123,7 +123,7 @@ test("a batch of which the answer was lost comes back once, and the next one has
 
 test("silence is no refusal: what is not answered waits", async () => {
   const cluster = new NumberingCluster();
-  cluster.fates.set(
+  cluster.finalStates.set(
     2,
     Array.from({ length: 5 }, () => ({ isIgnored: true, isCut: true })),
   );

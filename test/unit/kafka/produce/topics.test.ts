@@ -35,7 +35,7 @@ test("a partition without a leader is asked for with pauses, and written when it
   const cluster = new NumberingCluster();
   await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));
   cluster.leaders[1] = -1;
-  cluster.fates.set(2, [{ isIgnored: true, errorCode: NOT_LEADER }]);
+  cluster.finalStates.set(2, [{ isIgnored: true, errorCode: NOT_LEADER }]);
   const sends = [cluster.send(1, "first")];
   expect(await requestsWhile(cluster, () => undefined)).toBeLessThan(REQUESTS_MAX);
   const more = () => sends.push(cluster.send(1, `b${sends.length}`));
@@ -84,7 +84,7 @@ test("records of a partition that is gone go to those that the topic has now", a
   expect(before.every((each) => each.length > 0)).toBe(true);
   // Made anew with one partition: node 2 does not know the second one any more.
   cluster.leaders.pop();
-  cluster.fates.set(2, [{ isIgnored: true, errorCode: 3 }]);
+  cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
   await ended(keyed(...values));
   expect(cluster.written[1]).toEqual(before[1]);
   expect(cluster.written[0]?.slice(before[0]?.length).toSorted()).toEqual(values.toSorted());
@@ -94,7 +94,7 @@ test.each<[string, (cluster: NumberingCluster, send: () => Promise<unknown>) => 
   [
     "waits for its broker",
     async (cluster, send) => {
-      cluster.fates.set(2, [{ isIgnored: true, errorCode: 3 }]);
+      cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
       cluster.leaders.pop();
       await ended(send());
     },
@@ -102,7 +102,7 @@ test.each<[string, (cluster: NumberingCluster, send: () => Promise<unknown>) => 
   [
     "may be written",
     async (cluster, send) => {
-      cluster.fates.set(2, [{ isIgnored: true, isCut: true }]);
+      cluster.finalStates.set(2, [{ isIgnored: true, isCut: true }]);
       cluster.leaders.pop();
       await ended(send());
     },
@@ -111,7 +111,7 @@ test.each<[string, (cluster: NumberingCluster, send: () => Promise<unknown>) => 
     "is sent afterwards",
     async (cluster, send) => {
       cluster.leaders.pop();
-      cluster.fates.set(2, [{ isIgnored: true, errorCode: 3 }]);
+      cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
       const keys = ["a", "b", "c", "d"].map((key) => Buffer.from(key));
       const learning = keys.map((key) => ({ topic: "t", key, value: key, headers: [] }));
       await ended(cluster.producer.send(learning));

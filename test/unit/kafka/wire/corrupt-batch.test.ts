@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { damagedOffsets } from "../../../../src/kafka/wire/corrupt-batch.ts";
+import { corruptOffsets } from "../../../../src/kafka/wire/corrupt-batch.ts";
 import { decodeRecords } from "../../../../src/kafka/wire/decode-records.ts";
 import { ALL_WANTED, encodeBatch } from "../../../support/build/record-batches.ts";
 
@@ -57,7 +57,7 @@ test.each([
   ],
   ["hardly a byte", three.subarray(0, 5), 40, 50, UNKNOWN],
 ])("a damaged batch with %s", (_what, records, from, end, offsets) => {
-  expect(damagedOffsets(records, from, end)).toEqual(offsets);
+  expect(corruptOffsets(records, from, end)).toEqual(offsets);
 });
 
 test("batches before a damaged one are read, and it is left for the next fetch", async () => {

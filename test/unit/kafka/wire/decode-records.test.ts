@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import {
   decodeRecords,
   INFLATED_FETCH_MAX_BYTES,
@@ -13,19 +13,19 @@ const messages = ["a", "b", "c"].map((value) => ({
   headers: [],
 }));
 
-async function damageOf(records: Buffer): Promise<string> {
+async function corruptionOf(records: Buffer): Promise<string> {
   const error = await decode(records).then(
     () => null,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof DamagedBatchError)) throw new Error("no damage found", { cause: error });
+  if (!(error instanceof CorruptBatchError)) throw new Error("no damage found", { cause: error });
   return error.message;
 }
 
 test("a wrong checksum is an error that names the offset and what to do", async () => {
   const batch = await encodeBatch(messages, { baseOffset: 77 });
   batch.writeUInt8(batch.readUInt8(batch.length - 2) ^ 1, batch.length - 2);
-  expect(await damageOf(batch)).toMatch(
+  expect(await corruptionOf(batch)).toMatch(
     /^The record batch at offset 77 is damaged: its checksum should be [0-9a-f]+ and is [0-9a-f]+\. Restore the partition from an intact replica/,
   );
 });
@@ -39,8 +39,8 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   ["no length", (copy) => copy.writeInt32BE(-12, 8), /its length is -12/],
   ["less than a header", (copy) => copy.writeInt32BE(20, 8), /fewer than its header/],
   ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it announces 100012 bytes/],
-])("a batch that has %s is damaged", async (_what, alter, damage) => {
-  expect(await damageOf(altered(await encodeBatch(messages), alter))).toMatch(damage);
+])("a batch that has %s is damaged", async (_what, alter, corruption) => {
+  expect(await corruptionOf(altered(await encodeBatch(messages), alter))).toMatch(corruption);
 });
 
 const unexpected = () => Promise.reject(new Error("taken for an old message set"));

@@ -138,15 +138,15 @@ test("whatever members come, go, die and are forgotten, every record is finished
         }
       }
       const unlucky = random.pick(members);
-      const fate = random.integer(0, 40);
-      if (fate < 5) {
-        if (fate === 0) unlucky.kafka.kill();
-        if (fate === 1) unlucky.kafka.expire();
-        if (fate === 2) void unlucky.consumer.stop();
-        if (fate === 3) cluster.goDown();
+      const finalState = random.integer(0, 40);
+      if (finalState < 5) {
+        if (finalState === 0) unlucky.kafka.kill();
+        if (finalState === 1) unlucky.kafka.expire();
+        if (finalState === 2) void unlucky.consumer.stop();
+        if (finalState === 3) cluster.goDown();
         members.push(join());
       }
-      if (fate === 10) cluster.comeUp();
+      if (finalState === 10) cluster.comeUp();
       await clock.advance(random.integer(0, 2_000));
     }
     cluster.comeUp();
