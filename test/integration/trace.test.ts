@@ -125,15 +125,15 @@ test(
     for (const id of ids) {
       // The attempt may be told before its dead letter.
       const ofBad = async () => story(await traced(world, id), "bad");
-      await expect.poll(ofBad, POLL).toEqual(["routed", "attempt", "dead-lettered", "fate"]);
+      await expect.poll(ofBad, POLL).toEqual(["routed", "attempt", "dead-lettered", "final-state"]);
       const lines = await traced(world, id);
       expect(lines[0]).toMatchObject({ kind: "received", event: "Order", source: "web" });
       expect(story(lines, "off")).toEqual(["skipped"]);
-      expect(story(lines, "fine")).toEqual(["routed", "attempt", "fate"]);
+      expect(story(lines, "fine")).toEqual(["routed", "attempt", "final-state"]);
       expect(story(lines, "flaky")).toEqual([
-        ...["routed", "attempt", "retry-scheduled", "returned", "attempt", "fate"],
+        ...["routed", "attempt", "retry-scheduled", "returned", "attempt", "final-state"],
       ]);
-      const finalStates = lines.filter(({ kind }) => kind === "fate");
+      const finalStates = lines.filter(({ kind }) => kind === "final-state");
       expect(
         Object.fromEntries(
           finalStates.map((finalState) => [finalState.destination, finalState.finalState]),
@@ -148,7 +148,7 @@ test(
         requests: [{ status: 410, answer: "no\u001b[2J 4", outcome: "rejected" }],
       });
       const times = lines.flatMap(({ kind, at }) =>
-        kind === "fate" || kind === "gap" ? [] : String(at),
+        kind === "final-state" || kind === "gap" ? [] : String(at),
       );
       expect(times).toEqual(times.toSorted());
     }
@@ -167,7 +167,7 @@ test(
       const lines = await traced(world, id);
       return Object.fromEntries(
         lines.flatMap((line) =>
-          line.kind === "fate" ? [[line.destination, line.finalState]] : [],
+          line.kind === "final-state" ? [[line.destination, line.finalState]] : [],
         ),
       );
     };
@@ -181,7 +181,7 @@ test(
       "attempt",
       "retry-scheduled",
       "returned",
-      "fate",
+      "final-state",
     ]);
     expect(
       lines.find((line) => line.kind === "attempt" && line.destination === "flaky"),
@@ -283,7 +283,7 @@ test(
     await publish(world, [track("m-last")]);
     await expect
       .poll(async () => story(await traced(world, "m-last"), "flaky"), POLL)
-      .toEqual([...["routed", "attempt", "retry-scheduled", "returned", "attempt", "fate"]]);
+      .toEqual([...["routed", "attempt", "retry-scheduled", "returned", "attempt", "final-state"]]);
   },
   TIMEOUT_MS,
 );

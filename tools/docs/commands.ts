@@ -20,7 +20,7 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   explain:
     "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
   timeline:
-    "one object a line with the call's `messageId`, told apart by `kind`: steps and each `fate` in order of time (`at`, `sentence`, most with `destination`), then each `gap`",
+    "one object a line with the call's `messageId`, told apart by `kind`: steps and each `final-state` in order of time (`at`, `sentence`, most with `destination`), then each `gap`",
   publish:
     "one object a line, told apart by `kind`: each line that is `refused` (`line`, `error`), lines that are `not-written` (`fromLine`, `toLine`, `error`), then the `outcome` (`topic`, `written`, `refused`, `interrupted`)",
   delete:
@@ -33,7 +33,7 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   "audience members": "one user id a line, as a JSON text",
   status: "one object, described in [operations.md](operations.md#status)",
   "dead-letters list":
-    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
+    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `deadLetter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
   "dead-letters replay":
     "one object: `end` (`done`, `interrupted`, `failed`, `counted`, `declined`), `error`, `replay`, `resume` (the command line that goes on), `toReplay`, `replayedBefore`, `counts` (each with `destination`, `reason`, `to`, `refused`, `count`), `replayed`, `refused` (counts by reason)",
   "skip-corrupt-batch":

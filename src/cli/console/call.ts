@@ -75,7 +75,7 @@ function callView(
     finalStates: finalStates.map((finalState) => ({
       destination: finalState.destination,
       text: finalStateText(finalState),
-      tone: FATE_TONES[finalState.kind],
+      tone: FINAL_STATE_TONES[finalState.kind],
     })),
     gaps: gaps.map((gap) => gapSentence(gap, "a longer time")),
   };
@@ -87,7 +87,7 @@ function withoutData(step: Step): Step {
   return { ...step, requests: step.requests.map((each) => ({ ...each, answer: null })) };
 }
 
-const FATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
+const FINAL_STATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
   accepted: "good",
   finished: "good",
   "dead-lettered": "bad",

@@ -43,7 +43,7 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
       "look at what was written then or later: an ISO 8601 time, or 2d for two days ago (default: 1d)",
       at,
     )
-    .option("--json", "one JSON object a line: steps and fates in order of time, then gaps")
+    .option("--json", "one JSON object a line: steps and final states in order of time, then gaps")
     .addHelpText(
       "after",
       "\nCalls are keyed by user, so all of them are looked through since that time. " +

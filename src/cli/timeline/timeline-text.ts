@@ -53,7 +53,7 @@ export function timelineJson(
     ...steps.map((step) => ({ ...step, sentence: stepSentence(step, names) })),
     ...finalStates.map((finalState) => ({
       ...finalState,
-      kind: "fate",
+      kind: "final-state",
       finalState: finalState.kind,
       sentence: finalStateText(finalState),
     })),

@@ -72,7 +72,7 @@ function timelineText(json: string): string {
   const attempts = DESTINATIONS.map((destination) => {
     const own = steps.filter((each) => each.destination === destination);
     const made = own.flatMap(({ kind, requests = [] }) => (kind === "attempt" ? requests : []));
-    const finalState = own.find(({ kind }) => kind === "fate")?.finalState;
+    const finalState = own.find(({ kind }) => kind === "final-state")?.finalState;
     return `${destination} ${made.map(({ status }) => status).join(" ")} ${finalState}`;
   });
   const deadLetters = steps.flatMap(({ kind, reason }) =>

@@ -35,8 +35,9 @@ const OTHER_WORDS = new Set<string>([
   ...settingNames().map(({ key }) => key),
   // A field of log lines, schemas and spans: the number of one.
   "attempt",
-  // A command.
+  // A command, and a key of its JSON.
   "retry",
+  "deadLetter",
 ]);
 
 function nameStart(given: unknown): string {

@@ -235,7 +235,7 @@ test("as JSON instants are texts, and fates and gaps are told apart", () => {
       .map((line) => JSON.parse(line) as unknown),
   ).toMatchObject([
     { kind: "attempt", at: "2026-03-01T09:30:00.030Z", requests: [{ durationMs: 21.26 }] },
-    { kind: "fate", finalState: "accepted", tookMs: 30 },
+    { kind: "final-state", finalState: "accepted", tookMs: 30 },
     { kind: "gap", gap: "call-not-found", since: "2026-03-01T09:30:00.000Z" },
   ]);
 });
@@ -254,7 +254,13 @@ test("as JSON every line names the message id, and steps and fates are in order 
     .split("\n")
     .map((line) => JSON.parse(line) as { messageId: string; kind: string; at?: string });
   expect(lines.map(({ messageId }) => messageId)).toEqual(lines.map(() => "m-1"));
-  expect(lines.map(({ kind }) => kind)).toEqual(["fate", "attempt", "attempt", "fate", "gap"]);
+  expect(lines.map(({ kind }) => kind)).toEqual([
+    "final-state",
+    "attempt",
+    "attempt",
+    "final-state",
+    "gap",
+  ]);
   const times = lines.flatMap(({ at }) => at ?? []);
   expect(times).toEqual(times.toSorted());
 });
