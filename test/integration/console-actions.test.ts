@@ -90,8 +90,8 @@ test(
     await press(page, "Retry now");
     await ended(page, "Retry now", "Returned at once:");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
-    await press(page, "Drain");
-    await ended(page, "Drain", "Nothing is left.");
+    await press(page, "Wait");
+    await ended(page, "Wait", "Nothing is left.");
 
     expect(program.lines.find(({ msg }) => msg === "console.action.started")).toMatchObject({
       action: { action: "pause", destination: "crm", forMs: 3_600_000 },

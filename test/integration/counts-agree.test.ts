@@ -50,7 +50,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     said[`console ${id}`] = [waiting, inTiers];
   said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
   for (const id of IDS) {
-    const { left } = await json("drain", id, "--timeout", "1ms", "--json");
+    const { left } = await json("wait", id, "--timeout", "1ms", "--json");
     said[`drain ${id}`] = [left.line + left.retries, left.tiers];
     const { count } = await json("cancel", id, "--dry-run", "--json");
     said[`cancel ${id}`] = count;
@@ -66,7 +66,7 @@ function agreed(
   const said: Record<string, unknown> = {};
   for (const id of IDS) {
     const [waiting, inTiers] = counts[id];
-    for (const name of [...names, "console", "drain"]) said[`${name} ${id}`] = [waiting, inTiers];
+    for (const name of [...names, "console", "wait"]) said[`${name} ${id}`] = [waiting, inTiers];
     said[`cancel ${id}`] = waiting + inTiers;
   }
   const all = counts.crm[1] + counts.other[1];
@@ -104,7 +104,7 @@ test(
     await expect.poll(() => unique(receiver.accepted("crm")), SOON).toBe(ledger.length);
     const after = { crm: [0, 0], other: [0, waits("other")] } as const;
     await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(after, names));
-    const drained = await world.command(["drain", "crm", "--timeout", "10s"]);
+    const drained = await world.command(["wait", "crm", "--timeout", "10s"]);
     expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
   },
   TIMEOUT_MS,

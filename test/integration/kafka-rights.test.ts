@@ -208,7 +208,7 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "pause", ...of, forMs: null });
   await actOnPage(page, { action: "resume", ...of });
   await actOnPage(page, { action: "retry", ...of });
-  await actOnPage(page, { action: "drain", ...of });
+  await actOnPage(page, { action: "wait", ...of });
   await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
   await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
   const deadLetters = { destination: "reject", reason: null, again: true };

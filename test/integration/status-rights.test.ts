@@ -228,7 +228,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     async (missing) => {
       const drained = async () => {
         const shell = fakeShell();
-        const command = ["drain", "d0", "--timeout", "1ms", "--config", file];
+        const command = ["wait", "d0", "--timeout", "1ms", "--config", file];
         const exit = await runProgram(command, shell);
         return `${exit} ${shell.output()} ${shell.errors()}`;
       };

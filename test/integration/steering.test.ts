@@ -98,10 +98,10 @@ test(
     expect((await retried).out).toBe(
       `Returned at once: ${waits("crm").length} deliveries of crm that wait in tiers. \`switchyard wait crm\` waits until they are gone.\n`,
     );
-    const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
+    const drained = await world.command(["wait", "crm", "--timeout", "60s"]);
     expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
     expect(sortedSet(idsOf(receiver.accepted("crm")))).toEqual(sortedSet(idsOf(ledger)));
-    const late = await second.command(["drain", "other", "--timeout", "1s"]);
+    const late = await second.command(["wait", "other", "--timeout", "1s"]);
     expect(late.status).toBe(1);
     expect(late.err).toContain(`${waits("other").length} in tiers`);
   },

@@ -178,11 +178,11 @@ test("a replay that was stopped can be gone on with, and a refusal is said", asy
   };
   await using opened = await open(at("/destinations/crm"));
   const { page } = opened;
-  await page.getByRole("button", { name: "Drain" }).click();
+  await page.getByRole("button", { name: "Wait" }).click();
   await page.getByText("5 of 9 read").waitFor();
-  await page.getByRole("button", { name: "Drain", exact: true }).click();
-  await page.getByText("Under way already: drain of crm.").waitFor();
-  await page.getByRole("button", { name: "Stop Drain" }).click();
+  await page.getByRole("button", { name: "Wait", exact: true }).click();
+  await page.getByText("Under way already: wait of crm.").waitFor();
+  await page.getByRole("button", { name: "Stop Wait" }).click();
   await page.getByRole("button", { name: "Go on with replay r-1" }).click();
   await expect
     .poll(() => site.told.acted.at(-1), POLL)

@@ -79,7 +79,7 @@ function Buttons({ view: { id, kind, held }, now }: Props) {
               Retry now
             </button>
             <button type="button" onClick={direct("wait")}>
-              Drain
+              Wait
             </button>
             <button type="button" onClick={() => setOpened("cancel")}>
               Cancel…

@@ -12,7 +12,7 @@ export function actionText(action: Action): string {
     case "retry":
       return "Retry now";
     case "wait":
-      return "Drain";
+      return "Wait";
     case "cancel":
       return "Cancel";
     case "replay":
