@@ -1,5 +1,5 @@
 // What waits for a destination is one number, whoever is asked: `status` by Kafka alone and with the
-// processes, the console, `drain`, `cancel --dry-run` and `pause`. On a real Kafka.
+// processes, the console, `wait`, `cancel --dry-run` and `pause`. On a real Kafka.
 
 import { expect, onTestFinished, test } from "vitest";
 
@@ -51,7 +51,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
   for (const id of IDS) {
     const { left } = await json("wait", id, "--timeout", "1ms", "--json");
-    said[`drain ${id}`] = [left.line + left.retries, left.tiers];
+    said[`wait ${id}`] = [left.line + left.retries, left.tiers];
     const { count } = await json("cancel", id, "--dry-run", "--json");
     said[`cancel ${id}`] = count;
   }
