@@ -42,7 +42,7 @@ test(
   async () => {
     const { kafka, prefix, worldOf } = await controlledPrograms();
     const world = worldOf(await freePort(), "10s");
-    const name = `${prefix}operations`;
+    const name = `${prefix}operator-actions`;
     await kafka.admin.create([{ name, partitions: 1, replicationFactor: 1, config: {} }]);
     const pause = async (...args: string[]) =>
       JSON.parse((await world.command(["pause", "crm", "--json", ...args])).out);
