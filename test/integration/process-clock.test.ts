@@ -178,7 +178,7 @@ test("a process 5 h ahead that cannot see the brokers' clock says why they rejec
   const { world, kafka, prefix } = await cluster(hook.url, ["2s"]);
   await kafka.admin.create([
     {
-      ...{ name: `${prefix}operations`, partitions: 1, replicationFactor: 1 },
+      ...{ name: `${prefix}operator-actions`, partitions: 1, replicationFactor: 1 },
       config: { "message.timestamp.type": "CreateTime" },
     },
   ]);

@@ -114,7 +114,7 @@ describe.concurrent("two processes of a group", () => {
       createLog("error", { write: () => undefined }),
     );
     onTestFinished(() => kafka.close());
-    const [log] = await kafka.admin.offsets(`${prefix}operations`);
+    const [log] = await kafka.admin.offsets(`${prefix}operator-actions`);
     // Each has written about itself, so they have seen each other.
     expect(log?.end).toBeGreaterThanOrEqual(2);
     for (const program of [old, same]) {

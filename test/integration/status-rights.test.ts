@@ -90,7 +90,7 @@ async function fill(open: string): Promise<void> {
     record(`deliveries.${id}`, id, false),
     record("delays.10m", id, true),
   ]);
-  const operation = resumeRecord(`${PREFIX}operations`, "d0" as DestinationId);
+  const operation = resumeRecord(`${PREFIX}operator-actions`, "d0" as DestinationId);
   expect(await producer.send([...all, operation])).toEqual([]);
   await producer.close(5_000);
 }
