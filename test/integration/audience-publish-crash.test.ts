@@ -23,7 +23,7 @@ const textOf = (ids: readonly string[]) => ids.map((id) => `${id}\n`).join("");
 
 test.each([
   ["as soon as it has begun", 1],
-  ["in the middle of its members", 8],
+  ["in the middle of its members", 3],
 ])(
   "killed %s: nobody is removed, and the next publication is complete",
   async (_, recordsMin) => {
