@@ -79,14 +79,14 @@ export function throttledPauseMs(throttled: number): number {
 
 export interface Answer {
   readonly hasRecords: boolean;
-  readonly isThrottled: boolean;
+  readonly isWithheld: boolean;
 }
 
 /** @param bytes what the answer before might have; `undefined` at first. */
 export function answerMaxBytes(bytes?: number, answer?: Answer): number {
   if (bytes === undefined || answer === undefined) return ANSWER_MAX_BYTES;
   if (answer.hasRecords) return Math.min(ANSWER_MAX_BYTES, bytes * ANSWER_FACTOR);
-  return answer.isThrottled ? Math.max(ANSWER_MIN_BYTES, bytes / ANSWER_FACTOR) : bytes;
+  return answer.isWithheld ? Math.max(ANSWER_MIN_BYTES, bytes / ANSWER_FACTOR) : bytes;
 }
 
 export interface Waiting {

@@ -206,9 +206,10 @@ export class SharedFetch {
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
       const hasRecords = response.sets.some(({ records }) => records.length > 0);
-      const isThrottled = this.line.throttledForMs > 0;
-      this.#answerMaxBytes = answerMaxBytes(this.#answerMaxBytes, { hasRecords, isThrottled });
-      this.#throttled = isThrottled && !hasRecords ? this.#throttled + 1 : 0;
+      // One that names a partition, such as one with another leader, was not withheld.
+      const isWithheld = this.line.throttledForMs > 0 && response.sets.length === 0;
+      this.#answerMaxBytes = answerMaxBytes(this.#answerMaxBytes, { hasRecords, isWithheld });
+      this.#throttled = isWithheld ? this.#throttled + 1 : 0;
       this.#pausedUntilMs = performance.now() + throttledPauseMs(this.#throttled);
       if (this.#silence.answered()) this.#outages.fetchesAnswered();
       this.#isAnswering = true;

@@ -58,15 +58,14 @@ test("throttled responses without records are followed by longer and longer paus
 });
 
 const MIB = 1024 * 1024;
-const refused = { hasRecords: false, isThrottled: true };
-const records = { hasRecords: true, isThrottled: false };
+const refused = { hasRecords: false, isWithheld: true };
+const records = { hasRecords: true, isWithheld: false };
 
 test.each([
   ["at first", [], 4 * MIB],
-  ["nothing was there", [{ hasRecords: false, isThrottled: false }], 4 * MIB],
+  ["nothing was there", [{ hasRecords: false, isWithheld: false }], 4 * MIB],
   ["refused", [refused], MIB / 4],
   ["refused again and again", Array(9).fill(refused), 1_024],
-  ["throttled, with records", [refused, { hasRecords: true, isThrottled: true }], 4 * MIB],
   ["records after several refusals", [refused, refused, refused, records], MIB / 64],
   ["records again and again", [refused, refused, refused, records, records, records], 4 * MIB],
 ])("an answer may have: %s", (_, answers, expected) => {
