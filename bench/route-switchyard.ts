@@ -64,7 +64,6 @@ const stage = await startRoute(
     ],
     defaultSource: source,
     destinations,
-    maxBytes: 8 * 1_024 * 1_024,
     drainLimitMs: 10_000,
   },
 );

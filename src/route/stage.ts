@@ -51,14 +51,20 @@ type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destination
 export interface RouteConfig extends RoutedLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Bytes of unfinished records of `calls`. */
-  readonly maxBytes: number;
+  /** Bytes of unfinished records of `calls`; by default `ROUTE_MAX_BYTES`. */
+  readonly maxBytes?: number;
   /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch;
   /** Longest wait for sends under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
 
+/**
+ * Bytes of unfinished records, as the program runs it. Two seconds of 1,500 calls a second wait for
+ * a partition without a leader before the others wait, too; more of them outlive V8's young
+ * generation, which costs a quarter of the CPU (docs/decisions/0007-garbage-collection.md).
+ */
+export const ROUTE_MAX_BYTES = 3 * 1_024 * 1_024;
 /** Unfinished records of a partition: a few batches wait for the brokers while one is routed. */
 const PARTITION_RECORDS_MAX = 4_000;
 /** Records routed between two looks at other work: about a millisecond. */
@@ -70,7 +76,7 @@ const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
 export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
-  const { topics, groups, maxBytes, drainLimitMs } = config;
+  const { topics, groups, maxBytes = ROUTE_MAX_BYTES, drainLimitMs } = config;
   const routingOf = ({ sources, defaultSource, destinations }: RoutedLists) =>
     createRouting(sources, defaultSource, destinations, topics);
   let routing = routingOf(config);

@@ -26,7 +26,6 @@ import type { WaitOut } from "./wait-for-cluster.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
-const ROUTE_MAX_BYTES = 8 * 1_024 * 1_024;
 const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
 const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
 const AUDIENCE_MAX_BYTES = 8 * 1_024 * 1_024;
@@ -93,7 +92,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   route: async ({ deps, config, common }) => {
     const { startRoute } = await STAGE_CODE.route();
     const { sources, defaultSource, destinations } = config;
-    const own = { sources, defaultSource, destinations, maxBytes: ROUTE_MAX_BYTES };
+    const own = { sources, defaultSource, destinations };
     const onCorruptBatch = config.kafka.onCorruptBatch.calls;
     return startRoute(deps, { ...common, ...own, onCorruptBatch });
   },
