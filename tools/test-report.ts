@@ -1,0 +1,89 @@
+/**
+ * What Vitest's JSON report says of a run, by file.
+ *
+ *   a test file                                     is
+ *   without a failure                               counted as it is
+ *   of test/local, integration or simulation        run once more, alone, where at most 5 of these
+ *   with a failure                                  failed; the second run counts
+ *   of another kind with a failure                  failed: it depends on nothing but its inputs
+ *
+ * The tests of the first kinds share two cores and a Kafka with others and wait for real processes.
+ * A failure that does not come again is printed, so that nobody takes it for a pass.
+ */
+
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export interface TestFile {
+  /** From the root of the project, with slashes. */
+  readonly path: string;
+  readonly counts: Counts;
+  /** The name of each test that failed; of a file that did not load, one that says so. */
+  readonly failures: readonly string[];
+}
+
+const FILES_AGAIN_MAX = 5;
+const MAY_RUN_AGAIN = /^test\/(local|integration|simulation)\//;
+
+/** @param root of the project. Throws for a text that is not such a report. */
+export function parseReport(text: string, root: string): readonly TestFile[] {
+  const report: unknown = JSON.parse(text);
+  return list(report, "testResults").map((file) => {
+    const tests = list(file, "assertionResults");
+    const having = (...states: string[]) =>
+      tests.filter((test) => states.includes(string(test, "status")));
+    const failed = having("failed").map((test) => string(test, "fullName"));
+    const isBroken = failed.length === 0 && string(file, "status") === "failed";
+    const failures = isBroken ? ["the file itself"] : failed;
+    return {
+      path: string(file, "name")
+        .slice(root.length + 1)
+        .replaceAll("\\", "/"),
+      counts: {
+        passed: having("passed").length,
+        failed: failures.length,
+        skipped: having("skipped", "pending", "todo").length,
+      },
+      failures,
+    };
+  });
+}
+
+/** The files to run once more; none where a failure is certain, or where too many failed. */
+export function filesToRunAgain(files: readonly TestFile[]): readonly string[] {
+  const failed = files.filter(({ failures }) => failures.length > 0).map(({ path }) => path);
+  const isWorthIt = failed.length <= FILES_AGAIN_MAX && failed.every((p) => MAY_RUN_AGAIN.test(p));
+  return isWorthIt ? failed : [];
+}
+
+/** The second run's files in place of the first one's. */
+export function withSecondRun(
+  first: readonly TestFile[],
+  second: readonly TestFile[],
+): readonly TestFile[] {
+  return first.map((file) => second.find(({ path }) => path === file.path) ?? file);
+}
+
+export function sumOf(files: readonly TestFile[]): Counts {
+  const sum = (key: keyof Counts) => files.reduce((total, { counts }) => total + counts[key], 0);
+  return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
+}
+
+function list(of: unknown, key: string): readonly unknown[] {
+  const value = field(of, key);
+  if (!Array.isArray(value)) throw new Error(`the test report has no list ${key}`);
+  return value;
+}
+
+function string(of: unknown, key: string): string {
+  const value = field(of, key);
+  if (typeof value !== "string") throw new Error(`the test report has no string ${key}`);
+  return value;
+}
+
+function field(of: unknown, key: string): unknown {
+  return typeof of === "object" && of !== null ? Reflect.get(of, key) : undefined;
+}
