@@ -34,7 +34,7 @@ export async function benchBacklog(brokers: string, calls: number): Promise<stri
   });
   await producer.close(10_000);
   await kafka.close();
-  using receiver = await startReceiver(0);
+  using receiver = await startReceiver();
   const destinations = [{ id: "d1", url: `http://127.0.0.1:${receiver.port}/`, concurrency: 64 }];
   const stages = ["route", "deliver", "delay"];
   const startedAtMs = Date.now();

@@ -55,7 +55,7 @@ export async function benchCluster(): Promise<string> {
   const cluster = stack.use(await startCluster({ log: tell }));
   const kafka = benchKafka(cluster.brokers.join());
   stack.defer(() => kafka.close());
-  const receivers = await Promise.all(DESTINATIONS.map(() => startReceiver(0, { journal: true })));
+  const receivers = await Promise.all(DESTINATIONS.map(() => startReceiver({ journal: true })));
   for (const receiver of receivers) stack.use(receiver);
   const bench: Bench = { cluster, kafka, prefix: newPrefix(), receivers, posted: 0 };
   const config = { "message.timestamp.type": "LogAppendTime" };

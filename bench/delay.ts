@@ -40,8 +40,8 @@ interface Returned {
 export async function benchDelay(brokers: string, records: number): Promise<string> {
   const topics = topicNames(newPrefix());
   const kafka = benchKafka(brokers);
-  using backlogReceiver = await startReceiver(0);
-  using returnReceiver = await startReceiver(0);
+  using backlogReceiver = await startReceiver();
+  using returnReceiver = await startReceiver();
   const program = await startProgram({
     brokers,
     topicPrefix: topics.prefix,

@@ -47,11 +47,11 @@ export async function benchDeliverMemory(
   const records = Array.from({ length: 1_000 }, (_, number) => benchDelivery(busy, 0, number));
   const sample = benchDelivery(busy, 0, 0);
   await fill(producer, backlog, (number) => records[number % records.length] ?? sample);
-  using healthy = await startReceiver(0);
+  using healthy = await startReceiver();
   const rows: (readonly string[])[] = [];
   try {
     for (const endpoint of ENDPOINTS) {
-      using receiver = await startReceiver(endpoint.delayMs, endpoint);
+      using receiver = await startReceiver(endpoint);
       const destinations = ids.map((id, index) => ({ id, url: urlOf(index, receiver, healthy) }));
       const stages = ["route", "deliver", "delay"];
       const program = await startProgram({

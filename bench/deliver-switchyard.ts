@@ -3,13 +3,9 @@
  * and real sockets. What is counted is the answers.
  *
  *   node bench/deliver-switchyard.ts <brokers> <topic prefix> <in flight> <units> <warm-up units> <log level> <url...>
- *
- * With `BENCH_TRACES`, a URL that spans are posted to, deliver has traces as `tracing` turns them on.
- * With `BENCH_ATTEMPTS` it writes the topic of attempts.
  */
 
 import type { HttpResult } from "../src/deliver/attempt.ts";
-import { startAttemptsTopic } from "../src/deliver/attempts-topic.ts";
 import { createHttp } from "../src/deliver/http.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
@@ -33,21 +29,16 @@ if (loopback === null) throw new Error("127.0.0.0/8 is no network");
 const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null });
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
-const tracing = await benchTracing(process.env.BENCH_TRACES);
 let done = 0;
 // The lines go to a file or nowhere: a terminal would be measured too.
 const log = createLog(level as LogLevel, { write: () => undefined });
 const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
 const topics = topicNames(prefix);
-const isNoting = process.env.BENCH_ATTEMPTS !== undefined;
-const noted = { topic: topics.attempts, responseBytes: null };
 
 const stage = await startDeliver(
   {
     ...deps,
     producer,
-    ...(tracing === null ? {} : { tracing }),
-    ...(isNoting ? { attempts: startAttemptsTopic(deps, noted) } : {}),
     http: {
       trust: (ca) => http.trust(ca),
       open: (destination) => {
@@ -87,14 +78,4 @@ const measured = meter.stop(done - warmUpUnits);
 await stage[Symbol.asyncDispose]();
 await producer.close(1_000);
 await kafka.close();
-await tracing?.close();
 process.stdout.write(`${JSON.stringify(measured)}\n`);
-
-/** Where traces are off, their library is not loaded. */
-async function benchTracing(url: string | undefined) {
-  if (url === undefined) return null;
-  const { createOtlp } = await import("../src/tracing/otlp.ts");
-  const of = { headers: {}, share: 0, serviceName: "bench", version: "0", random: Math.random };
-  const failed = (_spans: number, error: string) => finished.reject(new Error(error));
-  return createOtlp({ url, ...of }, { posted: () => undefined, failed });
-}

@@ -79,7 +79,7 @@ class Contestant implements AsyncDisposable {
   ): Promise<Contestant> {
     const callsTopic = `${topicPrefix}calls`;
     await createTopics(kafka, [callsTopic], PARTITIONS);
-    const receiver = await startReceiver(0);
+    const receiver = await startReceiver();
     const url = `http://127.0.0.1:${receiver.port}/`;
     const concurrency = Math.min(64, Math.ceil(CONNECTIONS / count));
     const program = await startProgram({

@@ -152,7 +152,7 @@ export class EverydayRuns implements AsyncDisposable {
     contestant: Contestant,
     measure: (program: Running, receiver: Receiver) => Promise<Result>,
   ): Promise<Result> {
-    using receiver = await startReceiver(0, { journal: true });
+    using receiver = await startReceiver({ journal: true });
     const url = `http://127.0.0.1:${receiver.port}/`;
     const program = await this.#start(contestant, url);
     try {

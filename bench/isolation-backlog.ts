@@ -31,8 +31,8 @@ export async function benchIsolationBacklog(brokers: string, backlog: number): P
   const kafka = benchKafka(brokers);
   await createTopics(kafka, [busy, single], PARTITIONS);
   await kafka.admin.alterConfig(single, { "message.timestamp.type": "LogAppendTime" });
-  using busyReceiver = await startReceiver(0);
-  using singleReceiver = await startReceiver(0, { journal: true });
+  using busyReceiver = await startReceiver();
+  using singleReceiver = await startReceiver({ journal: true });
   const program = await startProgram({
     brokers,
     topicPrefix: topics.prefix,

@@ -175,7 +175,7 @@ export class IsolationRuns implements AsyncDisposable {
     health: Health,
     measure: (running: Running) => Promise<Result>,
   ): Promise<Result> {
-    using receiver = await startReceiver(0, { journal: true });
+    using receiver = await startReceiver({ journal: true });
     using sick = await startSickServer(health);
     this.#runs += 1;
     const last = this.#destinations - 1;

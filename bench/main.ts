@@ -7,9 +7,7 @@ import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
 import { benchAgainst, presentCommit } from "./against.ts";
-import { benchAttempts } from "./attempts.ts";
 import { benchAudience } from "./audience.ts";
-import { benchAvro } from "./avro.ts";
 import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
 import { benchCluster } from "./cluster.ts";
@@ -17,22 +15,17 @@ import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDeliverMemory } from "./deliver-memory.ts";
 import { benchDestinations, benchDestinationsCluster } from "./destinations.ts";
-import { benchEncode } from "./encode.ts";
 import { benchEveryday } from "./everyday.ts";
-import { benchFailures } from "./failures.ts";
 import { benchIdle } from "./idle.ts";
 import { benchIngest } from "./ingest.ts";
-import { benchIngestHostile } from "./ingest-hostile.ts";
 import { benchIsolation } from "./isolation.ts";
 import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchIsolationCluster } from "./isolation-cluster.ts";
-import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
 import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
 import { benchStarts } from "./starts.ts";
-import { benchTracing } from "./tracing.ts";
 
 interface Bench {
   readonly says: string;
@@ -81,41 +74,15 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     rounds: 20,
     run: (brokers, starts) => benchStarts(brokers, 60_000, starts),
   },
-  avro: {
-    says: "CPU of route per call as Avro against the same calls as JSON",
-    minutes: 3,
-    run: (brokers, rounds) => benchAvro(brokers, { calls: 100_000, rounds }),
-  },
   deliver: {
     says: "CPU per request against undici alone; one destination",
     minutes: 1.5,
-    run: (brokers, rounds) =>
-      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0 }], rounds),
-  },
-  tracing: {
-    says: "CPU of deliver per request with 1 % of all traces kept, against none",
-    minutes: 2,
-    run: (brokers, rounds) => benchTracing(brokers, rounds),
-  },
-  attempts: {
-    says: "CPU of deliver per request with the topic of attempts, against none",
-    minutes: 1.5,
-    run: benchAttempts,
-  },
-  latency: {
-    says: "from a call's append to the receiver, in one process and in three",
-    minutes: 1.5,
-    run: (brokers) => benchLatency(brokers),
+    run: benchDeliver,
   },
   ingest: {
     says: "gzipped batches over HTTP against a bare node:http server and producing alone",
     minutes: 1.5,
     run: benchIngest,
-  },
-  "ingest-hostile": {
-    says: "whether four callers with hostile gzip move the p99 of honest ones",
-    minutes: 1,
-    run: benchIngestHostile,
   },
   audience: {
     says: "syncs of a million members: the first, the same again, 1 % in and 1 % out",
@@ -131,27 +98,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "the client library against @segment/analytics-node",
     minutes: 0.5,
     run: (_brokers, rounds) => benchClient(rounds),
-  },
-  encode: {
-    says: "what the replacements in kafkajs save, and what compression would cost",
-    minutes: 4,
-    run: benchEncode,
-  },
-  "deliver-all": {
-    says: "like deliver, with one and ten destinations and receivers of 0, 20 and 200 ms",
-    minutes: 30,
-    run: (brokers, rounds) => {
-      const settings = [1, 10].flatMap((destinations) =>
-        [0, 20, 200].map((receiverDelayMs) => ({ destinations, receiverDelayMs })),
-      );
-      return benchDeliver(brokers, settings, rounds);
-    },
-  },
-  "deliver-slow": {
-    says: "like deliver, with a receiver of 200 ms: what little there is to do costs most",
-    minutes: 9,
-    run: (brokers, rounds) =>
-      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 200 }], rounds),
   },
   delay: {
     says: "how late delayed records return while deliveries run at full speed",
@@ -216,11 +162,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU and memory of destinations that have nothing to do",
     minutes: 6,
     run: (brokers) => benchIdle(brokers, [10, 1_000, 1_010, 3_000], 30),
-  },
-  failures: {
-    says: "what it costs in throughput that 5 % of requests are answered 503",
-    minutes: 4,
-    run: (brokers, rounds) => benchFailures(brokers, 200_000, rounds),
   },
   backlog: {
     says: "memory over a backlog of a million calls",

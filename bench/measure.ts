@@ -145,21 +145,6 @@ export function markdown(header: readonly string[], rows: readonly (readonly str
   return [line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** A row for each summary, with its CPU as a ratio to the first one's. */
-export function costTable(what: string, rows: readonly Summary[]): string {
-  const first = rows[0]?.cpuMsPerThousand ?? Number.NaN;
-  return markdown(
-    [what, "CPU ms / 1,000", "ratio", "requests / s", "peak MB"],
-    rows.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
-      name,
-      cpuMsPerThousand.toFixed(1),
-      (cpuMsPerThousand / first).toFixed(2),
-      unitsPerSecond.toFixed(0),
-      `${rssMaxMb}`,
-    ]),
-  );
-}
-
 /** What the figures were taken on. */
 export function conditions(brokers: 1 | 3 = 1): string {
   const model = cpus()[0]?.model.trim() ?? "unknown CPU";

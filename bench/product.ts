@@ -50,7 +50,7 @@ interface Way {
 
 export async function benchProduct(brokers: string, rounds: number): Promise<string> {
   using image = await imageStart();
-  using receiver = await startReceiver(0);
+  using receiver = await startReceiver();
   // What route writes is read by deliver in the same turn. Deliver alone has topics of its own.
   const [whole, alone] = [topicNames(newPrefix()), topicNames(newPrefix())];
   try {

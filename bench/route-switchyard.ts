@@ -1,9 +1,7 @@
 /**
- * Switchyard's route stage as a contestant of `bench route` and `bench avro`: the real stage on the
- * real Kafka. It writes to five destinations, or to as many as are said; `schemas`: with a registry.
+ * Switchyard's route stage as a contestant of `bench route`: the real stage on the real Kafka.
  *
  *   node bench/route-switchyard.ts <brokers> <topic prefix> <copies> <warm-up copies>
- *     [<destinations> [schemas]]
  */
 
 import type { SourceId } from "../src/domain/ids.ts";
@@ -11,14 +9,12 @@ import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { startRoute } from "../src/route/stage.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
-import { benchSchemas } from "./avro-work.ts";
 import { benchKafka, benchLog } from "./bench-kafka.ts";
 import { countAcknowledged } from "./count-acknowledged.ts";
 import { createMeter } from "./measure.ts";
 import { benchTopicDestinations } from "./route-work.ts";
 
-const [brokers = "", prefix = "", copies = "", warmUp = "", connected, schemas] =
-  process.argv.slice(2);
+const [brokers = "", prefix = "", copies = "", warmUp = ""] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);
 const allCopies = warmUpCopies + Number(copies);
 
@@ -46,7 +42,6 @@ const stage = await startRoute(
     log: benchLog,
     metrics: createMetrics(),
     onFatal: finished.reject,
-    ...(schemas === "schemas" ? { schemas: benchSchemas() } : {}),
   },
   {
     topics: topicNames(prefix),
@@ -55,9 +50,7 @@ const stage = await startRoute(
       {
         id: source,
         writeKeys: [],
-        destinations: destinations
-          .slice(0, Number(connected ?? destinations.length))
-          .map(({ id }) => id),
+        destinations: destinations.map(({ id }) => id),
         callsPerSecond: null,
         correctClock: true,
       },

@@ -10,30 +10,29 @@ export interface Receiver extends Disposable {
   count(): Promise<number>;
   /** Message id and instant of what has been accepted since the last time it was asked. */
   journal(): Promise<readonly (readonly [messageId: string, atMs: number])[]>;
-  /** When every thousandth request was answered, in milliseconds since the epoch. */
-  instants(): Promise<readonly number[]>;
-  /** Begins to count from 0, and to answer at once as it did at first. */
+  /** Begins to count from 0. */
   reset(): Promise<void>;
 }
 
 export interface ReceiverOptions {
+  /** Before each answer. */
+  readonly delayMs?: number;
   /** One request in so many is answered 503; 0: none. */
   readonly failEvery?: number;
   /** Whether it notes what it accepts: memory grows until it is asked for. */
   readonly journal?: boolean;
-  /** So many requests of each path are answered without the delay, for warming up. */
-  readonly atOnce?: number;
 }
 
 /** So much garbage may lie about: nothing that is measured should wait while it is collected. */
 const FLAGS = ["--initial-old-space-size=512"];
 
-export async function startReceiver(
-  delayMs: number,
-  { failEvery = 0, journal = false, atOnce = 0 }: ReceiverOptions = {},
-): Promise<Receiver> {
+export async function startReceiver({
+  delayMs = 0,
+  failEvery = 0,
+  journal = false,
+}: ReceiverOptions = {}): Promise<Receiver> {
   const file = join(import.meta.dirname, "receiver.ts");
-  const argv = [...FLAGS, file, `${delayMs}`, `${failEvery}`, `${journal}`, `${atOnce}`];
+  const argv = [...FLAGS, file, `${delayMs}`, `${failEvery}`, `${journal}`];
   const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const waiting: PromiseWithResolvers<string>[] = [];
   const next = () => {
@@ -55,7 +54,6 @@ export async function startReceiver(
     port,
     count: async () => Number(await ask("count")),
     journal: async () => JSON.parse(await ask("journal")) as [string, number][],
-    instants: async () => JSON.parse(await ask("instants")) as number[],
     reset: async () => {
       await ask("reset");
     },

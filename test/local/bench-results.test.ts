@@ -23,7 +23,7 @@ function changesSince(commit: string, paths: readonly string[]): number | null {
 
 test("each part names a commit of this history", () => {
   const parts = [...results()];
-  expect(parts.length).toBeGreaterThan(20);
+  expect(parts.length).toBeGreaterThan(15);
   const nameless = parts.filter(([, part]) => commitOf(part) === null).map(([name]) => name);
   expect(nameless).toEqual([]);
   if (git("rev-parse", "--is-shallow-repository") !== "false") return;
@@ -43,7 +43,7 @@ test("each part names a commit of this history", () => {
 test("each bench says what it measures, and that is there", () => {
   const main = readFileSync(join(ROOT, "bench/main.ts"), "utf8");
   const names = [...main.matchAll(/^ {2}"?([\w-]+)"?: \{\n {4}says:/gm)].map(([, name]) => name);
-  expect(names.length).toBeGreaterThan(20);
+  expect(names.length).toBeGreaterThan(15);
   expect(names.filter((name) => MEASURED_PATHS[name ?? ""] === undefined)).toEqual([]);
   const missing = Object.values(MEASURED_PATHS)
     .flat()

@@ -50,6 +50,9 @@ export function cell({ rows }: Measured, where: Row, column: string): string {
 
 /** Deliveries of `bench destinations`. */
 const BUSY_PER_SECOND = 1_500;
+const EVERYDAY = "30 calls a second, each to all ten";
+/** The setting's default. */
+const CONCURRENCY = 64;
 
 const count = (text: string | number) => Number(text).toLocaleString("en-US");
 
@@ -63,13 +66,13 @@ function stageRows(): readonly string[] {
     `| ${what} | ${cpu} | ${perCore(cpu)} | ${count(second)} | ${mb} |`;
   const route = measured("route");
   const deliver = measured("deliver");
-  const all = measured("deliver-all");
+  const whole = measured("product");
+  const together = (column: string) => cell(whole, { contestant: "all stages" }, column);
   const ingest = measured("ingest");
   const ours = { contestant: "Switchyard route" };
   const routed = (calls: string, column: string) =>
     cell(route, { ...ours, "calls go to": calls }, column);
   const level = { contestant: "Switchyard, log level info" };
-  const many = { ...level, destinations: "10", receiver: "20 ms" };
   const taken = { contestant: "Switchyard ingest", "calls a batch": "20" };
   return [
     row(
@@ -91,10 +94,10 @@ function stageRows(): readonly string[] {
       cell(deliver, level, "peak MB"),
     ),
     row(
-      "`deliver`, ten destinations that take 20 ms",
-      cell(all, many, "CPU ms / 1,000"),
-      cell(all, many, "requests / s"),
-      cell(all, many, "peak MB"),
+      "`route` and `deliver` in one process, one destination",
+      together("CPU ms / 1,000"),
+      together("deliveries / s"),
+      together("peak MB"),
     ),
     row(
       "`ingest`, batches of 20 calls",
@@ -140,11 +143,6 @@ function hundredMillion(): readonly string[] {
   ];
 }
 
-function speedOfOne(): { readonly concurrency: number; readonly second: string } {
-  const where = { destinations: "1", receiver: "200 ms", contestant: "Switchyard, log level info" };
-  return { concurrency: 64, second: cell(measured("deliver-all"), where, "requests / s") };
-}
-
 function onDisk(): string {
   const text = measured("audience-10m").text;
   const found = /beyond the id: ([\d.]+) on local disk, ([\d.]+) in the changelog/.exec(text);
@@ -161,11 +159,10 @@ function readyCpuS(): string {
 export function renderSizing(): string {
   const { date, machine } = measured("route");
   const latency = (column: string) =>
-    cell(measured("latency"), { "stages in": "three processes" }, column);
+    cell(measured("everyday-short"), { load: EVERYDAY, minute: "second" }, column);
   const late = (column: string) => cell(measured("delay"), { tier: "all" }, column);
   const sync = (name: string) =>
     count(cell(measured("audience-10m"), { sync: name }, "members / s"));
-  const one = speedOfOne();
   return `# Sizing
 
 All figures are those of [bench/RESULTS.md](../bench/RESULTS.md), which says how each was measured. This page is generated from it by \`npm run docs\`, and a test compares
@@ -185,13 +182,13 @@ ${stageRows().join("\n")}
 
 ## Latency
 
-From the append to \`calls\` until the webhook is at the receiver, with an idle pipeline in three processes: median ${latency("median ms")} ms, p99 ${latency("p99 ms")} ms. A delivery that waits for its next attempt is back
+From the append to \`calls\` until the webhook is at the receiver, with ten destinations and 300 deliveries a second: median ${latency("median ms")} ms, p99 ${latency("p99 ms")} ms. A delivery that waits for its next attempt is back
 ${late("median ms late")} ms after it is due (median), ${late("p99 ms late")} ms at p99.
 
 ## One destination
 
-A destination gets at most \`concurrency\` requests at a time from each process. So a receiver that takes 200 ms gets at most ${one.concurrency} / 0.2 s = ${one.concurrency / 0.2} requests a second at the default
-of ${one.concurrency}; measured are ${one.second}. To get more, raise \`concurrency\`, or start more processes, up to the partitions of its topic.
+A destination gets at most \`concurrency\` requests at a time from each process. So a receiver that takes 200 ms gets at most ${CONCURRENCY} / 0.2 s = ${CONCURRENCY / 0.2} requests a second at the default
+of ${CONCURRENCY}. To get more, raise \`concurrency\`, or start more processes, up to the partitions of its topic.
 
 | Receiver takes | \`concurrency\` for 1,000 requests a second |
 |---|---|

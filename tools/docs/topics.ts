@@ -161,7 +161,7 @@ has its fields, for programs of your own.
   it is off unless it is set.
 - **No delivery waits for it.** Up to 8 MiB of records wait for the brokers. Beyond that they are dropped, and also while the topic takes nothing.
   \`switchyard_attempt_records_total\` counts them, and the log line \`attempts.records-dropped\` says why. A process that is killed loses those of the last half second.
-- **It costs** 2 to 4 µs of CPU an attempt. That is 6 % of deliver's CPU at full speed, as \`npm run bench attempts\` measured it with a receiver that answers at once. In Kafka an attempt is about 320 bytes.
+- **It costs** 2 to 4 µs of CPU an attempt. That is 6 % of deliver's CPU at full speed, as [0034](decisions/0034-attempts.md) measured it with a receiver that answers at once. In Kafka an attempt is about 320 bytes.
 
 ## Limits
 

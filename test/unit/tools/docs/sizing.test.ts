@@ -49,5 +49,5 @@ test("a row or column that is not there is told", () => {
 test("the default of concurrency on the page is the setting's", () => {
   const configuration = readFileSync(join(ROOT, "docs/configuration.md"), "utf8");
   const [, value] = /^\| `concurrency` \|[^|]*\| `(\d+)` \|/m.exec(configuration) ?? [];
-  expect(renderSizing()).toContain(`at the default\nof ${value};`);
+  expect(renderSizing()).toContain(`at the default\nof ${value}.`);
 });
