@@ -3,7 +3,7 @@
  *
  *   no broker answers                           then
  *   for 2 s                                     the cause is told, and each new one
- *   for 10 s (--wait), or kafka.startTimeout    fails
+ *   for 10 s (--kafka-timeout), or kafka.startTimeout    fails
  *     where that is shorter
  *   and never will: a wrong password            fails at once
  */
@@ -21,16 +21,16 @@ import type { Shell } from "./shell.ts";
 /** Waiting that takes longer is explained. */
 const QUIET_MS = 2_000;
 /** People wait in front of it. */
-const WAIT_MS = 10_000;
+const KAFKA_TIMEOUT_MS = 10_000;
 
-export interface WaitOption {
+export interface KafkaTimeoutOption {
   /** Milliseconds. */
-  readonly wait?: number;
+  readonly kafkaTimeout?: number;
 }
 
-export function waitOption(): Option {
+export function kafkaTimeoutOption(): Option {
   const says = "how long to wait for Kafka (default: 10s)";
-  return new Option("--wait <duration>", says).argParser(durationWithin(0, 86_400_000));
+  return new Option("--kafka-timeout <duration>", says).argParser(durationWithin(0, 86_400_000));
 }
 
 /**
@@ -43,7 +43,7 @@ export function waitOption(): Option {
 export async function withKafka<Result>(
   config: Config,
   shell: Shell,
-  { wait }: WaitOption,
+  { kafkaTimeout }: KafkaTimeoutOption,
   work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const { waitForBrokers } = await import("../kafka/cluster/wait-for-brokers.ts");
@@ -53,7 +53,7 @@ export async function withKafka<Result>(
   const log = createLog("error", { write: shell.err });
   using shutdown = shutdownSignal();
   const { signal } = shutdown;
-  const limitMs = wait ?? Math.min(config.kafka.startTimeoutMs, WAIT_MS);
+  const limitMs = kafkaTimeout ?? Math.min(config.kafka.startTimeoutMs, KAFKA_TIMEOUT_MS);
   using explained = explainer(connection.brokers, limitMs, shell);
   if (!(await waitForBrokers(connection, { limitMs, log, signal, onCause: explained.onCause }))) {
     throw new Error("interrupted while waiting for Kafka");
@@ -74,7 +74,7 @@ function explainer(brokers: readonly string[], limitMs: number, shell: Shell) {
   const explain = setTimeout(() => {
     isLate = true;
     const why = latest ?? `Kafka at ${brokers.join(", ")}: no answer.`;
-    shell.err(`Waiting for ${limitMs / 1_000} s (--wait). ${visibleLines(why)}\n`);
+    shell.err(`Waiting for ${limitMs / 1_000} s (--kafka-timeout). ${visibleLines(why)}\n`);
   }, QUIET_MS);
   const onCause = (cause: string): void => {
     latest = cause;

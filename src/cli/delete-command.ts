@@ -8,7 +8,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { assertTopics } from "./assert-topics.ts";
-import { type WaitOption, waitOption, withKafka } from "./cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "./cluster.ts";
 import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
@@ -16,7 +16,7 @@ import type { ExitStatus, Shell } from "./shell.ts";
 import { tell } from "./tell.ts";
 import { WrongUsage } from "./wrong-usage.ts";
 
-interface DeleteOptions extends ConfigOption, WaitOption {
+interface DeleteOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
   /** In the order given, perhaps repeated; absent: every source. */
   readonly source?: readonly string[];
@@ -31,7 +31,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .argument("<user>", "the user's id")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option(
       "--source <id>",
       "only at this source; may be repeated (default: every source)",

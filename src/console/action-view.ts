@@ -45,7 +45,7 @@ export type Action<When = string> =
       readonly since: When;
       readonly until: When;
       /** Also those that were replayed before. */
-      readonly again: boolean;
+      readonly includeReplayed: boolean;
       readonly perSecond: number | null;
       readonly dryRun: boolean;
     }

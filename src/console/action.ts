@@ -150,7 +150,7 @@ const READERS: {
     destination: fields.textOrNull("destination"),
     reason: fields.textOrNull("reason"),
     ...fields.range(),
-    again: fields.flag("again"),
+    includeReplayed: fields.flag("includeReplayed"),
     perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
     dryRun: fields.flag("dryRun"),
   }),

@@ -92,8 +92,12 @@ export async function* deadLettersOfReplay(
 }
 
 /** Its own marks count in any case: they were written before a crash. */
-function isSent(mark: ReplayMark | null, { again }: ReplayPlan, name: string | null): boolean {
-  return mark !== null && (again !== true || mark.replay === name);
+function isSent(
+  mark: ReplayMark | null,
+  { includeReplayed }: ReplayPlan,
+  name: string | null,
+): boolean {
+  return mark !== null && (includeReplayed !== true || mark.replay === name);
 }
 
 function rangesOf(partitions: readonly PartitionReplay[]): readonly Range[] {

@@ -21,7 +21,7 @@ export interface ReplayPlan {
   /** Null: as fast as it goes. */
   readonly perSecond: number | null;
   /** Also letters that another replay has sent. Absent in plans of earlier versions: no. */
-  readonly again?: boolean;
+  readonly includeReplayed?: boolean;
 }
 
 export interface PartitionReplay {
@@ -81,10 +81,10 @@ interface Metadata {
 function parse(metadata: string): Metadata | null {
   const json = jsonObjectIn(metadata);
   if (json === null) return null;
-  const { v, filter, limit, perSecond, again, ...rest } = json;
+  const { v, filter, limit, perSecond, includeReplayed, ...rest } = json;
   // `encodeReplay` wrote everything that has our version: nobody else commits for this group.
   if (v !== VERSION || typeof filter !== "object" || filter === null) return null;
-  const asked = again === undefined ? {} : { again };
+  const asked = includeReplayed === undefined ? {} : { includeReplayed };
   const plan = { filter, limit, perSecond, ...asked } as ReplayPlan;
   return { plan, ...(rest as Omit<Metadata, "plan">) };
 }

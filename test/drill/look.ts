@@ -70,7 +70,7 @@ export interface Truth {
   readonly records: readonly SeenRecord[];
 }
 
-const STATUS = ["status", "--json", "--wait", "3s", "--over", "1s", "--admin"];
+const STATUS = ["status", "--json", "--kafka-timeout", "3s", "--rate-window", "1s", "--admin"];
 
 /** @param kafka is asked before and after; where it does not answer, the truth ends there. */
 export async function takeLook(

@@ -47,7 +47,7 @@ async function drillWrongPassword({ say, patience }: DrillOptions): Promise<read
       return ["--config", file];
     };
     const right = configured(PASSWORD);
-    const truth = await runCommand(["topics", "--wait", "1m", ...right]);
+    const truth = await runCommand(["topics", "--kafka-timeout", "1m", ...right]);
     const wrong = configured(`${PASSWORD}, but not this one`);
     say("started with the wrong password");
     const rows: Row[] = [];

@@ -105,16 +105,23 @@ function calls(count: number): string {
   return lines.join("\n");
 }
 
-/** All were replayed: they are sent again with --again, and not otherwise. */
+/** All were replayed: they are sent again with --include-replayed, and not otherwise. */
 async function replaysNoneTwice(): Promise<void> {
   const nothing = await switchyard(["dead-letters", "replay", "--destination", "hook"]);
-  const left = `0 dead letters to replay. ${CALLS} were replayed before, and are left out (--again).`;
+  const left = `0 dead letters to replay. ${CALLS} were replayed before, and are left out (--include-replayed).`;
   expect(nothing).toEqual({ status: 0, out: `${left}\n`, err: "" });
   const all = await switchyard(["dead-letters", "replay"]);
   expect(all).toMatchObject({ status: 2, err: expect.stringContaining("or --yes") });
   const marked = await switchyard(["dead-letters", "list"]);
   expect(marked.out).toContain(`${CALLS} of them replayed, 0 waiting.`);
-  const once = await switchyard(["dead-letters", "replay", "--yes", "--again", "--limit", "5"]);
+  const once = await switchyard([
+    "dead-letters",
+    "replay",
+    "--yes",
+    "--include-replayed",
+    "--limit",
+    "5",
+  ]);
   expect(once).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
   await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS + 5);
   expect(new Set(hook.accepted).size).toBe(CALLS);
@@ -175,7 +182,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
 
   const admin = `127.0.0.1:${adminPort}`;
   const idle = async () => {
-    const report = await status(["--admin", admin, "--over", "1s"]);
+    const report = await status(["--admin", admin, "--rate-window", "1s"]);
     expect(report.processes).toMatchObject([{ admin, error: null }]);
     return report.destinations.find(({ destination }) => destination === "hook");
   };
@@ -193,7 +200,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   await switchyard(["publish"], calls(5));
   // It gives reading dead letters little time, which may not do on a busy machine.
   await expect
-    .poll(() => status(["--admin", admin, "--over", "1s"]), POLL)
+    .poll(() => status(["--admin", admin, "--rate-window", "1s"]), POLL)
     .toMatchObject({
       stages: expect.arrayContaining([
         expect.objectContaining({

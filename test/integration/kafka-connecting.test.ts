@@ -48,7 +48,7 @@ async function connect(port: number, settings: readonly string[], wait: string) 
   const kafka = [`brokers: ["127.0.0.1:${port}"]`, ...settings].join(", ");
   const config = file("switchyard.yaml", `kafka: { ${kafka} }\nsources: []\ndestinations: []\n`);
   const shell = fakeShell();
-  const status = await runProgram(["topics", "--wait", wait, "--config", config], shell);
+  const status = await runProgram(["topics", "--kafka-timeout", wait, "--config", config], shell);
   return { status, err: shell.errors(), out: shell.output() };
 }
 
@@ -136,7 +136,7 @@ test("where nobody answers, the wait ends, and the cause is told meanwhile", asy
   const said = await connect(1, [], "3s");
   expect(said.status).toBe(1);
   expect(said.err).toContain(
-    "Waiting for 3 s (--wait). Kafka at 127.0.0.1:1: connect ECONNREFUSED",
+    "Waiting for 3 s (--kafka-timeout). Kafka at 127.0.0.1:1: connect ECONNREFUSED",
   );
   expect(said.err).toMatch(
     /error: No Kafka broker answered within 3 s at 127\.0\.0\.1:1: .*refused/i,
@@ -144,6 +144,6 @@ test("where nobody answers, the wait ends, and the cause is told meanwhile", asy
   expect(said.err).toContain("Check kafka.brokers");
 });
 
-test.each(["soon", "25h"])("--wait %s is wrong usage", async (wait) => {
+test.each(["soon", "25h"])("--kafka-timeout %s is wrong usage", async (wait) => {
   expect((await connect(1, [], wait)).status).toBe(2);
 });

@@ -52,7 +52,7 @@ test(
     // Requests of 60 groups fail together, in the program and in the command.
     for (const everyMs of [250, 600]) {
       const cutting = setInterval(proxy.cut, everyMs);
-      const { err } = await world.command(["status", "--wait", "3s"]);
+      const { err } = await world.command(["status", "--kafka-timeout", "3s"]);
       clearInterval(cutting);
       expect(err).not.toContain("Warning");
     }

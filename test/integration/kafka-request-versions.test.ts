@@ -258,7 +258,7 @@ test("`topics --brokers` fails where a request has no common version", async () 
 test("a start that cannot even ask for metadata says so at once", async () => {
   front.accepts = { [METADATA]: [11, 13] };
   const shell = fakeShell();
-  const args = ["topics", "--wait", "4m", "--config", file];
+  const args = ["topics", "--kafka-timeout", "4m", "--config", file];
   await expect(
     runProgram(args, shell).then((status) => `${status} ${shell.errors()}`),
   ).resolves.toMatch(

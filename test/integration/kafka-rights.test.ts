@@ -211,7 +211,7 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "wait", ...of });
   await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
   await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
-  const deadLetters = { destination: "reject", reason: null, again: true };
+  const deadLetters = { destination: "reject", reason: null, includeReplayed: true };
   await actOnPage(page, { action: "replay-letters", ...deadLetters, ...all });
 }
 

@@ -269,13 +269,13 @@ test("a process that runs another configuration than the file is named", async (
 
 test("with Kafka away it prints what the processes say, and fails", async () => {
   await using away = programWorld(configOf([gone]));
-  const args = ["status", "--admin", admin, "--wait", "1s"];
+  const args = ["status", "--admin", admin, "--kafka-timeout", "1s"];
   await expect
     .poll(() => away.command(args), PATIENCE)
     .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
   const { out } = await away.command(args);
   expect(out).toContain("Kafka is away: ");
-  const alone = await away.command(["status", "--wait", "1s"]);
+  const alone = await away.command(["status", "--kafka-timeout", "1s"]);
   expect(alone).toMatchObject({ status: 1, out: "" });
 });
 

@@ -249,7 +249,7 @@ test("the topics' Job runs before the release, with the same configuration and s
   const { metadata, spec } = only(all, "Job");
   expect(metadata).toMatchObject({ annotations: { "helm.sh/hook": "pre-install,pre-upgrade" } });
   const pod = spec.template.spec;
-  expect(pod.containers[0].args).toEqual(["topics", "--apply", "--wait", "5m"]);
+  expect(pod.containers[0].args).toEqual(["topics", "--apply", "--kafka-timeout", "5m"]);
   const own = only(all, "ConfigMap", pod.volumes[0].configMap.name);
   expect(own.metadata).toMatchObject({
     annotations: { "helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-weight": "-5" },

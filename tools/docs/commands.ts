@@ -76,7 +76,7 @@ Generated from the commands by \`npm run docs\`. In the image, \`switchyard\` is
 - Results go to standard output. Problems, warnings and progress go to standard error.
 - Wrong usage is answered by one line, and by where the help is. A mistyped command, option or value that is near a known one is asked about: "Did you mean".
 - \`-c\`, \`--config\` can be left out where \`SWITCHYARD_CONFIG\` names the file.
-- \`--wait\` limits the wait for Kafka; [its errors](operations.md#errors-at-connecting) name the setting.
+- \`--kafka-timeout\` limits the wait for Kafka; [its errors](operations.md#errors-at-connecting) name the setting.
 
 ## Completion
 

@@ -11,7 +11,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { assertTopics } from "../assert-topics.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -24,7 +24,7 @@ import { audiencesJson, audienceTable, readClaims, readMembers } from "./audienc
 import { publishAudience } from "./publish.ts";
 import { untilApplied } from "./unapplied.ts";
 
-interface PublishOptions extends ConfigOption, WaitOption {
+interface PublishOptions extends ConfigOption, KafkaTimeoutOption {
   readonly name: string;
   readonly audience?: string;
   readonly file?: string;
@@ -32,7 +32,7 @@ interface PublishOptions extends ConfigOption, WaitOption {
   readonly json?: boolean;
 }
 
-interface ListOptions extends ConfigOption, WaitOption {
+interface ListOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
 }
 
@@ -66,7 +66,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
     .option("--force", "publish a list that would be refused, without comparing it")
     .option("--json", "print the outcome as one JSON object")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .addHelpText(
       "after",
       "\nExit status: 0 written; 1 the list is refused, cannot be read or has a line that is no id, " +
@@ -124,7 +124,7 @@ function list(shell: Shell, exit: Exit): Command {
   return new Command("list")
     .summary("show the audiences, their last syncs and what is held")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
     .action((options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
@@ -142,7 +142,7 @@ function members(shell: Shell, exit: Exit): Command {
     .summary("print an audience's members, one a line")
     .argument("<id>", "the audience's id")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--json", "one JSON text a line")
     .action((id: string, options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
@@ -167,7 +167,7 @@ function release(shell: Shell, exit: Exit): Command {
     .summary("carry out a held sync: its removals are told")
     .argument("<id>", "the audience's id")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object")
     .action((id: string, options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
@@ -197,7 +197,7 @@ function unknown(id: string, shell: Shell): 1 {
 }
 
 async function withConfig(
-  options: ConfigOption & WaitOption,
+  options: ConfigOption & KafkaTimeoutOption,
   shell: Shell,
   exit: Exit,
   act: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,

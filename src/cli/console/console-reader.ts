@@ -48,7 +48,7 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
   return {
     look: async (signal) => {
       const { config, hash } = current();
-      const options = { config, hash, admins, overMs: 0, json: true, failing: false };
+      const options = { config, hash, admins, rateWindowMs: 0, json: true, failing: false };
       const shown = { ...options, destination: null };
       const read = useKafka((kafka) => readKafka(kafka, shown, signal));
       const [asked, found] = await Promise.all([

@@ -100,7 +100,7 @@ function newReplay({
   reason,
   since,
   until,
-  again,
+  includeReplayed,
   perSecond,
 }: DeadLetters): Extract<DeadLetterReplayOptions["chosen"], { kind: "new" }> {
   const filter = {
@@ -110,7 +110,7 @@ function newReplay({
     sinceMs: Date.parse(since),
     untilMs: Date.parse(until),
   };
-  return { kind: "new", plan: { filter, limit: null, perSecond, again } };
+  return { kind: "new", plan: { filter, limit: null, perSecond, includeReplayed } };
 }
 
 function reasonOf(text: string): DeadLetterReason {

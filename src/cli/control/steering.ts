@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
 import type { Operating } from "../../stage/write-operator-action.ts";
 import { assertTopics } from "../assert-topics.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -14,7 +14,7 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import type { Looking } from "./remaining.ts";
 
-export interface ControlOptions extends ConfigOption, WaitOption {
+export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
 }
 
@@ -24,7 +24,7 @@ export function controlOptions(command: Command): Command {
   return command
     .argument("<destination>", "the destination's id")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object");
 }
 

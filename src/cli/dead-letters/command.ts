@@ -26,7 +26,7 @@ interface ReplayFlags extends DeadLetterOptions {
   readonly dryRun?: boolean;
   readonly perSecond?: number;
   readonly resume?: string;
-  readonly again?: boolean;
+  readonly includeReplayed?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -90,7 +90,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     );
   return addDeadLetterOptions(replay, "replay at most so many, the oldest first")
     .option("--dry-run", "count, and send nothing")
-    .option("--again", "send also what was replayed before")
+    .option("--include-replayed", "send also what was replayed before")
     .option("--yes", "without any filter: do not ask")
     .option("--json", "print the outcome as one JSON object")
     .option("--per-second <count>", "at most so many a second", perSecond)
@@ -98,7 +98,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     .addHelpText(
       "after",
       "\nDead letters stay in their topic until its retention ends. A replayed one is marked, and is not\n" +
-        "sent again without --again. Without any filter the command asks first, on a terminal;\n" +
+        "sent again without --include-replayed. Without any filter the command asks first, on a terminal;\n" +
         "elsewhere it wants --yes. Ctrl-C ends a replay after what is in hand and prints how to go on.\n\n" +
         "Exit status: 0 all replayed or counted, 1 interrupted, failed or some refused, 2 wrong usage\n" +
         "or configuration.\n\nExamples:\n" +
@@ -144,12 +144,17 @@ function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean 
 function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chosen"] {
   const perSecond = flags.perSecond ?? null;
   if (flags.resume === undefined) {
-    const again = flags.again === true;
-    const plan = { filter: filterOf(flags), limit: flags.limit ?? null, perSecond, again };
+    const includeReplayed = flags.includeReplayed === true;
+    const plan = {
+      filter: filterOf(flags),
+      limit: flags.limit ?? null,
+      perSecond,
+      includeReplayed,
+    };
     return { kind: "new", plan };
   }
-  if (flags.again === true) {
-    throw new WrongUsage("--resume goes on as the replay began; give no --again");
+  if (flags.includeReplayed === true) {
+    throw new WrongUsage("--resume goes on as the replay began; give no --include-replayed");
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);
   if (given !== undefined) {

@@ -108,7 +108,10 @@ export function targetsOf(tally: Tally): readonly string[] {
 }
 
 /** @param hint the way to send also those that are left out */
-export function countText({ total, refused, replayed }: Tally, hint = " (--again)"): string {
+export function countText(
+  { total, refused, replayed }: Tally,
+  hint = " (--include-replayed)",
+): string {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
   const left =

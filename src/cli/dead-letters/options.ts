@@ -4,12 +4,12 @@ import { type Command, InvalidArgumentError } from "commander";
 
 import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
-import { type WaitOption, waitOption } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../cluster.ts";
 import { configOption } from "../configuration.ts";
 import { instant, repeated, wholeNumber } from "../option-values.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 
-export interface DeadLetterOptions extends WaitOption {
+export interface DeadLetterOptions extends KafkaTimeoutOption {
   readonly config?: string;
   readonly destination?: readonly string[];
   readonly reason?: readonly DeadLetterReason[];
@@ -27,7 +27,7 @@ export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "u
 export function addDeadLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--destination <id>", "given up for this destination; may be repeated", repeated)
     .option("--reason <reason>", "given up for this reason; may be repeated", collectReason)
     .option("--message-id <id>", "of the call with this message id; may be repeated", repeated)

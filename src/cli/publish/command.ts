@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { assertTopics } from "../assert-topics.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -11,7 +11,7 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption, WaitOption, SourceOption {
+interface PublishOptions extends ConfigOption, KafkaTimeoutOption, SourceOption {
   readonly json?: boolean;
 }
 
@@ -24,7 +24,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .argument("[file]", "calls, one JSON object a line; without it, standard input")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .addOption(sourceOption())
     .option("--json", "one JSON object a line: each refused line, then the outcome")
     .addHelpText(

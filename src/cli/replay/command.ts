@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { instant, perSecond, repeated, replayName } from "../option-values.ts";
@@ -14,7 +14,7 @@ import { routedTo } from "./replay-destination.ts";
 import type { ChosenReplay } from "./run-replay.ts";
 import { type CallReplayPlan, fits } from "./stored-replay.ts";
 
-interface Flags extends ConfigOption, WaitOption {
+interface Flags extends ConfigOption, KafkaTimeoutOption {
   /** Milliseconds since the epoch. */
   readonly since?: number;
   readonly until?: number;
@@ -53,7 +53,7 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .argument("[destination]", "id of the destination; left out with --resume")
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
       "written then or later: an ISO 8601 time, or 2d for 2 days ago",

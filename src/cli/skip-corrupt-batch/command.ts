@@ -2,13 +2,13 @@
 
 import { Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../assert-topics.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 
-interface SkipFlags extends ConfigOption, WaitOption {
+interface SkipFlags extends ConfigOption, KafkaTimeoutOption {
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
@@ -24,7 +24,7 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
     .argument("<partition>", "as the error names it", number)
     .argument("<offset>", "as the error names it", number)
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--dry-run", "say what would be skipped, and change nothing")
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(

@@ -3,23 +3,23 @@
 import { Command } from "commander";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import type { ShowOptions, UseKafka } from "./show.ts";
 
-interface StatusFlags extends ConfigOption, WaitOption {
+interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];
-  readonly over?: number;
+  readonly rateWindow?: number;
   readonly json?: boolean;
   readonly failing?: boolean;
   readonly destination?: string;
   readonly watch?: boolean;
 }
 
-const OVER_DEFAULT_MS = 1_000;
+const RATE_WINDOW_DEFAULT_MS = 1_000;
 
 export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("status")
@@ -31,7 +31,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "processes.",
     )
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option(
       "--admin <host:port>",
       "admin port of a process; may be repeated, or take several with commas",
@@ -40,7 +40,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .option("--failing", "only destinations that fail, or are held by breakers or Retry-After")
     .option("--destination <id>", "only this destination")
     .option(
-      "--over <duration>",
+      "--rate-window <duration>",
       "time over which rates are measured (default: 1s)",
       durationWithin(1_000, 600_000),
     )
@@ -78,8 +78,8 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     );
   }
   const admins = flags.admin ?? [];
-  const overMs = flags.over ?? OVER_DEFAULT_MS;
-  const options: ShowOptions = { config, hash, admins, overMs, json, failing, destination };
+  const rateWindowMs = flags.rateWindow ?? RATE_WINDOW_DEFAULT_MS;
+  const options: ShowOptions = { config, hash, admins, rateWindowMs, json, failing, destination };
   using shutdown = shutdownSignal();
   if (watch && screen !== null) {
     const { watchStatus } = await import("./watch.ts");

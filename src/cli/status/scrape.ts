@@ -21,12 +21,12 @@ export type Scraped =
 
 /**
  * @param addresses `host:port` of admin ports; a name of several addresses stands for all of them
- * @param overMs the time from the first look to the second
+ * @param rateWindowMs the time from the first look to the second
  * @param earlier first looks that were taken already, by address
  */
 export async function scrapeAll(
   addresses: readonly string[],
-  overMs: number,
+  rateWindowMs: number,
   signal: AbortSignal,
   earlier: ReadonlyMap<string, Look> = new Map(),
 ): Promise<readonly Scraped[]> {
@@ -36,7 +36,7 @@ export async function scrapeAll(
         let before = earlier.get(address);
         if (before === undefined) {
           before = await look(address, signal);
-          await sleep(overMs, undefined, { signal });
+          await sleep(rateWindowMs, undefined, { signal });
         }
         const [after, status] = await Promise.all([look(address, signal), told(address, signal)]);
         return { kind: "process", address, process: { before, after }, status };

@@ -27,7 +27,7 @@ export interface ShowOptions {
   /** Of the file. */
   readonly hash: string;
   readonly admins: readonly string[];
-  readonly overMs: number;
+  readonly rateWindowMs: number;
   readonly json: boolean;
   /** Only destinations in trouble. */
   readonly failing: boolean;
@@ -46,11 +46,13 @@ export async function showStatus(
   shell: Shell,
   signal: AbortSignal,
 ): Promise<ExitStatus> {
-  const { admins, overMs, json } = options;
+  const { admins, rateWindowMs, json } = options;
   using progress = startProgress(shell, () =>
-    admins.length === 0 ? "Reading" : `Measuring over ${durationText(overMs)} (--over)`,
+    admins.length === 0
+      ? "Reading"
+      : `Measuring over ${durationText(rateWindowMs)} (--rate-window)`,
   );
-  const asked = scrapeAll(admins, overMs, signal);
+  const asked = scrapeAll(admins, rateWindowMs, signal);
   const read = useKafka((kafka, limit) => readKafka(kafka, options, limit));
   const [scraped, kafka] = await Promise.all([asked, settled(read)]);
   progress.end();

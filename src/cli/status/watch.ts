@@ -19,7 +19,7 @@ import { statusText } from "./text.ts";
 
 const EVERY_MS = 2_000;
 /** Between the first two looks, so that the page is there soon. */
-const FIRST_OVER_MS = 500;
+const FIRST_RATE_WINDOW_MS = 500;
 const ESC = "\u001b";
 const ENTER = `${ESC}[?1049h${ESC}[?25l`;
 const LEAVE = `${ESC}[?25h${ESC}[?1049l`;
@@ -39,7 +39,7 @@ export async function watchStatus(
   try {
     while (!signal.aborted) {
       const [scraped, found] = await Promise.all([
-        scrapeAll(options.admins, FIRST_OVER_MS, signal, looks),
+        scrapeAll(options.admins, FIRST_RATE_WINDOW_MS, signal, looks),
         settled(
           inTime(
             connection.read((kafka) => readKafka(kafka, options, signal)),

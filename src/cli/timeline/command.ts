@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { openCommandSchemas } from "../command-schemas.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { INSTANT_FORM, parseInstant } from "../instant.ts";
@@ -16,7 +16,7 @@ import { instant } from "./sentences.ts";
 
 const SINCE_DEFAULT_MS = 86_400_000;
 
-interface TraceOptions extends ConfigOption, WaitOption {
+interface TraceOptions extends ConfigOption, KafkaTimeoutOption {
   /** Milliseconds since the epoch. */
   readonly since?: number;
   readonly json?: boolean;
@@ -37,7 +37,7 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
       "of the call; one without an id of its own: <topic>/<partition>/<offset>",
     )
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
       "look at what was written then or later: an ISO 8601 time, or 2d for two days ago (default: 1d)",

@@ -23,7 +23,7 @@ import {
 } from "../../domain/topic-differences.ts";
 import { PLANNED_KEYS, type PlannedTopic } from "../../domain/topic-plan.ts";
 import type { Admin } from "../../kafka/port.ts";
-import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { counted } from "../count.ts";
@@ -32,7 +32,7 @@ import { table } from "../table.ts";
 import { type Applied, appliedText, applyChanges } from "./apply.ts";
 import { differenceRow } from "./rows.ts";
 
-interface TopicsOptions extends ConfigOption, WaitOption {
+interface TopicsOptions extends ConfigOption, KafkaTimeoutOption {
   readonly apply?: boolean;
   readonly brokers?: boolean;
   readonly json?: boolean;
@@ -51,7 +51,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "version is sent and which ones the cluster accepts.",
     )
     .addOption(configOption())
-    .addOption(waitOption())
+    .addOption(kafkaTimeoutOption())
     .option("--apply", "create and change what is missing")
     .option("--brokers", "print the versions of requests that are sent and accepted, and no topics")
     .addOption(

@@ -56,7 +56,7 @@ export function DeadLetterActions({ query, since, now, onDone }: Props) {
             reason,
             since: SINCE_MS[since] ?? 24 * HOUR_MS,
             until: 0,
-            again: form.get("again") !== null,
+            includeReplayed: form.get("includeReplayed") !== null,
             perSecond: perSecondOf(form),
             dryRun: true,
           })}
@@ -68,7 +68,7 @@ export function DeadLetterActions({ query, since, now, onDone }: Props) {
             {reason === null ? "any reason" : `the reason ${reason}`}.
           </p>
           <label class="check">
-            <input type="checkbox" name="again" /> also those that were replayed before
+            <input type="checkbox" name="includeReplayed" /> also those that were replayed before
           </label>
           <PerSecond />
         </CountedDialog>

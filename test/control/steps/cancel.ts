@@ -7,7 +7,7 @@
  *   cancel --older-than --yes        dead letters `cancelled` of precisely these
  *   resume and retry                 the new ones arrive, and no old one
  *   dead-letters replay              the old ones arrive
- *   the same again                   leaves them out; with --again they arrive again
+ *   the same again                   leaves them out; with --include-replayed they arrive again
  */
 
 import type { ControlledWorld } from "../controlled-world.ts";
@@ -56,14 +56,14 @@ export async function cancelAndReplay(world: ControlledWorld): Promise<Rows> {
   const second = await world.command(...REPLAY);
   rows.same(
     "... again: says",
-    `0 dead letters to replay. ${old.length} were replayed before, and are left out (--again).`,
+    `0 dead letters to replay. ${old.length} were replayed before, and are left out (--include-replayed).`,
     second.out.trim(),
   );
   const before = receiver.all("crm").length;
-  await world.command(...REPLAY, "--again");
+  await world.command(...REPLAY, "--include-replayed");
   const more = () => idsOf(receiver.all("crm").slice(before));
   await world.until(() => more().length >= old.length);
-  rows.calls("... --again: arrived once more", old, more());
+  rows.calls("... --include-replayed: arrived once more", old, more());
   return rows;
 }
 

@@ -1,5 +1,5 @@
 // The law of marks: over replays that are killed anywhere, resumed or begun anew, a letter that is
-// marked is not sent again without --again, one process sends none twice, and none is left out.
+// marked is not sent again without --include-replayed, one process sends none twice, and none is left out.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 interface Run {
   /** Goes on with the replay before, where it was killed. */
   readonly resumes: boolean;
-  readonly again: boolean;
+  readonly includeReplayed: boolean;
   readonly perSecond: number | null;
   readonly onlyRejected: boolean;
   /** Of each write, until it is acknowledged. */
@@ -25,7 +25,7 @@ interface Run {
 const runs = fc.array(
   fc.record({
     resumes: fc.boolean(),
-    again: fc.boolean(),
+    includeReplayed: fc.boolean(),
     perSecond: fc.constantFrom(null, 20, 100),
     onlyRejected: fc.boolean(),
     writeMs: fc.constantFrom(0, 1, 10, 80),
@@ -53,11 +53,11 @@ async function work(world: ReplayWorld, run: Run, name: string, resumes: boolean
   const before = world.delivered().length;
   const process = world.process(`${name}-${before}-${resumes}-${world.clock.nowMs()}`);
   world.cluster.delayWrites(run.writeMs);
-  const { again, perSecond } = run;
+  const { includeReplayed, perSecond } = run;
   const filter = run.onlyRejected ? { reasons: ["rejected" as const] } : {};
   const running = resumes
     ? process.resume(name)
-    : process.begin(name, { again, perSecond }, filter);
+    : process.begin(name, { includeReplayed, perSecond }, filter);
   const isKilled = run.killAfterMs !== null;
   if (isKilled) {
     running.catch(() => undefined);
@@ -79,24 +79,28 @@ test("what is marked is not sent again, none is sent twice by a process, none is
         await world.fill(count, (number) => ({
           reason: number % 3 === 0 ? "expired" : "rejected",
         }));
-        let open: { readonly name: string; readonly again: boolean } | null = null;
+        let open: { readonly name: string; readonly includeReplayed: boolean } | null = null;
         for (const [number, run] of sequence.entries()) {
           const resumes: boolean = run.resumes && open !== null;
           const name: string = open !== null && resumes ? open.name : `replay-${number}`;
-          const again: boolean = open !== null && resumes ? open.again : run.again;
+          const includeReplayed: boolean =
+            open !== null && resumes ? open.includeReplayed : run.includeReplayed;
           const before = await marked(world);
           const { sent, isKilled } = await work(world, run, name, resumes);
           expect(new Set(sent).size).toBe(sent.length);
           for (const id of sent) {
             const mark = before.get(id);
             if (mark !== undefined)
-              expect({ again, isOwn: mark === name }).toEqual({ again: true, isOwn: false });
+              expect({ includeReplayed, isOwn: mark === name }).toEqual({
+                includeReplayed: true,
+                isOwn: false,
+              });
           }
           const after = await marked(world);
           // A mark is written after its letter.
           for (const id of after.keys()) expect(world.delivered()).toContain(id);
           if (!isKilled) for (const id of sent) expect(after.has(id)).toBe(true);
-          open = isKilled ? { name, again } : null;
+          open = isKilled ? { name, includeReplayed } : null;
         }
         world.cluster.delayWrites(0);
         await world.finish(world.process("last").begin("last"));

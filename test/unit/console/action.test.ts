@@ -24,7 +24,7 @@ const LETTERS = {
   reason: "expired",
   since: "2026-02-01T00:00:00Z",
   until: "2026-03-01T00:00:00Z",
-  again: false,
+  includeReplayed: false,
   perSecond: null,
   dryRun: true,
 };

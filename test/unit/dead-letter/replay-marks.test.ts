@@ -62,7 +62,7 @@ test("what one replay has sent, the next one leaves out, unless it sends again",
   await world.finish(world.process("two").begin("replay-2"));
   expect(world.delivered()).toHaveLength(700);
   expect(new Set(world.delivered()).size).toBe(700);
-  await world.finish(world.process("three").begin("replay-3", { again: true }));
+  await world.finish(world.process("three").begin("replay-3", { includeReplayed: true }));
   expect(world.delivered()).toHaveLength(1_400);
 });
 

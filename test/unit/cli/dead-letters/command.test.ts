@@ -151,7 +151,7 @@ test("replay sends, and says what it did not send and why", async () => {
   expect(err).toContain("1 not replayed: the destination gone is not configured");
 });
 
-test("a second replay sends nothing, --again sends; list and --json tell replayed from waiting", async () => {
+test("a second replay sends nothing, --include-replayed sends; list and --json tell replayed from waiting", async () => {
   const world = new ReplayWorld();
   await world.fill(5, (number) => ({ reason: number < 2 ? "rejected" : "expired" }));
   const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
@@ -170,16 +170,18 @@ test("a second replay sends nothing, --again sends; list and --json tell replaye
 
   const rest = await replay(world);
   expect(rest.out).toContain(
-    "3 dead letters to replay. 2 were replayed before, and are left out (--again).",
+    "3 dead letters to replay. 2 were replayed before, and are left out (--include-replayed).",
   );
   expect(world.delivered()).toHaveLength(5);
   const nothing = await replay(world);
   expect(nothing).toMatchObject({
     status: 0,
-    out: "0 dead letters to replay. 5 were replayed before, and are left out (--again).\n",
+    out: "0 dead letters to replay. 5 were replayed before, and are left out (--include-replayed).\n",
   });
   expect(world.delivered()).toHaveLength(5);
-  const again = await replay(world, { chosen: { kind: "new", plan: { ...plan, again: true } } });
+  const again = await replay(world, {
+    chosen: { kind: "new", plan: { ...plan, includeReplayed: true } },
+  });
   expect(again).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
   expect(world.delivered()).toHaveLength(10);
 });
@@ -279,7 +281,7 @@ test.each([
   [["replay", "--resume", "a b"], "no name of a replay"],
   [["replay", "--resume", "replay-1", "--since", "2h"], "give none of --destination"],
   [["replay"], "without any filter all dead letters are sent again"],
-  [["replay", "--resume", "replay-1", "--again"], "give no --again"],
+  [["replay", "--resume", "replay-1", "--include-replayed"], "give no --include-replayed"],
   [["replay", "--yes"], "no configuration."],
   [["replay", "--dry-run"], "no configuration."],
   [["replay", "--limit", "3"], "no configuration."],

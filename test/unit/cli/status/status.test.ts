@@ -68,7 +68,7 @@ const SHOWN: ShowOptions = {
   config: CONFIG,
   hash: "0011aabbccdd",
   admins: [],
-  overMs: 1_000,
+  rateWindowMs: 1_000,
   json: false,
   failing: false,
   destination: null,
