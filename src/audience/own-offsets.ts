@@ -32,7 +32,7 @@ import {
   type IncomingRecord,
   type Omitted,
   type RecordHeaders,
-  type TellHeader,
+  type VisitHeader,
 } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
@@ -160,7 +160,7 @@ class Moved implements IncomingRecord {
     return this.came.schema;
   }
 
-  eachHeader(tell: TellHeader): void {
+  eachHeader(tell: VisitHeader): void {
     eachHeader(this.came, tell);
   }
 }

@@ -19,7 +19,7 @@ export interface CorruptBatch {
  * lose records, and reading on would deliver wrong ones.
  */
 export class CorruptBatchError extends Error {
-  override readonly name = "DamagedBatchError";
+  override readonly name = "CorruptBatchError";
   /** kafkajs must neither repeat the fetch nor restart the consumer by itself. */
   readonly retriable = false;
   readonly corruption: string;

@@ -24,7 +24,7 @@
  */
 
 import type { SchemaRef } from "./known-schemas.ts";
-import { eachHeader, type RecordHeaders, type TellHeader, type WithHeaders } from "./record.ts";
+import { eachHeader, type RecordHeaders, type VisitHeader, type WithHeaders } from "./record.ts";
 
 export const SCHEMA_HEADER = "__value_schema_id";
 const APICURIO_HEADERS: ReadonlySet<string> = new Set([
@@ -79,7 +79,7 @@ let found: Buffer | null = null;
 /** The name of the header. */
 let apicurioFound: string | null = null;
 
-const tell: TellHeader = (name, bytes, start, end) => {
+const tell: VisitHeader = (name, bytes, start, end) => {
   if (name === SCHEMA_HEADER) found = start < 0 ? null : bytes.subarray(start, end);
   else if (APICURIO_HEADERS.has(name)) apicurioFound = name;
 };

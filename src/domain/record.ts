@@ -22,18 +22,18 @@ export interface RecordContent {
   /** All three of them as Kafka encodes them (record format version 2), where that is at hand. */
   readonly encoded?: Buffer | undefined;
   /** Tells of each header in turn, where that takes less than making `headers`. */
-  eachHeader?(tell: TellHeader): void;
+  eachHeader?(tell: VisitHeader): void;
 }
 
 /**
  * A header's value lies in `bytes` from `start` to before `end`; `start` is -1 for Kafka's null.
  */
-export type TellHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
+export type VisitHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
 
 export type WithHeaders = Pick<RecordContent, "headers" | "eachHeader">;
 
 /** Tells of each header of a record in turn. */
-export function eachHeader(record: WithHeaders, tell: TellHeader): void {
+export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
   if (record.eachHeader !== undefined) {
     record.eachHeader(tell);
     return;
@@ -128,7 +128,7 @@ class WithSchema implements IncomingRecord {
     return this.#record.omitted;
   }
 
-  eachHeader(tell: TellHeader): void {
+  eachHeader(tell: VisitHeader): void {
     eachHeader(this.#record, tell);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration.
  *
- * `tls` and `sasl` are read anew for each connection and each log-in, so that certificates and
+ * `tls` and `sasl` are Read again for each connection and each log-in, so that certificates and
  * passwords can change meanwhile. The mechanism stays, and so does whether there are any.
  */
 export interface KafkaConnection {

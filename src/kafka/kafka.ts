@@ -30,7 +30,7 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without them a rebalance would lose track of records that are under way.
+    // Without them a rebalance would lose track of records that are in flight.
     throw new Error(
       `kafkajs ${kafkajsInUse.version} is installed, ${SUPPORTED_VERSION} is needed. Run npm ci.`,
     );
@@ -57,7 +57,7 @@ export function createKafka(
     outages: clients.outages,
     ends,
     commits: new CommitPace(isThrottled),
-    asker: connection,
+    identity: connection,
     clock,
     log,
   };

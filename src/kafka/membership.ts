@@ -32,13 +32,13 @@ export interface MembershipOptions {
   readonly fetchMaxBytes: number;
   /** A compressed record of the topic that is larger comes in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
-  /** A damaged batch whose end is known comes as `damaged`. Otherwise each one is a failure. */
+  /** A corrupt batch whose end is known comes as `corrupt`. Otherwise each one is a failure. */
   readonly skipsCorrupt: boolean;
 }
 
 export interface GroupEvents {
   /**
-   * Comes before each join, when it is decided. Fetches of other brokers may still be under way.
+   * Comes before each join, when it is decided. Fetches of other brokers may still be in flight.
    * Called once for joins that are asked for at the same time. A rejection is a failed join.
    */
   readonly beforeJoin: (member: Member) => Promise<void>;
@@ -52,7 +52,7 @@ export interface GroupEvents {
   /** Client IDs of other programs in the group, as far as this member sees them. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
   /** The driver goes on when it resolves. When it rejects, the driver does what the error asks for. */
-  readonly fetch: (member: Member, nodeId: string, ask: AskBroker) => Promise<void>;
+  readonly fetch: (member: Member, nodeId: string, ask: FetchFromBroker) => Promise<void>;
   /** Stands around each heartbeat, those of the driver too. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
   readonly failed: (error: Error) => void;
@@ -64,7 +64,7 @@ export interface GroupEvents {
  * @param take takes what comes, as long as it likes; then the fetch goes on until its time is over.
  *   A driver may do without it.
  */
-export type AskBroker = (
+export type FetchFromBroker = (
   only: FetchOnly | null,
   take?: TakeBatches,
 ) => Promise<readonly FetchedBatch[]>;
@@ -86,10 +86,10 @@ export interface Membership {
   subscribe(): Promise<void>;
   /** Joins and begins to fetch. */
   run(): Promise<void>;
-  /** Fetches under way end with nothing, so that new ones begin. */
+  /** Fetches in flight end with nothing, so that new ones begin. */
   endFetches(): void;
   /** The last answer to a fetch that goes on, in epoch milliseconds; null: none goes on. */
-  fetchAnsweredAtMs(): number | null;
+  fetchRespondedAtMs(): number | null;
   /** Leaves the group. From the call on it does not join again. */
   stop(): Promise<void>;
   /** Ends the connections, politely. */
@@ -118,9 +118,9 @@ export type Assignment = Readonly<Record<string, readonly number[]>>;
 
 /** This process in the group. */
 export interface Member {
-  /** Longest wait of a broker for records. Read anew for each fetch. */
+  /** Longest wait of a broker for records. Read again for each fetch. */
   pollMs: number;
-  /** Of one partition, in one answer. Read anew for each fetch. */
+  /** Of one partition, in one answer. Read again for each fetch. */
   partitionMaxBytes: number;
   /** When the last heartbeat was answered, in epoch milliseconds. */
   heardAtMs: number;
@@ -173,10 +173,10 @@ export interface FetchedBatch {
   readonly end: number;
   /**
    * The last offset of the answer, with control records, aborted transactions and records before
-   * `from`; of a damaged batch its last one. Null when it holds nothing at all.
+   * `from`; of a corrupt batch its last one. Null when it holds nothing at all.
    */
   readonly last: number | null;
-  /** There are no records: they lie in a batch that is damaged. */
+  /** There are no records: they lie in a batch that is corrupt. */
   readonly corrupt: CorruptBatch | null;
   /** How many records there are without those. */
   readonly count: number;

@@ -35,7 +35,7 @@ export interface Kafka {
    * that an open transaction holds back are waited for, until the signal aborts: then it ends.
    *
    * @throws Error naming topic, partition and offset when nothing could be read for 30 seconds, or
-   *   at once when it will stay so (topic gone, right missing, damaged batch).
+   *   at once when it will stay so (topic gone, right missing, corrupt batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /**
@@ -45,7 +45,7 @@ export interface Kafka {
    * @throws Error as `read` does.
    */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
-  /** The damaged batch that lies at this offset; null when there is none. Throws as `read` else. */
+  /** The corrupt batch that lies at this offset; null when there is none. Throws as `read` else. */
   corruptionAt(place: PartitionOffset & { readonly topic: string }): Promise<CorruptBatch | null>;
   readonly admin: Admin;
   /**
@@ -116,14 +116,14 @@ export interface ConsumeOptions {
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
-   * Called for each damaged batch that is passed over. Absent: a damaged batch is a crash. It is one
+   * Called for each corrupt batch that is passed over. Absent: a corrupt batch is a crash. It is one
    * in any case where nobody can tell the batch's end. A batch that was passed comes again after a
    * crash, like a record that was not committed. Must not throw.
    */
   readonly onSkipped?: (batch: CorruptBatch) => void;
   /**
    * The consumer has failed for good (topic deleted: `TopicGoneError`; a permission is missing:
-   * `MissingPermissionError`; damaged batch)
+   * `MissingPermissionError`; corrupt batch)
    * and is closed.
    */
   readonly onCrash: (error: Error) => void;
@@ -158,7 +158,7 @@ export interface PartitionHandler {
   /**
    * Asked for each record before it is handed over: `take` gets what it gives. A promise: the record
    * is not handed over yet. Then its partition waits, and no other, whatever `whenFull` says. The
-   * record is asked for again when the promise resolves. Its partition has nothing more in hand
+   * record is asked for again when the promise resolves. Its partition has nothing more in flight
    * because of it: what was fetched and is not handed over is kept, and no more is fetched. Absent:
    * records are handed over as they come. Must not throw; the promise must not reject.
    */
@@ -166,7 +166,7 @@ export interface PartitionHandler {
   /** Takes records over, in offset order, and returns at once. At most 1,000 a call. Must not throw. */
   take(records: readonly IncomingRecord[]): void;
   /**
-   * The partition is being taken away: start nothing new; resolves when what is under way has
+   * The partition is being taken away: start nothing new; resolves when what is in flight has
    * been finished. Records not started are simply left. May be called more than once.
    */
   drain(): Promise<void>;
@@ -190,7 +190,7 @@ export interface Consumer {
 }
 
 /** A record that was not written. */
-export interface RefusedRecord {
+export interface RejectedRecord {
   readonly record: OutgoingRecord;
   readonly error: string;
   /** Absent: its size is the reason. Present only in answers to a send with `giveBack`. */
@@ -227,7 +227,7 @@ export interface ProducerOptions {
   /** Called now and then, as long as a topic that is written is missing. Must not throw. */
   readonly onMissing?: (topic: string) => void;
   /** Called when brokers have answered a request to write, after so long. Must not throw. */
-  readonly onAnswered?: (durationMs: number) => void;
+  readonly onResponse?: (durationMs: number) => void;
   /**
    * Called for each batch that is tried again, with Kafka's name of the error, or `no-answer`. Must
    * not throw.
@@ -249,8 +249,8 @@ export interface Producer {
   send(
     records: readonly OutgoingRecord[],
     options?: SendOptions,
-  ): Promise<readonly RefusedRecord[]>;
-  /** Waits at most `limitMs` for what is under way. */
+  ): Promise<readonly RejectedRecord[]>;
+  /** Waits at most `limitMs` for what is in flight. */
   close(limitMs: number): Promise<void>;
 }
 

@@ -42,7 +42,7 @@ export interface PartitionProgress {
   readonly end: number;
   /** When that was heard, in epoch milliseconds; null: never, and `end` is `position`. */
   readonly endAtMs: number | null;
-  /** Unfinished records in hand. */
+  /** Unfinished records in flight. */
   readonly inFlight: number;
   /** Record time of the oldest record that was fetched and is unfinished; null: there is none. */
   readonly oldestUnfinishedMs: number | null;

@@ -27,8 +27,8 @@ const PRECISE_MS = 1_000;
 /** Times of request and response are of the monotonic clock. */
 export interface AppendTime {
   readonly appendedAtMs: number;
-  readonly askedAtMs: number;
-  readonly answeredAtMs: number;
+  readonly sentAtMs: number;
+  readonly respondedAtMs: number;
 }
 
 export class BrokerClock implements Clock {
@@ -57,10 +57,10 @@ export class BrokerClock implements Clock {
     return this.#zeroMs === null ? null : Math.round(this.#ownZeroMs() - this.#zeroMs);
   }
 
-  measure({ appendedAtMs, askedAtMs, answeredAtMs }: AppendTime): void {
-    const earliestMs = appendedAtMs - answeredAtMs;
+  measure({ appendedAtMs, sentAtMs, respondedAtMs }: AppendTime): void {
+    const earliestMs = appendedAtMs - respondedAtMs;
     // The broker's time is in whole milliseconds.
-    const latestMs = appendedAtMs + 1 - askedAtMs;
+    const latestMs = appendedAtMs + 1 - sentAtMs;
     const fits = (zeroMs: number) => zeroMs >= earliestMs && zeroMs <= latestMs;
     const isPrecise = latestMs - earliestMs <= PRECISE_MS;
     const ownZeroMs = this.#ownZeroMs();

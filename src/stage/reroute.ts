@@ -15,7 +15,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import { insteadOf, type RerouteRules } from "../domain/reroute.ts";
 import type { StageName } from "../domain/stages.ts";
 import { destinationOfTopic } from "../domain/topics.ts";
-import type { RefusedRecord, WatchedProducer } from "../kafka/port.ts";
+import type { RejectedRecord, WatchedProducer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { WatchedWriter } from "./watched-writer.ts";
@@ -64,7 +64,7 @@ export async function sendRerouted(
   /** The record that is written now, and the one that it stands for. */
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
-  const decide = ({ record, error, blocked }: RefusedRecord) => {
+  const decide = ({ record, error, blocked }: RejectedRecord) => {
     if (blocked === undefined || rerouting === undefined) return refused.set(record, error);
     const instead = insteadOf(record, blocked, rerouting.rules, nowMs());
     if (instead.kind === "wait") return again.set(record, record);

@@ -48,10 +48,10 @@ export function watchCluster(
 /** Counts the answers and the repeated batches of a producer. */
 export function produceSignals(
   metrics: Metrics,
-): Required<Pick<ProducerOptions, "onAnswered" | "onRetried">> {
+): Required<Pick<ProducerOptions, "onResponse" | "onRetried">> {
   const duration = metrics.produceDuration.bind({});
   return {
-    onAnswered: (durationMs) => duration.observe(durationMs / 1_000),
+    onResponse: (durationMs) => duration.observe(durationMs / 1_000),
     onRetried: (error) => metrics.produceErrors.bind({ error }).inc(),
   };
 }

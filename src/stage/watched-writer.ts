@@ -1,7 +1,7 @@
 /** A producer's `send`, counted, and with a sentence for when it takes long. */
 
 import type { OutgoingRecord } from "../domain/record.ts";
-import type { Producer, RefusedRecord, SendOptions } from "../kafka/port.ts";
+import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Bagged, InFlightSet } from "../runtime/in-flight-set.ts";
 
@@ -12,7 +12,7 @@ export interface WatchedWriter {
   readonly send: (
     records: readonly OutgoingRecord[],
     options?: SendOptions,
-  ) => Promise<readonly RefusedRecord[]>;
+  ) => Promise<readonly RejectedRecord[]>;
   readonly troubles: () => readonly string[];
 }
 

@@ -272,7 +272,7 @@ test("a damaged batch stops the consumer with an error that names it, and no rec
   const { messages, crash } = await consume(topic, 2, { from });
   expect(crash?.error.message).toContain(`at topic ${topic}, partition 0, offset 1 is damaged`);
   expect(crash?.error.cause).toMatchObject({
-    name: "DamagedBatchError",
+    name: "CorruptBatchError",
     topic,
     partition: 0,
     offset: 1,

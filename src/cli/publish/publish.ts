@@ -16,7 +16,7 @@ import type { SourceId } from "../../domain/ids.ts";
 import { parseCallFields, parseCallType } from "../../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-of.ts";
-import type { Producer, RefusedRecord } from "../../kafka/port.ts";
+import type { Producer, RejectedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../command-producer.ts";
 import { counted } from "../count.ts";
 import { type Line, linesOf } from "../input.ts";
@@ -88,7 +88,7 @@ async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
   say: (text: string, told: object) => void,
-): Promise<readonly RefusedRecord[] | null> {
+): Promise<readonly RejectedRecord[] | null> {
   try {
     return await producer.send([...records.keys()]);
   } catch (error) {

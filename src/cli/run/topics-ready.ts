@@ -12,7 +12,7 @@
 import { setTimeout as timer } from "node:timers/promises";
 
 import type { Config } from "../../config/config.ts";
-import { isRefusal } from "../../kafka/cluster/allowed-config.ts";
+import { isRejection } from "../../kafka/cluster/allowed-config.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { patienceMs } from "../../kafka/cluster/start-patience.ts";
 import type { Admin } from "../../kafka/port.ts";
@@ -63,7 +63,7 @@ export async function ensureTopics(
 function fixFor(cause: unknown): string {
   // The brokers may yet settle: then no setting is wrong.
   if (patienceMs(cause) > 0) return "";
-  const isSetting = [...errorTypes(cause)].some(isRefusal);
+  const isSetting = [...errorTypes(cause)].some(isRejection);
   const set = isSetting
     ? " Set what the cluster's reason names (kafka.partitions, kafka.replicationFactor) as the cluster allows it."
     : "";

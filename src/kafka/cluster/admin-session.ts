@@ -23,7 +23,7 @@ const CALL_LIMIT_MS = 30_000;
 const IDLE_LIMIT_MS = 1_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
-/** An election, of a controller too; or kafkajs begins a log-in anew on a connection that is in the middle of one. */
+/** An election, of a controller too; or kafkajs authenticates again on a connection that is in the middle of one. */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",
   "LEADER_NOT_AVAILABLE",
@@ -84,7 +84,7 @@ export class AdminSession {
     return result;
   }
 
-  /** Ends a call under way with an error. */
+  /** Ends a call in flight with an error. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#drop();
@@ -127,7 +127,7 @@ export class AdminSession {
       client,
       admin: client.admin(),
       pool,
-      brokers: new Brokers({ ...client, questionPool: () => pool }),
+      brokers: new Brokers({ ...client, anyBrokerPool: () => pool }),
       isNew: true,
     };
     return this.#open;

@@ -22,7 +22,7 @@ import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
 import { committedOf, offsetsOf, topicIdsOf } from "./many-offsets.ts";
-import { type Asker, isAboutPermission, withPermission } from "./permission.ts";
+import { type Identity, isAboutPermission, withPermission } from "./permission.ts";
 import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts";
 
 const TOPIC = 2;
@@ -46,11 +46,11 @@ interface DescribedConfigs {
 }
 
 export class KafkaAdmin implements Admin {
-  readonly #asker: Asker;
+  readonly #identity: Identity;
   readonly #session: AdminSession;
 
   constructor(clients: Clients) {
-    this.#asker = clients.connection;
+    this.#identity = clients.connection;
     this.#session = new AdminSession(clients);
   }
 
@@ -74,13 +74,13 @@ export class KafkaAdmin implements Admin {
   }
 
   assertVisible(names: readonly string[]): Promise<void> {
-    const look = async ({ pool }: AdminClient) => {
+    const describeAll = async ({ pool }: AdminClient) => {
       const found: TopicMetadata[] = [];
       for (const some of chunks(names))
         found.push(...(await fetchMetadata(pool.seedBroker, some)).topicMetadata);
       throwHidden(found);
     };
-    return this.#session.call("assertVisible", look, [on("topic", names, "Describe")]);
+    return this.#session.call("assertVisible", describeAll, [on("topic", names, "Describe")]);
   }
 
   create(topics: readonly TopicSpec[], onRejected: OnRejected = ignore): Promise<void> {
@@ -170,9 +170,9 @@ export class KafkaAdmin implements Admin {
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
     const needed = [on("topic", topics, "Describe")];
-    const told = this.#named(onUnknown, needed);
-    const ask = ({ brokers }: AdminClient) => offsetsOf(brokers, topics, told);
-    return this.#session.call("offsetsOf", ask, needed);
+    const onUnknownNamed = this.#named(onUnknown, needed);
+    const query = ({ brokers }: AdminClient) => offsetsOf(brokers, topics, onUnknownNamed);
+    return this.#session.call("offsetsOf", query, needed);
   }
 
   committedOf(
@@ -181,9 +181,9 @@ export class KafkaAdmin implements Admin {
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
     const topics = [...new Set([...groups.values()].flat())];
     const needed = [on("group", [...groups.keys()], "Describe"), on("topic", topics, "Describe")];
-    const told = this.#named(onUnknown, needed);
-    const ask = ({ brokers }: AdminClient) => committedOf(brokers, groups, told);
-    return this.#session.call("committedOf", ask, needed);
+    const onUnknownNamed = this.#named(onUnknown, needed);
+    const query = ({ brokers }: AdminClient) => committedOf(brokers, groups, onUnknownNamed);
+    return this.#session.call("committedOf", query, needed);
   }
 
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -230,7 +230,7 @@ export class KafkaAdmin implements Admin {
   /** Told of a missing permission by its name. */
   #named(onUnknown: OnUnknown | undefined, needed: readonly Grant[]): OnUnknown | undefined {
     if (onUnknown === undefined) return undefined;
-    return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#asker));
+    return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#identity));
   }
 
   close(): Promise<void> {

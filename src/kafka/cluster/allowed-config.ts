@@ -15,7 +15,7 @@ import type { RejectedSetting } from "../port.ts";
 export type TopicConfig = Readonly<Record<string, string>>;
 
 /** The cluster's reason against these settings; null: it allows them. Changes nothing. */
-export type Ask = (config: TopicConfig) => Promise<string | null>;
+export type TryConfig = (config: TopicConfig) => Promise<string | null>;
 
 export interface Allowed {
   readonly config: TopicConfig;
@@ -36,7 +36,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether other settings might be allowed. @param type Kafka's name of the error. */
-export function isRefusal(type: string): boolean {
+export function isRejection(type: string): boolean {
   return REFUSALS.has(type);
 }
 
@@ -49,20 +49,25 @@ export function isRefusal(type: string): boolean {
 export async function allowedConfig(
   config: TopicConfig,
   reason: string,
-  ask: Ask,
+  tryConfig: TryConfig,
   otherwiseBytes = DEFAULT_BYTES,
 ): Promise<Allowed | null> {
   const planned = Number(config[SIZE] ?? 0);
-  for (const leftOut of subsets(Object.keys(config))) {
-    let allowed = without(config, leftOut);
-    if ((await ask(allowed)) !== null) continue;
-    if (leftOut.includes(SIZE)) {
-      const most = await largest(otherwiseBytes, planned, (size) => ask({ ...allowed, ...size }));
+  for (const omitted of subsets(Object.keys(config))) {
+    let allowed = without(config, omitted);
+    if ((await tryConfig(allowed)) !== null) continue;
+    if (omitted.includes(SIZE)) {
+      const most = await largest(otherwiseBytes, planned, (size) =>
+        tryConfig({ ...allowed, ...size }),
+      );
       allowed = { ...allowed, ...most };
     }
-    return { config: allowed, rejected: await rejectedOf(config, allowed, leftOut, reason, ask) };
+    return {
+      config: allowed,
+      rejected: await rejectedOf(config, allowed, omitted, reason, tryConfig),
+    };
   }
-  const most = await largest(LEAST_BYTES, planned, (size) => ask({ ...config, ...size }));
+  const most = await largest(LEAST_BYTES, planned, (size) => tryConfig({ ...config, ...size }));
   const instead = most?.[SIZE];
   if (instead === undefined) return null;
   const rejected = [{ setting: SIZE, planned: `${planned}`, instead, error: reason }];
@@ -72,15 +77,15 @@ export async function allowedConfig(
 async function rejectedOf(
   config: TopicConfig,
   allowed: TopicConfig,
-  leftOut: readonly string[],
+  omitted: readonly string[],
   reason: string,
-  ask: Ask,
+  tryConfig: TryConfig,
 ): Promise<Allowed["rejected"]> {
   const rejected = [];
-  for (const setting of leftOut) {
+  for (const setting of omitted) {
     const planned = config[setting] ?? "";
     // The cluster names one of several.
-    const own = leftOut.length === 1 ? null : await ask({ ...allowed, [setting]: planned });
+    const own = omitted.length === 1 ? null : await tryConfig({ ...allowed, [setting]: planned });
     rejected.push({ setting, planned, instead: allowed[setting] ?? null, error: own ?? reason });
   }
   return rejected;
@@ -89,16 +94,16 @@ async function rejectedOf(
 /** The largest size above `least` and below `refused` that is allowed; null: there is none. */
 async function largest(
   least: number,
-  refused: number,
-  ask: Ask,
+  rejected: number,
+  tryConfig: TryConfig,
 ): Promise<{ readonly [SIZE]: string } | null> {
   let low = Math.floor(least / STEP_BYTES);
-  let high = Math.ceil(refused / STEP_BYTES);
+  let high = Math.ceil(rejected / STEP_BYTES);
   let found = null;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     const size = { [SIZE]: `${middle * STEP_BYTES}` } as const;
-    if ((await ask(size)) === null) {
+    if ((await tryConfig(size)) === null) {
       low = middle;
       found = size;
     } else {

@@ -8,7 +8,7 @@ import { type Broker, Decoder, Encoder } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import type { OnRejected } from "../port.ts";
 import { ALTER_CONFIGS } from "../wire/request-kinds.ts";
-import { allowedConfig, isRefusal, type TopicConfig } from "./allowed-config.ts";
+import { allowedConfig, isRejection, type TopicConfig } from "./allowed-config.ts";
 import { errorType, protocolError } from "./kafka-error.ts";
 
 const TOPIC = 2;
@@ -27,13 +27,13 @@ export async function alterAllowed(
 ): Promise<void> {
   const reason = await alter(broker, topic, config);
   if (reason === null) return;
-  const ask = async (some: TopicConfig): Promise<string | null> => {
+  const tryConfig = async (some: TopicConfig): Promise<string | null> => {
     // A setting that is left out stays as it is.
     if (Object.keys(some).length === 0) return null;
     return alter(broker, topic, some, true);
   };
   const otherwiseBytes = Number(is["max.message.bytes"] ?? Number.NaN);
-  const found = await allowedConfig(config, reason, ask, otherwiseBytes || undefined);
+  const found = await allowedConfig(config, reason, tryConfig, otherwiseBytes || undefined);
   if (found === null) return;
   if (Object.keys(found.config).length > 0) await alter(broker, topic, found.config);
   for (const each of found.rejected) onRejected({ topic, ...each });
@@ -57,17 +57,17 @@ async function alter(
   const resource = new Encoder().writeInt8(TOPIC).writeString(topic).writeArray(entries);
   const payload = await rawRequest(broker, ALTER_CONFIGS, {
     encode: () => new Encoder().writeArray([resource]).writeBoolean(validateOnly).buffer,
-    read: (answer) => answer,
+    read: (response) => response,
   });
   const decoder = new Decoder(payload);
   decoder.readInt32();
-  const refused = decoder.readArray(readResult).find(({ code }) => code !== 0);
-  if (refused === undefined) return null;
-  const type = errorType(refused.code);
-  const reason = refused.text ?? type;
-  if (isRefusal(type)) return reason;
+  const failed = decoder.readArray(readResult).find(({ code }) => code !== 0);
+  if (failed === undefined) return null;
+  const type = errorType(failed.code);
+  const reason = failed.text ?? type;
+  if (isRejection(type)) return reason;
   const message = `${type}: the configuration of ${topic} was refused: ${reason}`;
-  throw Object.assign(protocolError(refused.code, topic), { message });
+  throw Object.assign(protocolError(failed.code, topic), { message });
 }
 
 function readResult(decoder: Decoder): { readonly code: number; readonly text: string | null } {

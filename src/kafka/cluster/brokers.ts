@@ -40,7 +40,7 @@ export class Brokers {
 
   constructor(client: Client) {
     this.#leaders = client.brokerPool();
-    this.#pool = client.questionPool?.() ?? this.#leaders;
+    this.#pool = client.anyBrokerPool?.() ?? this.#leaders;
   }
 
   /** Brokers known so far. */
@@ -152,17 +152,17 @@ export class Brokers {
     this.#leave(nodeId);
   }
 
-  /** Requests under way are still answered. */
+  /** Requests in flight are still answered. */
   #leave(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
     broker?.disconnect().catch(() => undefined);
   }
 
-  async #any<Result>(ask: (broker: Broker) => Promise<Result>): Promise<Result> {
+  async #any<Result>(send: (broker: Broker) => Promise<Result>): Promise<Result> {
     await this.#pool.connect();
     try {
-      return await ask(this.#pool.seedBroker);
+      return await send(this.#pool.seedBroker);
     } catch (error) {
       await nextSeed(this.#pool);
       throw error;

@@ -5,7 +5,7 @@
 
 import { request } from "../kafkajs/internals.ts";
 import type { OnRejected, TopicSpec } from "../port.ts";
-import { allowedConfig, isRefusal, likewise } from "./allowed-config.ts";
+import { allowedConfig, isRejection, likewise } from "./allowed-config.ts";
 import type { Brokers } from "./brokers.ts";
 import { protocolError } from "./kafka-error.ts";
 
@@ -14,7 +14,7 @@ const BROKERS_DEFAULT = -1;
 /** Of one request, so that none gets too large or slow. */
 const TOPICS_MAX = 100;
 
-interface Answer {
+interface TopicsResponse {
   readonly topicErrors: readonly {
     readonly topic: string;
     readonly errorCode: number;
@@ -34,18 +34,18 @@ export async function createTopics(
   specs: readonly TopicSpec[],
   onRejected: OnRejected,
 ): Promise<void> {
-  const { refused, failed } = await create(brokers, specs);
-  const left = await createAllowed(brokers, refused, onRejected);
+  const { rejected, failed } = await create(brokers, specs);
+  const left = await createAllowed(brokers, rejected, onRejected);
   throwAny("Topic creation errors", [...failed, ...left]);
 }
 
 /** @throws likewise. */
 export async function deleteTopics(brokers: Brokers, topics: readonly string[]): Promise<void> {
   const options = { topics: [...topics], timeout: LIMIT_MS };
-  throwAny("Topic deletion errors", await ask(brokers, "DeleteTopics", options));
+  throwAny("Topic deletion errors", await sendToController(brokers, "DeleteTopics", options));
 }
 
-interface Refused {
+interface RejectedTopic {
   readonly spec: TopicSpec;
   readonly error: TopicError;
 }
@@ -54,21 +54,24 @@ interface Refused {
 async function create(
   brokers: Brokers,
   specs: readonly TopicSpec[],
-): Promise<{ readonly refused: readonly Refused[]; readonly failed: readonly TopicError[] }> {
+): Promise<{
+  readonly rejected: readonly RejectedTopic[];
+  readonly failed: readonly TopicError[];
+}> {
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
-  const refused: Refused[] = [];
+  const rejected: RejectedTopic[] = [];
   const failed: TopicError[] = [];
   for (let at = 0; at < specs.length; at += TOPICS_MAX) {
     const some = specs.slice(at, at + TOPICS_MAX);
-    for (const error of await ask(brokers, "CreateTopics", optionsOf(some))) {
+    for (const error of await sendToController(brokers, "CreateTopics", optionsOf(some))) {
       const spec = byName.get(error.topic);
       // Somebody else may have created it in the meantime.
       if (error.type === "TOPIC_ALREADY_EXISTS") continue;
-      if (spec !== undefined && isRefusal(error.type)) refused.push({ spec, error });
+      if (spec !== undefined && isRejection(error.type)) rejected.push({ spec, error });
       else failed.push(error);
     }
   }
-  return { refused, failed };
+  return { rejected, failed };
 }
 
 /**
@@ -77,11 +80,11 @@ async function create(
  */
 async function createAllowed(
   brokers: Brokers,
-  refused: readonly Refused[],
+  rejected: readonly RejectedTopic[],
   onRejected: OnRejected,
 ): Promise<readonly TopicError[]> {
   const failures: TopicError[] = [];
-  let left = refused;
+  let left = rejected;
   for (let [first] = left; first !== undefined; [first] = left) {
     const { spec, error } = first;
     const found = await allowedConfig(spec.config, error.message, (config) =>
@@ -99,7 +102,7 @@ async function createAllowed(
     });
     const specs = left.map((each, at) => ({ ...each.spec, ...adapted[at] }));
     const again = await create(brokers, specs);
-    const errors = [...again.failed, ...again.refused.map((each) => each.error)];
+    const errors = [...again.failed, ...again.rejected.map((each) => each.error)];
     const missed = new Set(errors.map(({ topic }) => topic));
     for (const { name: topic, rejected } of specs) {
       if (missed.has(topic)) continue;
@@ -108,7 +111,7 @@ async function createAllowed(
     failures.push(
       ...errors.filter((each) => again.failed.includes(each) || each.topic === spec.name),
     );
-    const unsettled = new Set(again.refused.map((each) => each.spec.name));
+    const unsettled = new Set(again.rejected.map((each) => each.spec.name));
     left = left.filter((each) => each !== first && unsettled.has(each.spec.name));
   }
   return failures;
@@ -120,11 +123,11 @@ function isAlike({ message }: TopicError): (other: TopicError) => boolean {
 
 /** @throws TopicError when it is not the settings. */
 async function reasonAgainst(brokers: Brokers, spec: TopicSpec): Promise<string | null> {
-  const [against] = await ask(brokers, "CreateTopics", {
+  const [against] = await sendToController(brokers, "CreateTopics", {
     ...optionsOf([spec]),
     validateOnly: true,
   });
-  if (against !== undefined && !isRefusal(against.type)) throw against;
+  if (against !== undefined && !isRejection(against.type)) throw against;
   return against?.message ?? null;
 }
 
@@ -138,15 +141,15 @@ function optionsOf(specs: readonly TopicSpec[]): object {
   return { topics, validateOnly: false, timeout: LIMIT_MS };
 }
 
-async function ask(
+async function sendToController(
   brokers: Brokers,
   name: "CreateTopics" | "DeleteTopics",
   options: object,
 ): Promise<readonly TopicError[]> {
   // Any topic: only the controller counts.
   const { controllerId } = await brokers.metadata(["__consumer_offsets"]);
-  const answer = await request<Answer>(await brokers.leader(controllerId), name, options);
-  return answer.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
+  const response = await request<TopicsResponse>(await brokers.leader(controllerId), name, options);
+  return response.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
     if (errorCode === 0) return [];
     const error = protocolError(errorCode, topic);
     if (errorMessage) error.message = errorMessage;

@@ -28,14 +28,14 @@ import type { LogEnds } from "./log-ends.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 
 const LOOK_EVERY_MS = 5_000;
-const ANSWER_LIMIT_MS = 4_000;
+const RESPONSE_LIMIT_MS = 4_000;
 const LEADERS_AGE_MAX_MS = 60_000;
 /** Topics of one request for metadata. */
 const TOPICS_MAX = 500;
 
 type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
 
-interface Asked {
+interface PartitionPlace {
   readonly topic: string;
   readonly partition: number;
 }
@@ -78,7 +78,7 @@ export class ClusterWatch {
   brokers(): readonly BrokerState[] {
     const { outages, connection } = this.#clients;
     const addresses = this.#known.size === 0 ? connection.brokers : [...this.#known.values()];
-    return addresses.map((broker) => ({ broker, away: outages.awayOf(broker) }));
+    return addresses.map((broker) => ({ broker, away: outages.outageOf(broker) }));
   }
 
   endsAtMs(): number | null {
@@ -101,57 +101,60 @@ export class ClusterWatch {
   }
 
   async #look(): Promise<void> {
-    const asksForEnds = this.#looks % 2 === 0;
-    const owned = asksForEnds ? this.#owned() : [];
-    if (asksForEnds) {
+    const withEnds = this.#looks % 2 === 0;
+    const owned = withEnds ? this.#owned() : [];
+    if (withEnds) {
       this.#topics = [...new Set(owned.map(({ topic }) => topic))];
       this.#ends.keep(owned);
     }
     this.#looks += 1;
     const topics = this.#topics;
-    const answered = await this.#askAll(owned);
-    const isWhole = answered.length > 0 && answered.length === this.#known.size;
-    if (asksForEnds && isWhole) this.#endsAtMs = this.#clients.clock.nowMs();
+    const responding = await this.#queryAll(owned);
+    const isWhole = responding.length > 0 && responding.length === this.#known.size;
+    if (withEnds && isWhole) this.#endsAtMs = this.#clients.clock.nowMs();
     const isOld = performance.now() - this.#leadersAtMs >= LEADERS_AGE_MAX_MS;
     if (isOld) this.#keep(new Set(topics));
     const wanted = topics.filter(
       (topic) => this.#unsettled.has(topic) || !this.#leaders.has(topic),
     );
-    if (answered.length > 0 && wanted.length === 0 && !isOld) return;
+    if (responding.length > 0 && wanted.length === 0 && !isOld) return;
     const isNews = this.#known.size === 0 || wanted.length > 0;
-    const isDone = await this.#lookUp(answered[0] ?? null, isOld ? topics : wanted);
+    const isDone = await this.#lookUp(responding[0] ?? null, isOld ? topics : wanted);
     if (isDone && isOld) this.#leadersAtMs = performance.now();
     if (!isDone || !isNews) return;
-    const all = await this.#askAll(this.#owned());
+    const all = await this.#queryAll(this.#owned());
     if (all.length === this.#known.size) this.#endsAtMs = this.#clients.clock.nowMs();
   }
 
   /** Returns the nodes that answered. */
-  async #askAll(owned: Owned): Promise<readonly number[]> {
+  async #queryAll(owned: Owned): Promise<readonly number[]> {
     const ofNode = Map.groupBy(owned, (each) => this.#leaderOf(each));
     const nodes = [...this.#known.keys()];
-    const answers = await Promise.all(nodes.map((node) => this.#ask(node, ofNode.get(node) ?? [])));
-    return nodes.filter((_, index) => answers[index] === true);
+    const responses = await Promise.all(
+      nodes.map((node) => this.#query(node, ofNode.get(node) ?? [])),
+    );
+    return nodes.filter((_, index) => responses[index] === true);
   }
 
-  async #ask(nodeId: number, owned: Owned): Promise<boolean> {
+  async #query(nodeId: number, owned: Owned): Promise<boolean> {
     const broker = this.#known.get(nodeId) ?? "";
     const { outages, throttles } = this.#clients;
     try {
       const isForLife = owned.length === 0;
       // A throttled response is one.
       if (!isForLife || !throttles.isThrottled(broker))
-        await inTime(this.#askEnds(nodeId, owned), ANSWER_LIMIT_MS);
-      outages.answered(broker);
+        await inTime(this.#queryEnds(nodeId, owned), RESPONSE_LIMIT_MS);
+      outages.recordResponse(broker);
       return true;
     } catch (error) {
       this.#brokers.drop(nodeId);
-      if (!this.#isClosed && !throttles.isThrottled(broker)) outages.silent(broker, error as Error);
+      if (!this.#isClosed && !throttles.isThrottled(broker))
+        outages.recordSilence(broker, error as Error);
       return false;
     }
   }
 
-  async #askEnds(nodeId: number, owned: Owned): Promise<void> {
+  async #queryEnds(nodeId: number, owned: Owned): Promise<void> {
     const latest = await this.#offsets(nodeId, owned, LATEST);
     const atMs = Date.now();
     for (const { topic, partition, offset } of latest) {
@@ -167,17 +170,17 @@ export class ClusterWatch {
 
   async #offsets(
     nodeId: number,
-    asked: readonly Asked[],
+    wanted: readonly PartitionPlace[],
     timestamp: typeof LATEST | typeof EARLIEST,
   ) {
-    const listed = await listOffsets(await this.#brokers.leader(nodeId), asked, timestamp);
+    const listed = await listOffsets(await this.#brokers.leader(nodeId), wanted, timestamp);
     for (const { topic, errorCode } of listed) {
       if (errorCode !== 0) this.#unsettled.add(topic);
     }
     return listed.filter(({ errorCode }) => errorCode === 0);
   }
 
-  #leaderOf({ topic, partition }: Asked): number | undefined {
+  #leaderOf({ topic, partition }: PartitionPlace): number | undefined {
     return this.#leaders.get(topic)?.get(partition);
   }
 
@@ -185,10 +188,10 @@ export class ClusterWatch {
     const chunks = topics.length === 0 ? [[]] : inChunks(topics);
     try {
       for (const chunk of chunks)
-        this.#learn(await inTime(this.#metadata(nodeId, chunk), ANSWER_LIMIT_MS));
+        this.#learn(await inTime(this.#metadata(nodeId, chunk), RESPONSE_LIMIT_MS));
       return true;
     } catch (error) {
-      if (nodeId === null && !this.#isClosed) this.#nobodyAnswers(error as Error);
+      if (nodeId === null && !this.#isClosed) this.#noneResponded(error as Error);
       return false;
     }
   }
@@ -220,11 +223,11 @@ export class ClusterWatch {
   }
 
   /** Known brokers have been found silent by then. */
-  #nobodyAnswers(error: Error): void {
+  #noneResponded(error: Error): void {
     this.#brokers.nextSeed();
     if (this.#known.size > 0 || this.#clients.throttles.isThrottled()) return;
     for (const broker of this.#clients.connection.brokers) {
-      this.#clients.outages.silent(broker, error);
+      this.#clients.outages.recordSilence(broker, error);
     }
   }
 }

@@ -64,9 +64,9 @@ export function connectCause(
   const chain = causes(error);
   const codes = chain.map(({ code }) => (typeof code === "string" ? code : ""));
   const has = (name: string) => chain.some((each) => each.name === name || each.type === name);
-  const said = sentence(chain);
+  const text = sentence(chain);
   const mechanism = sasl?.mechanism ?? "";
-  if (has("UNSUPPORTED_SASL_MECHANISM") || /mechanism is not supported/.test(said)) {
+  if (has("UNSUPPORTED_SASL_MECHANISM") || /mechanism is not supported/.test(text)) {
     const says = `it does not offer the log-in ${mechanism}`;
     return { says, check: "kafka.sasl.mechanism", lasts: true };
   }
@@ -77,40 +77,40 @@ export function connectCause(
   if (has(DRIVER_AUTHENTICATION_FAILED)) {
     const isPassword = sasl !== null && "password" in sasl;
     return {
-      says: `it refuses the log-in by ${mechanism}: ${said}`,
+      says: `it refuses the log-in by ${mechanism}: ${text}`,
       check: isPassword ? "kafka.sasl.username and kafka.sasl.password" : "kafka.sasl",
       lasts: true,
     };
   }
   if (has("NoCommonVersionError")) {
-    return { says: said, check: "the versions of Kafka and Switchyard", lasts: true };
+    return { says: text, check: "the versions of Kafka and Switchyard", lasts: true };
   }
-  if (has("TokenError")) return { says: said, check: "kafka.sasl", lasts: false };
+  if (has("TokenError")) return { says: text, check: "kafka.sasl", lasts: false };
   if (codes.some((code) => UNTRUSTED.has(code))) {
-    const says = `its certificate is of an authority that is not trusted (${said})`;
+    const says = `its certificate is of an authority that is not trusted (${text})`;
     return { says, check: "kafka.tls.ca", lasts: true };
   }
   if (codes.includes("ERR_TLS_CERT_ALTNAME_INVALID")) {
-    const says = `its certificate is for another name (${said})`;
+    const says = `its certificate is for another name (${text})`;
     return { says, check: "kafka.tls.serverName and kafka.brokers", lasts: true };
   }
   if (codes.some((code) => OUT_OF_TIME.has(code))) {
     return {
-      says: `its certificate is out of its time (${said})`,
+      says: `its certificate is out of its time (${text})`,
       check: "the brokers' certificate",
       lasts: true,
     };
   }
-  if (OUR_CERTIFICATE.test(said)) {
-    const says = `it refuses our certificate (${said})`;
+  if (OUR_CERTIFICATE.test(text)) {
+    const says = `it refuses our certificate (${text})`;
     return { says, check: "kafka.tls.cert and kafka.tls.key", lasts: true };
   }
   if (codes.some((code) => NO_TLS.test(code))) return WITHOUT_TLS;
-  if (CLOSED.test(said) || codes.some((code) => CLOSED.test(code))) {
+  if (CLOSED.test(text) || codes.some((code) => CLOSED.test(code))) {
     if (step === "request" && sasl === null) return NO_AUTHENTICATION;
     return tls === null ? { ...WITH_TLS, lasts: "ask" } : { ...WITHOUT_TLS, lasts: "ask" };
   }
-  return { says: said, check: "kafka.brokers and that the brokers run", lasts: false };
+  return { says: text, check: "kafka.brokers and that the brokers run", lasts: false };
 }
 
 const WITHOUT_TLS: ConnectCause = {

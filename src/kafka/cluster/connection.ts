@@ -40,16 +40,16 @@ export interface Client extends DriverClient {
   /** Drops all connections at once; later ones fail. */
   destroy(): void;
   /** For questions that any broker answers; by default `brokerPool`. */
-  questionPool?(): BrokerPool;
+  anyBrokerPool?(): BrokerPool;
 }
 
 export interface SharedClient extends Client {
-  /** Those of its consumers under way. */
+  /** Those of its consumers in flight. */
   readonly fetches: {
     /** They end with nothing. */
     end(): void;
     /** When they were last answered, in epoch milliseconds; null: there are none. */
-    answeredAtMs(): number | null;
+    respondedAtMs(): number | null;
   };
 }
 
@@ -83,7 +83,7 @@ export class Clients {
     if (this.#shared === null) {
       const client = this.create();
       const outagesOf = ({ host, port }: Address) =>
-        this.outages.ofFetches(hostAndPort(host, port));
+        this.outages.fetchOutages(hostAndPort(host, port));
       const isThrottled = ({ host, port }: Address) =>
         this.throttles.isThrottled(hostAndPort(host, port));
       const connections = new SharedConnections(client.brokerPool(), outagesOf, isThrottled);
@@ -98,7 +98,7 @@ export class Clients {
     };
     const fetches = {
       end: () => member.endFetches(),
-      answeredAtMs: () => member.fetchAnsweredAtMs(),
+      respondedAtMs: () => member.fetchRespondedAtMs(),
     };
     return { ...client, destroy, fetches };
   }
@@ -106,12 +106,12 @@ export class Clients {
   /** On connections of its own for records, and on shared ones for questions. */
   createForRecords(): Client {
     const records = this.create();
-    const questions = this.createShared();
+    const shared = this.createShared();
     const destroy = (): void => {
       records.destroy();
-      questions.destroy();
+      shared.destroy();
     };
-    return { ...records, questionPool: () => questions.brokerPool(), destroy };
+    return { ...records, anyBrokerPool: () => shared.brokerPool(), destroy };
   }
 
   /** Closes what is shared. */
@@ -137,7 +137,7 @@ export class Clients {
   }
 }
 
-/** Read anew for each connection: files and passwords change while the process runs. */
+/** Read again for each connection: files and passwords change while the process runs. */
 function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefined {
   if (connection.tls === null) return undefined;
   return {
@@ -159,7 +159,7 @@ function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefi
   };
 }
 
-/** Read anew for each log-in. */
+/** Read again for each log-in. */
 function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | undefined {
   const { sasl } = connection;
   if (sasl === null) return undefined;
@@ -221,22 +221,22 @@ class Sockets {
     const host = withoutBrackets(given);
     const broker = hostAndPort(host, port);
     let isConnected = false;
-    const connected = (): void => {
+    const handleConnect = (): void => {
       isConnected = true;
       clearTimeout(silent);
-      this.#outages.connected(broker);
+      this.#outages.recordConnection(broker);
       onConnect();
     };
     // Certificates are checked for it, and several brokers may share one name.
     const servername = ssl?.servername ?? (net.isIP(host) === 0 ? host : undefined);
     const socket = ssl
-      ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, connected)
-      : net.connect({ host, port }, connected);
+      ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, handleConnect)
+      : net.connect({ host, port }, handleConnect);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     this.#open.add(socket);
     const failed = (error: Error): void => {
-      if (!isConnected && !this.#destroyed) this.#outages.connectionFailed(broker, error);
+      if (!isConnected && !this.#destroyed) this.#outages.recordFailure(broker, error);
     };
     const silent = setTimeout(failed, CONNECTION_LIMIT_MS, new Error("no answer"));
     socket.on("error", failed);

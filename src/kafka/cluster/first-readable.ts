@@ -1,11 +1,11 @@
 /**
- * The first offset above a damaged batch that can be read, where the batch does not tell its end. A
+ * The first offset above a corrupt batch that can be read, where the batch does not tell its end. A
  * broker finds batches by their lengths and by its index. So it may find none up to the next entry
  * of the index.
  *
- * @param damaged an offset that cannot be read
+ * @param corrupt an offset that cannot be read
  * @param end the partition's end; the answer where nothing can be read up to there
- * @param isDamaged asked for few of the offsets, in steps that double, and then in between
+ * @param isCorrupt asked for few of the offsets, in steps that double, and then in between
  */
 export async function firstReadable(
   corrupt: number,

@@ -13,7 +13,7 @@ export function errorText(code: number): string {
 }
 
 /**
- * The error of a code. Its `type` is Kafka's name of it, so that `troubleOf` knows it.
+ * The error of a code. Its `type` is Kafka's name of it, so that `errorKind` knows it.
  *
  * @param resource the topic or group that the brokers answered about.
  */
@@ -42,7 +42,7 @@ export function errorSentence(error: unknown): string {
   return `${message}: ${parts.join("; ")}`;
 }
 
-export type Trouble =
+export type ErrorKind =
   /** Goes away by itself: brokers unreachable, restarting, electing, or slow; no token. */
   | "outage"
   /** Another member came or went, or this one was away for too long. */
@@ -75,20 +75,20 @@ const FATAL_TYPES = new Set([
   "GROUP_MAX_SIZE_REACHED",
   "FENCED_INSTANCE_ID",
 ]);
-const FATAL_NAMES = new Set([...DRIVER_FATAL, "DamagedBatchError"]);
+const FATAL_NAMES = new Set([...DRIVER_FATAL, "CorruptBatchError"]);
 const OUTAGE_NAMES = new Set([...DRIVER_OUTAGE, "TokenError"]);
 
-export function troubleOf(error: unknown): Trouble {
-  let trouble: Trouble = "unknown";
+export function errorKind(error: unknown): ErrorKind {
+  let kind: ErrorKind = "unknown";
   for (const { name, type, retriable } of causesOf(error)) {
     if (typeof type === "string" && REBALANCE.has(type)) return "rebalance";
     if (typeof type === "string" && FATAL_TYPES.has(type)) return "fatal";
     if (typeof name === "string" && FATAL_NAMES.has(name)) return "fatal";
     if (typeof name === "string" && OUTAGE_NAMES.has(name)) return "outage";
     // A protocol error that Kafka calls retriable, such as LEADER_NOT_AVAILABLE.
-    if (typeof type === "string" && retriable === true) trouble = "outage";
+    if (typeof type === "string" && retriable === true) kind = "outage";
   }
-  return trouble;
+  return kind;
 }
 
 export interface ErrorParts {

@@ -16,11 +16,11 @@ export const EARLIEST = -2;
 /** @param asked partitions that this broker leads. */
 export async function listOffsets(
   leader: Broker,
-  asked: readonly { readonly topic: string; readonly partition: number }[],
+  wanted: readonly { readonly topic: string; readonly partition: number }[],
   timestamp: typeof LATEST | typeof EARLIEST,
 ): Promise<readonly ListedOffset[]> {
   const topics = new Map<string, number[]>();
-  for (const { topic, partition } of asked) {
+  for (const { topic, partition } of wanted) {
     const partitions = topics.get(topic);
     if (partitions === undefined) topics.set(topic, [partition]);
     else partitions.push(partition);

@@ -18,7 +18,7 @@ interface Heard {
 }
 
 /**
- * Changed in place. An entry that is made anew lives until the next look. With thousands of partitions
+ * Changed in place. An entry that is recreated lives until the next look. With thousands of partitions
  * these are promoted, and the whole heap of an idle process is collected for them once a minute.
  */
 interface Known {

@@ -19,7 +19,7 @@ import { asError } from "../../runtime/as-error.ts";
 import { request } from "../kafkajs/internals.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffsets } from "../port.ts";
 import type { Brokers } from "./brokers.ts";
-import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
+import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
 import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 
 const TOPICS_MAX = 500;
@@ -62,9 +62,9 @@ export async function offsetsOf(
   const leaders = await partitionsOf(brokers, topics, unknown);
   const offsets = new Map<string, PartitionOffsets[]>();
   for (const chunk of chunks([...leaders.keys()], TOPICS_MAX)) {
-    const asked = chunk.flatMap((topic) => leaders.get(topic) ?? []);
-    const firsts = await list(brokers, asked, EARLIEST, unknown);
-    const ends = await list(brokers, asked, LATEST, unknown);
+    const wanted = chunk.flatMap((topic) => leaders.get(topic) ?? []);
+    const firsts = await list(brokers, wanted, EARLIEST, unknown);
+    const ends = await list(brokers, wanted, LATEST, unknown);
     for (const topic of chunk) {
       if (unknown.has(topic)) continue;
       const found = (leaders.get(topic) ?? []).map(({ partition }) => ({
@@ -91,15 +91,15 @@ export async function committedOf(
   for (const some of chunks([...groups], GROUPS_AT_ONCE)) {
     await Promise.all(
       some.map(async ([groupId, topics]) => {
-        const asked = topics.flatMap((topic) => {
+        const wanted = topics.flatMap((topic) => {
           const led = partitions.get(topic);
           return led === undefined ? [] : [{ topic, partitions: led }];
         });
-        if (asked.length === 0) return;
-        const ask = () => committed(brokers, groupId, asked, unknown);
-        const names = asked.map(({ topic }) => topic);
-        const answer = await unknown.ofAll(names, ask, `the group ${groupId}`);
-        if (answer !== null) found.set(groupId, answer);
+        if (wanted.length === 0) return;
+        const query = () => committed(brokers, groupId, wanted, unknown);
+        const names = wanted.map(({ topic }) => topic);
+        const result = await unknown.ofAll(names, query, `the group ${groupId}`);
+        if (result !== null) found.set(groupId, result);
       }),
     );
   }
@@ -139,15 +139,15 @@ class Unknown {
   }
 
   /** Null: none of the topics was answered for, also when it was asked for again. */
-  async ofAll<Answer>(
+  async ofAll<Result>(
     topics: readonly string[],
-    ask: () => Promise<Answer>,
+    query: () => Promise<Result>,
     what: string,
-  ): Promise<Answer | null> {
-    if (this.#onUnknown === undefined) return await ask();
+  ): Promise<Result | null> {
+    if (this.#onUnknown === undefined) return await query();
     for (let left = AGAIN; ; left -= 1) {
       try {
-        return await ask();
+        return await query();
       } catch (error) {
         if (left > 0 && mayPass(error)) {
           await sleep(AGAIN_MS);
@@ -190,7 +190,7 @@ async function partitionsOf(
 
 async function list(
   brokers: Brokers,
-  asked: readonly Led[],
+  wanted: readonly Led[],
   timestamp: Timestamp,
   unknown: Unknown,
 ): Promise<ReadonlyMap<string, number>> {
@@ -198,16 +198,16 @@ async function list(
   const failed = ({ topic, partition }: Place, code: number) => {
     unknown.is(topic, worded(protocolError(code, topic), `partition ${partition} of ${topic}`));
   };
-  const ofBroker = Map.groupBy(asked, ({ leader }) => leader);
+  const ofBroker = Map.groupBy(wanted, ({ leader }) => leader);
   await Promise.all(
     [...ofBroker].map(async ([nodeId, led]) => {
       if (nodeId < 0) {
         for (const each of led) failed(each, NO_LEADER);
         return;
       }
-      const ask = async () => listOffsets(await brokers.leader(nodeId), led, timestamp);
+      const query = async () => listOffsets(await brokers.leader(nodeId), led, timestamp);
       const topics = [...new Set(led.map(({ topic }) => topic))];
-      for (const each of (await unknown.ofAll(topics, ask, `the broker ${nodeId}`)) ?? []) {
+      for (const each of (await unknown.ofAll(topics, query, `the broker ${nodeId}`)) ?? []) {
         if (each.errorCode === 0) offsets.set(keyOf(each), each.offset);
         else failed(each, each.errorCode);
       }
@@ -244,9 +244,9 @@ async function committed(
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
 }
 
-/** A connection that has ended, which is made anew; a coordinator or a leader that is being chosen. */
+/** A connection that has ended, which is recreated; a coordinator or a leader that is being chosen. */
 function mayPass(error: unknown): boolean {
-  return errorTypes(error).size === 0 || troubleOf(error) !== "fatal";
+  return errorTypes(error).size === 0 || errorKind(error) !== "fatal";
 }
 
 /** The error, with the topic or group that it is about. */

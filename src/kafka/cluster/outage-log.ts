@@ -39,9 +39,9 @@ const QUIET = new Set([
 ]);
 const ERROR_LEVEL = 1;
 
-interface Absence {
+interface Outage {
   readonly sinceMs: number;
-  readonly saidAtMs: number;
+  readonly loggedAtMs: number;
   readonly error: string;
   /** It has left a request unanswered: a new connection to it says nothing. */
   readonly isSilent: boolean;
@@ -66,15 +66,15 @@ export interface DriverLogLine {
 export class OutageLog {
   readonly #log: Log;
   readonly #clock: Pick<Clock, "nowMs">;
-  readonly #away = new Map<string, Absence>();
+  readonly #unreachable = new Map<string, Outage>();
   /** Those that answer no fetches, whatever else they answer. */
-  readonly #fetchless = new Map<string, Absence>();
-  readonly #saidAtMs = new Map<string, number>();
+  readonly #fetchless = new Map<string, Outage>();
+  readonly #loggedAtMs = new Map<string, number>();
   /** Troubles that wait, by their text. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
   /** When a broker was last found away, or to be back. */
-  #awayAtMs = Number.NEGATIVE_INFINITY;
+  #changedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(log: Log, clock: Pick<Clock, "nowMs">, after: After = afterUnref) {
     this.#log = log;
@@ -82,58 +82,58 @@ export class OutageLog {
     this.#after = after;
   }
 
-  connectionFailed(broker: string, error: Error): void {
-    this.#isAway(this.#away, broker, error, false);
+  recordFailure(broker: string, error: Error): void {
+    this.#addOutage(this.#unreachable, broker, error, false);
   }
 
-  connected(broker: string): void {
-    if (this.#away.get(broker)?.isSilent === false) this.answered(broker);
+  recordConnection(broker: string): void {
+    if (this.#unreachable.get(broker)?.isSilent === false) this.recordResponse(broker);
   }
 
   /** It was asked and has not answered, or its connection was cut. */
-  silent(broker: string, error: Error): void {
-    this.#isAway(this.#away, broker, error, true);
+  recordSilence(broker: string, error: Error): void {
+    this.#addOutage(this.#unreachable, broker, error, true);
   }
 
-  answered(broker: string): void {
-    this.#isBack(this.#away, broker);
+  recordResponse(broker: string): void {
+    this.#endOutage(this.#unreachable, broker);
   }
 
-  ofFetches(broker: string) {
+  fetchOutages(broker: string) {
     return {
-      fetchesSilent: (error: Error) => this.#isAway(this.#fetchless, broker, error, true),
-      fetchesAnswered: () => this.#isBack(this.#fetchless, broker),
+      reportSilence: (error: Error) => this.#addOutage(this.#fetchless, broker, error, true),
+      reportResponse: () => this.#endOutage(this.#fetchless, broker),
     };
   }
 
   /** Since when it is away, and what fails; null: as far as is known, it isn't. */
-  awayOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
-    return this.#away.get(broker) ?? this.#fetchless.get(broker) ?? null;
+  outageOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
+    return this.#unreachable.get(broker) ?? this.#fetchless.get(broker) ?? null;
   }
 
-  #isBack(among: Map<string, Absence>, broker: string): void {
-    const away = among.get(broker);
-    if (away === undefined) return;
+  #endOutage(among: Map<string, Outage>, broker: string): void {
+    const outage = among.get(broker);
+    if (outage === undefined) return;
     among.delete(broker);
-    this.#awayAtMs = this.#clock.nowMs();
-    if (this.awayOf(broker) !== null) return;
-    const unreachableForMs = this.#awayAtMs - away.sinceMs;
+    this.#changedAtMs = this.#clock.nowMs();
+    if (this.outageOf(broker) !== null) return;
+    const unreachableForMs = this.#changedAtMs - outage.sinceMs;
     this.#log.info({ broker, unreachableForMs }, "kafka.broker.reachable");
   }
 
-  #isAway(
-    among: Map<string, Absence>,
+  #addOutage(
+    among: Map<string, Outage>,
     broker: string,
     { message }: Error,
     isSilent: boolean,
   ): void {
     const nowMs = this.#clock.nowMs();
-    const known = among.get(broker) ?? this.#away.get(broker) ?? this.#fetchless.get(broker);
+    const known = among.get(broker) ?? this.#unreachable.get(broker) ?? this.#fetchless.get(broker);
     const sinceMs = known?.sinceMs ?? nowMs;
-    const isDue = known === undefined || nowMs - known.saidAtMs >= REPEAT_AFTER_MS;
-    const saidAtMs = isDue ? nowMs : known.saidAtMs;
+    const isDue = known === undefined || nowMs - known.loggedAtMs >= REPEAT_AFTER_MS;
+    const loggedAtMs = isDue ? nowMs : known.loggedAtMs;
     const isSilentNow = isSilent || known?.isSilent === true;
-    among.set(broker, { sinceMs, saidAtMs, error: message, isSilent: isSilentNow });
+    among.set(broker, { sinceMs, loggedAtMs, error: message, isSilent: isSilentNow });
     if (!isDue) return;
     const since = new Date(sinceMs).toISOString();
     this.#log.warn({ broker, error: message, since }, "kafka.broker.unreachable");
@@ -147,22 +147,22 @@ export class OutageLog {
   ): void {
     const nowMs = this.#clock.nowMs();
     const key = keyOf(text);
-    const saidAtMs = this.#saidAtMs.get(key);
-    if (saidAtMs !== undefined && nowMs - saidAtMs < REPEAT_AFTER_MS) return;
-    if (this.#saidAtMs.size >= TEXTS_MAX) this.#saidAtMs.clear();
-    this.#saidAtMs.set(key, nowMs);
+    const loggedAtMs = this.#loggedAtMs.get(key);
+    if (loggedAtMs !== undefined && nowMs - loggedAtMs < REPEAT_AFTER_MS) return;
+    if (this.#loggedAtMs.size >= TEXTS_MAX) this.#loggedAtMs.clear();
+    this.#loggedAtMs.set(key, nowMs);
     this.#log.warn<Name, Fields>(fields, msg);
   }
 
   /** Trouble that may come from an outage, which has its own line. Then this one is a debug line. */
-  trouble<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
+  warnUnlessOutage<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,
     msg: Name,
   ): void {
     const debug = () => this.#log.debug<Name, Fields>(fields, msg);
     const key = keyOf(text);
-    if (this.#isAnyAway || this.#waiting.has(key) || this.#waiting.size >= TEXTS_MAX) {
+    if (this.#isAnyUnreachable || this.#waiting.has(key) || this.#waiting.size >= TEXTS_MAX) {
       debug();
       return;
     }
@@ -170,13 +170,13 @@ export class OutageLog {
     this.#waiting.add(key);
     this.#after(KNOWN_AFTER_MS, () => {
       this.#waiting.delete(key);
-      if (this.#isAnyAway || this.#awayAtMs >= sinceMs - KNOWN_AFTER_MS) debug();
+      if (this.#isAnyUnreachable || this.#changedAtMs >= sinceMs - KNOWN_AFTER_MS) debug();
       else this.warnOnce<Name, Fields>(text, fields, msg);
     });
   }
 
-  get #isAnyAway(): boolean {
-    return this.#away.size + this.#fetchless.size > 0;
+  get #isAnyUnreachable(): boolean {
+    return this.#unreachable.size + this.#fetchless.size > 0;
   }
 
   /** Takes the lines that kafkajs logs. */

@@ -28,33 +28,33 @@ const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
 const NAMES_MAX = 5;
 const UNKNOWN_PRINCIPAL = "User:<principal>";
 
-export type Asker = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
+export type Identity = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
 
 /**
  * The error as it is, unless a permission is missing.
  *
  * @param needed what the request needs; the entry counts that is on what the brokers' code names.
  */
-export function withPermission(error: Error, needed: readonly Grant[], asker: Asker): Error {
+export function withPermission(error: Error, needed: readonly Grant[], identity: Identity): Error {
   const causes = causesOf(error);
   if (causes.some((cause) => cause instanceof MissingPermissionError)) return error;
-  const refused = causes.filter(({ type }) => isAboutPermission(type));
-  const type = refused[0]?.type;
+  const rejected = causes.filter(({ type }) => isAboutPermission(type));
+  const type = rejected[0]?.type;
   if (typeof type !== "string") return error;
   const grant = needed.find(({ on }) => on === RESOURCES[type]);
   if (grant === undefined) return new MissingPermissionError(`${type}: ${error.message}`, error);
-  const named = refused.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
+  const named = rejected.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
   const names = named.length === 0 ? grant.names : [...new Set(named)];
-  return missingPermission({ ...grant, names }, type, asker, error);
+  return missingPermission({ ...grant, names }, type, identity, error);
 }
 
 function missingPermission(
   grant: Grant,
   type: string,
-  asker: Asker,
+  identity: Identity,
   cause?: unknown,
 ): MissingPermissionError {
-  return new MissingPermissionError(permissionText(grant, type, asker), cause);
+  return new MissingPermissionError(permissionText(grant, type, identity), cause);
 }
 
 /** Whether this is Kafka's name of an error about a permission. */
@@ -62,15 +62,15 @@ export function isAboutPermission(type: unknown): boolean {
   return typeof type === "string" && type in RESOURCES;
 }
 
-export function permissionText(grant: Grant, type: string, asker: Asker): string {
+export function permissionText(grant: Grant, type: string, identity: Identity): string {
   const { on, names, operations } = grant;
-  const principal = principalOf(asker);
+  const principal = principalOf(identity);
   const whose = principal ?? "the principal of this process";
   const permission = `the permission ${operations.join(" and ")} on ${resourceText(on, names)}`;
   const all = "`switchyard acls` prints all that a role needs";
   const missing = `${permission} is missing for ${whose} (${type})`;
   if (names.length > NAMES_MAX) return `${missing}; ${all}`;
-  const tool = { command: "kafka-acls.sh", bootstrapServer: asker.brokers.join(",") };
+  const tool = { command: "kafka-acls.sh", bootstrapServer: identity.brokers.join(",") };
   const command = aclCommand(grant, principal ?? UNKNOWN_PRINCIPAL, tool);
   return `${missing}. Grant it: ${command} (${all})`;
 }
@@ -83,7 +83,7 @@ function resourceText(on: Grant["on"], names: readonly string[]): string {
 }
 
 /** Null: only the brokers know. */
-export function principalOf({ tls, sasl }: Asker): string | null {
+export function principalOf({ tls, sasl }: Identity): string | null {
   if (sasl !== null) return "username" in sasl ? `User:${sasl.username}` : null;
   const cert = tls?.cert ?? null;
   if (cert === null) return "User:ANONYMOUS";

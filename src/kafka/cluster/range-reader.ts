@@ -8,7 +8,7 @@
  *                                                  waits for 5 s before that
  *   the offset is below the first one              on at the first one
  *   the offset is behind the end                   done: what was wanted is gone
- *   the topic is gone, no right, a damaged batch   throws
+ *   the topic is gone, no right, a corrupt batch   throws
  *   any other error, no connection                 the leader is looked up again; 30 s without an
  *                                                  answer: throws
  */
@@ -24,7 +24,7 @@ import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { firstReadable } from "./first-readable.ts";
-import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
+import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
 import { withPermission } from "./permission.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 
@@ -69,7 +69,7 @@ export class RangeReader {
   readonly #clients: Clients;
   #open: { readonly client: Client; readonly brokers: Brokers } | null = null;
   #isClosed = false;
-  #underWay = 0;
+  #inFlight = 0;
   #idle: NodeJS.Timeout | undefined;
   #waitMaxMs = WAIT_MAX_MS;
   /** Node ids by topic, then by partition. */
@@ -131,7 +131,7 @@ export class RangeReader {
     return listedOffset(await this.#leader(topic, partition), topic, partition, LATEST);
   }
 
-  /** Reads under way end with an error. */
+  /** Reads in flight end with an error. */
   close(): void {
     this.#isClosed = true;
     this.#disconnect();
@@ -139,11 +139,11 @@ export class RangeReader {
 
   #use(): Disposable {
     clearTimeout(this.#idle);
-    this.#underWay += 1;
+    this.#inFlight += 1;
     return {
       [Symbol.dispose]: () => {
-        this.#underWay -= 1;
-        if (this.#underWay > 0) return;
+        this.#inFlight -= 1;
+        if (this.#inFlight > 0) return;
         this.#idle = setTimeout(() => this.#disconnect(), IDLE_LIMIT_MS).unref();
       },
     };
@@ -173,7 +173,7 @@ export class RangeReader {
       } catch (cause) {
         if (this.#isClosed) throw new ClosedError(`reading ${topic}: the Kafka client is closed`);
         this.#leaders.delete(topic);
-        const isOver = performance.now() >= untilMs || troubleOf(cause) === "fatal";
+        const isOver = performance.now() >= untilMs || errorKind(cause) === "fatal";
         if (isOver && !signal.aborted) {
           const where = `partition ${partition} of ${topic} at offset ${position}`;
           const needed = [{ ...READ, names: [topic] }];
@@ -190,12 +190,12 @@ export class RangeReader {
     const { topic, partition, to, maxBytes } = range;
     const broker = await this.#leader(topic, partition);
     const policy = { recordMaxBytes: this.#clients.connection.recordMaxBytes(topic) };
-    const asked = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
+    const requested = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
     const { responses } = await fetchInTurn<FetchResponse>(broker, {
       maxWaitTime: this.#waitMaxMs,
       minBytes: 1,
       maxBytes: maxBytes,
-      topics: [{ topic, partitions: [asked] }],
+      topics: [{ topic, partitions: [requested] }],
       rackId: "",
     });
     const fetched = responses[0]?.partitions[0];

@@ -11,7 +11,7 @@
  */
 
 import { ClosedError } from "../port.ts";
-import { errorTypes, troubleOf } from "./kafka-error.ts";
+import { errorKind, errorTypes } from "./kafka-error.ts";
 
 const BRIEFLY_MS = 15_000;
 const BRIEF: ReadonlySet<string> = new Set([
@@ -34,5 +34,5 @@ export function patienceMs(error: unknown): number {
   if (error instanceof ClosedError || [...types].some((type) => STAYS.has(type))) return 0;
   // Some of these are fatal while the program runs.
   if (types.size > 0 && [...types].every((type) => BRIEF.has(type))) return BRIEFLY_MS;
-  return troubleOf(error) === "fatal" ? 0 : Number.POSITIVE_INFINITY;
+  return errorKind(error) === "fatal" ? 0 : Number.POSITIVE_INFINITY;
 }

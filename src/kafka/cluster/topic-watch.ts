@@ -13,22 +13,22 @@
  */
 
 import type { TopicLeaders, TopicWatch, WatchingTopics } from "../membership.ts";
-import { encodeLeadersRequest, isSameAnswer, readLeaders } from "../wire/topic-leaders.ts";
+import { encodeLeadersRequest, isSameResponse, readLeaders } from "../wire/topic-leaders.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { inTime } from "./in-time.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const THROTTLED_LOOK_EVERY_MS = 30_000;
-const ANSWER_LIMIT_MS = 4_000;
+const RESPONSE_LIMIT_MS = 4_000;
 const TOPICS_MAX = 500;
 
 type WatchingClients = Pick<Clients, "createShared" | "throttles">;
 
-interface Asked {
+interface LeadersQuery {
   readonly request: Buffer;
   /** Null: not answered yet. */
-  answer: Buffer | null;
+  response: Buffer | null;
   found: TopicLeaders;
 }
 
@@ -39,7 +39,7 @@ export class ClusterTopicWatch implements TopicWatch {
   #client: Client | null = null;
   #brokers: Brokers | null = null;
   /** Null: the topics are others since the last look. */
-  #asked: readonly Asked[] | null = null;
+  #queries: readonly LeadersQuery[] | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -49,12 +49,12 @@ export class ClusterTopicWatch implements TopicWatch {
 
   add(watching: WatchingTopics): void {
     this.#watching.add(watching);
-    this.#asked = null;
+    this.#queries = null;
     if (this.#timer === undefined && !this.#isClosed) this.#schedule();
   }
 
   delete(watching: WatchingTopics): void {
-    if (this.#watching.delete(watching)) this.#asked = null;
+    if (this.#watching.delete(watching)) this.#queries = null;
   }
 
   close(): void {
@@ -80,14 +80,14 @@ export class ClusterTopicWatch implements TopicWatch {
   async #look(): Promise<void> {
     this.#client ??= this.#clients.createShared(0);
     this.#brokers ??= new Brokers(this.#client);
-    this.#asked ??= requestsFor([...this.#watching].flatMap(({ topics }) => topics));
-    const all = this.#asked;
+    this.#queries ??= requestsFor([...this.#watching].flatMap(({ topics }) => topics));
+    const all = this.#queries;
     try {
-      for (const asked of all) {
-        const answer = await inTime(this.#brokers.leaders(asked.request), ANSWER_LIMIT_MS);
-        if (asked.answer !== null && isSameAnswer(answer, asked.answer)) continue;
-        asked.answer = answer;
-        asked.found = readLeaders(answer);
+      for (const query of all) {
+        const response = await inTime(this.#brokers.leaders(query.request), RESPONSE_LIMIT_MS);
+        if (query.response !== null && isSameResponse(response, query.response)) continue;
+        query.response = response;
+        query.found = readLeaders(response);
       }
     } catch {
       this.#brokers.nextSeed();
@@ -98,10 +98,10 @@ export class ClusterTopicWatch implements TopicWatch {
   }
 }
 
-function requestsFor(topics: readonly string[]): readonly Asked[] {
+function requestsFor(topics: readonly string[]): readonly LeadersQuery[] {
   const all = [...new Set(topics)];
   return Array.from({ length: Math.ceil(all.length / TOPICS_MAX) }, (_, at) => {
     const request = encodeLeadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
-    return { request, answer: null, found: new Map() };
+    return { request, response: null, found: new Map() };
   });
 }

@@ -57,7 +57,7 @@ export async function waitForBrokers(
 ): Promise<boolean> {
   await using tries = new Tries(connection, log);
   const untilMs = performance.now() + limitMs;
-  const said = new Set<string>();
+  const reported = new Set<string>();
   /** The last cause that lasts, and since when it has been the same. */
   let before = { text: "", sinceMs: 0 };
   while (!signal.aborted) {
@@ -71,8 +71,8 @@ export async function waitForBrokers(
     if (lasts && before.text === text && isLong) throw new NoBrokerError(text, failed.error);
     before = { text, sinceMs };
     if (performance.now() >= untilMs) throw noBroker(connection, failed, limitMs);
-    if (!said.has(text)) onCause?.(text);
-    said.add(text);
+    if (!reported.has(text)) onCause?.(text);
+    reported.add(text);
     await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);
   }
   return false;

@@ -19,7 +19,7 @@
  *   nothing was                 250 ms after it           a second for a record
  *
  * Between two calls of a partition's `take` others run: a fetch can hold 100,000 tiny records. The
- * partition with the fewest bytes in hand comes first: where partitions share their room, the one that
+ * partition with the fewest bytes in flight comes first: where partitions share their room, the one that
  * has the most would take what it gives back again and again.
  */
 
@@ -103,7 +103,7 @@ export class BackPressure {
     for (const owned of waiting) if (owned.handOver() === "more") hasMore = true;
     const isResumed = this.#pauseAndResume();
     if (hasMore) this.#soon();
-    else if (isResumed || !this.#standsStill()) this.#options.wake.fire();
+    else if (isResumed || !this.#isStalled()) this.#options.wake.fire();
   }
 
   /**
@@ -111,18 +111,18 @@ export class BackPressure {
    * Throws the heartbeat's errors: the group is rebalancing, or the coordinator is gone.
    */
   async room(member: Member, nodeId: string): Promise<Room> {
-    while (this.#standsStill()) {
+    while (this.#isStalled()) {
       const lookMs = this.#untilLook(member, nodeId);
       if (lookMs <= 0) return this.#look(nodeId);
       await this.#options.wake.wait(Math.min(this.#untilHeartbeat(member), lookMs));
-      if (this.#standsStill()) await member.heartbeat(this.#options.heartbeatMs);
+      if (this.#isStalled()) await member.heartbeat(this.#options.heartbeatMs);
     }
     return ALL;
   }
 
   /** Whether `room` would have all fetched at once. */
   hasRoom(): boolean {
-    return !this.#standsStill();
+    return !this.#isStalled();
   }
 
   #untilLook(member: Member, nodeId: string): number {
@@ -154,7 +154,7 @@ export class BackPressure {
     return Math.min(heartbeatMs, Math.max(WAIT_MIN_MS, leftMs));
   }
 
-  #standsStill(): boolean {
+  #isStalled(): boolean {
     if (this.#options.whenFull === "hold" && this.#owned.some(holds)) return true;
     return this.#owned.length > 0 && this.#owned.every(({ isPaused }) => isPaused);
   }

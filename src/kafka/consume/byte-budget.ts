@@ -1,10 +1,10 @@
 /**
- * Bytes of unfinished records that a consumer may have in hand.
+ * Bytes of unfinished records that a consumer may have in flight.
  *
  *   the next record                                       may be taken
- *   nothing is in hand                                    yes, however large
+ *   nothing is in flight                                  yes, however large
  *   fits the consumer's own share                         yes
- *   is above it, and consumers share a common budget      while less than what is free there is in hand
+ *   is above it, and consumers share a common budget      while less than what is free there is in flight
  *
  * The last row is a dynamic threshold: a consumer alone gets up to half of the common budget, n busy
  * ones 1/(n + 1) of it each, and something is always left for one that becomes busy. (Choudhury and

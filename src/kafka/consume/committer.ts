@@ -17,7 +17,7 @@
 import { asError } from "../../runtime/as-error.ts";
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { withoutRanges } from "./finished-ranges.ts";
@@ -79,7 +79,7 @@ export class Committer {
     }
   }
 
-  /** Commits all changes, after the commit under way. Never rejects. */
+  /** Commits all changes, after the commit in flight. Never rejects. */
   commit(): Promise<void> {
     this.#waitNoMore();
     this.#last = this.#last.then(() => this.#commitChanges());
@@ -96,7 +96,7 @@ export class Committer {
     for (;;) {
       await atMost(beganMs + outageLimitMs - performance.now(), this.commit());
       if (this.#changes().length === 0) return null;
-      const nowLimitMs = isAway(this.#error) ? outageLimitMs : limitMs;
+      const nowLimitMs = isUnreachable(this.#error) ? outageLimitMs : limitMs;
       const isInTime = beganMs + nowLimitMs - performance.now() > AGAIN_MS;
       if (this.#error !== null && (isNoMember(this.#error) || !isInTime)) return this.#error;
       if (!isInTime) return new Error(`a commit took over ${outageLimitMs / 1_000} s`);
@@ -160,9 +160,9 @@ export class Committer {
 }
 
 /** The coordinator cannot be reached, moves, or loads the group. */
-function isAway(error: Error | null): boolean {
+function isUnreachable(error: Error | null): boolean {
   if (error === null) return false;
-  return troubleOf(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");
+  return errorKind(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");
 }
 
 export function isNoMember(error: unknown): boolean {

@@ -2,14 +2,14 @@
  * Which records of one partition are finished: they are taken in offset order and finished in any.
  *
  *   state                                   position: the offset to commit
- *   records in hand are unfinished          the offset of the first of them
+ *   records in flight are unfinished        the offset of the first of them
  *   everything taken is finished            after the last record taken, skipped or passed
  *
  *   a record comes                          answer
  *   finished before the restart             skipped
  *   below what was taken already            skipped
- *   as many in hand as allowed              full
- *   the commit's metadata could outgrow     full, unless nothing is in hand
+ *   as many in flight as allowed            full
+ *   the commit's metadata could outgrow     full, unless nothing is in flight
  *   otherwise                               taken
  *
  * Only unfinished records are remembered, as offsets in flat arrays. Offsets between them are finished
@@ -39,7 +39,7 @@ export interface CompletionStart {
   readonly metadata: string | null;
   /** Identifies the topic's incarnation: letters, digits, `-` and `_`, at most 64. */
   readonly topicId: string;
-  /** Most unfinished records in hand. At least 1. */
+  /** Most unfinished records in flight. At least 1. */
   readonly recordsMax: number;
 }
 
@@ -79,7 +79,7 @@ export class Completion {
     this.#topicId = start.topicId;
     this.#recordsMax = start.recordsMax;
     // Room is kept for the range of finished records after the last unfinished one, and once more
-    // for a record that is taken over the weight because nothing is in hand.
+    // for a record that is taken over the weight because nothing is in flight.
     this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
     this.#next = start.offset;
     this.#ranges = decodeRanges(start.metadata, start.offset, start.topicId);
@@ -154,7 +154,7 @@ export class Completion {
     }
   }
 
-  /** Returns the bytes that are free again, or null when the record is not in hand. */
+  /** Returns the bytes that are free again, or null when the record is not in flight. */
   finish(offset: number): number | null {
     const index = this.#indexOf(offset);
     const bytes = this.#bytes[index] ?? FINISHED;

@@ -8,7 +8,7 @@
  *   leaving    wait                        drain; then commit; then fence
  *   over       end                         stop, crash
  *
- * Some trouble stays until somebody acts: a damaged batch, a missing right. Then the run commits as
+ * Some trouble stays until somebody acts: a corrupt batch, a missing right. Then the run commits as
  * it does for a stop. Without that the next run would begin where this one did, and deliver the same
  * records again, and so would the one after it.
  *
@@ -17,11 +17,11 @@
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
-import { troubleOf } from "../cluster/kafka-error.ts";
+import { errorKind } from "../cluster/kafka-error.ts";
 import type {
-  AskBroker,
   Assignment,
   FetchedBatch,
+  FetchFromBroker,
   Member,
   Membership,
   TakeBatches,
@@ -29,10 +29,10 @@ import type {
 import type { PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
 import { COMMIT_OUTAGE_LIMIT_MS, consumerTimes } from "./consumer-times.ts";
-import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
+import { isUnknownTopic, RepeatedFailures } from "./failed-again.ts";
 import { FetchPace, isBehind } from "./fetch-pace.ts";
 import { takeMore } from "./fetch-while-busy.ts";
-import { Standing } from "./membership-state.ts";
+import { MembershipState } from "./membership-state.ts";
 import { Ownership, type Pulse } from "./ownership.ts";
 import { memberOptions, type RunOptions } from "./run-options.ts";
 import { SessionLease } from "./session-lease.ts";
@@ -56,7 +56,7 @@ export class ConsumerRun {
   readonly #ownership: Ownership;
   /** Fired when something that a fetch loop waits for may have come. */
   readonly #wake = new Signal();
-  /** Fired when fetches under way are not worth waiting for. */
+  /** Fired when fetches in flight are not worth waiting for. */
   readonly #interrupt = new Signal();
   readonly #pace: FetchPace;
   readonly #isPaced: boolean;
@@ -66,10 +66,10 @@ export class ConsumerRun {
   #epoch = 0;
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
-  #givingUp: Promise<Error | null> | null = null;
+  #revoking: Promise<Error | null> | null = null;
   /** By node, and by what has no node. */
-  readonly #failed = new FailedAgain();
-  readonly #standing: Standing;
+  readonly #failed = new RepeatedFailures();
+  readonly #membershipState: MembershipState;
 
   constructor(options: RunOptions) {
     const { consume, memory, groups, sessionTimeoutMs, log } = options;
@@ -86,7 +86,7 @@ export class ConsumerRun {
     this.#lease = lease;
     this.#pulse = memory.pulse;
     const onOut = () => this.#hurry();
-    this.#standing = new Standing({ lease, ...memory, groups, onOut });
+    this.#membershipState = new MembershipState({ lease, ...memory, groups, onOut });
     this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
     this.#membership = options.createMembership(memberOptions(options, times), {
       beforeJoin: (joining) => this.#beforeJoin(joining),
@@ -95,7 +95,7 @@ export class ConsumerRun {
       assigned: (assignment) => this.#assigned(assignment),
       foreignMembers: options.onForeignMembers,
       fetch: (...fetch) => this.#fetchInTurn(...fetch),
-      heartbeat: (...heartbeat) => this.#standing.around(...heartbeat),
+      heartbeat: (...heartbeat) => this.#membershipState.heartbeat(...heartbeat),
       failed: (error) => this.#fail(error),
     });
   }
@@ -119,7 +119,7 @@ export class ConsumerRun {
       await this.#wake.wait(leftMs);
       leftMs = untilMs - performance.now();
     }
-    this.#onAbandoned(await this.#giveUp());
+    this.#onAbandoned(await this.#revoke());
     await this.#close(null);
   }
 
@@ -130,7 +130,7 @@ export class ConsumerRun {
 
   fetchedAtMs(): number | null {
     const { fetchedAtMs } = this.#pulse;
-    return Math.max(fetchedAtMs ?? 0, this.#membership.fetchAnsweredAtMs() ?? 0) || null;
+    return Math.max(fetchedAtMs ?? 0, this.#membership.fetchRespondedAtMs() ?? 0) || null;
   }
 
   progress(): PartitionProgress[] {
@@ -153,16 +153,16 @@ export class ConsumerRun {
   async #beforeJoin(member: Member): Promise<void> {
     if (this.#state === "over") throw new Error("the consumer is stopped");
     this.#member = member;
-    this.#onAbandoned(await this.#giveUp(COMMIT_OUTAGE_LIMIT_MS));
+    this.#onAbandoned(await this.#revoke(COMMIT_OUTAGE_LIMIT_MS));
     if (this.#state === "leaving") this.#state = "joining";
     // Not when the answer is read: a process may have been frozen before that.
-    this.#lease.begin();
+    this.#lease.start();
   }
 
   // A coordinator that goes cuts off a join, and the next one knows of no rebalance, nor does the driver.
   async #joinsAgain(error: unknown): Promise<boolean> {
-    if (!isUnknownTopic(error) && troubleOf(error) === "fatal") return false;
-    if (this.#failed.isFinal(error, JOIN)) {
+    if (!isUnknownTopic(error) && errorKind(error) === "fatal") return false;
+    if (this.#failed.recordFailure(error, JOIN)) {
       this.#fail(error as Error);
       return false;
     }
@@ -174,24 +174,26 @@ export class ConsumerRun {
     const member = this.#member;
     if (member === null || this.#state !== "joining") return;
     this.#epoch += 1;
-    this.#failed.answered(JOIN);
+    this.#failed.recordResponse(JOIN);
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
-    this.#standing.joined(member);
+    this.#membershipState.setMember(member);
     // Those of an earlier assignment may lack a partition for as long as they last.
     this.#membership.endFetches();
     this.#wake.fire();
     this.#onJoined();
   }
 
-  async #fetchInTurn(member: Member, nodeId: string, ask: AskBroker): Promise<void> {
+  async #fetchInTurn(member: Member, nodeId: string, fetch: FetchFromBroker): Promise<void> {
     const waitMs = this.#pace.waitMs(nodeId, performance.now());
     if (waitMs > 0) await this.#interrupt.wait(waitMs);
     await this.#fetch(member, nodeId, async (room) => {
-      this.#pace.begins(nodeId, performance.now());
+      this.#pace.start(nodeId, performance.now());
       const batches =
-        room.kind === "all" ? await ask(null, this.#takesMore(member, nodeId)) : await ask(room);
-      this.#pace.ended(nodeId, batches.some(isBehind));
+        room.kind === "all"
+          ? await fetch(null, this.#takesMore(member, nodeId))
+          : await fetch(room);
+      this.#pace.end(nodeId, batches.some(isBehind));
       return batches;
     });
   }
@@ -202,20 +204,20 @@ export class ConsumerRun {
     const epoch = this.#epoch;
     return takeMore(member, this.#ownership, () => {
       const isOurs = this.#epoch === epoch && this.#state === "taking" && this.#lease.isCertain();
-      if (isOurs) this.#answered(nodeId);
+      if (isOurs) this.#recordResponse(nodeId);
       return isOurs;
     });
   }
 
-  #answered(nodeId: string): void {
-    this.#failed.answered(nodeId);
+  #recordResponse(nodeId: string): void {
+    this.#failed.recordResponse(nodeId);
     this.#pulse.fetchedAtMs = Date.now();
   }
 
   async #fetch(
     member: Member,
     nodeId: string,
-    ask: (room: Room) => Promise<readonly FetchedBatch[]>,
+    fetch: (room: Room) => Promise<readonly FetchedBatch[]>,
   ): Promise<void> {
     const epoch = this.#epoch;
     try {
@@ -224,10 +226,10 @@ export class ConsumerRun {
         if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
         return;
       }
-      this.#standing.assertIsIn();
-      const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
-      this.#standing.assertIsIn();
-      if (batches !== INTERRUPTED) this.#answered(nodeId);
+      this.#membershipState.assertIsIn();
+      const batches = await this.#interrupt.orElse(fetch(room), INTERRUPTED);
+      this.#membershipState.assertIsIn();
+      if (batches !== INTERRUPTED) this.#recordResponse(nodeId);
       // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
       // be others' by now: then the heartbeat throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
@@ -236,22 +238,22 @@ export class ConsumerRun {
       }
     } catch (error) {
       // The partitions of other brokers go on. If it is the coordinator, the driver's heartbeat says so.
-      if (this.#state === "taking" && troubleOf(error) === "outage")
+      if (this.#state === "taking" && errorKind(error) === "outage")
         return this.#interrupt.wait(STEP_MS);
       // The other brokers' fetch loops must end before the driver does anything about it.
       this.#interruptFetches();
       if (this.#isFinal(error, nodeId)) {
         // Now, while it is a member: the driver leaves the group before it calls this a crash.
-        await this.#giveUp();
+        await this.#revoke();
         this.#fail(error as Error);
       }
       throw error;
     }
   }
 
-  #isFinal(error: unknown, asked: string): boolean {
-    if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
-    return this.#failed.isFinal(error, asked);
+  #isFinal(error: unknown, target: string): boolean {
+    if (!isUnknownTopic(error)) return errorKind(error) === "fatal";
+    return this.#failed.recordFailure(error, target);
   }
 
   #hurry(): void {
@@ -264,28 +266,28 @@ export class ConsumerRun {
     this.#membership.endFetches();
   }
 
-  /** Drains, commits, fences. Joins the one under way. */
-  #giveUp(outageLimitMs?: number): Promise<Error | null> {
+  /** Drains, commits, fences. Joins the one in flight. */
+  #revoke(outageLimitMs?: number): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
-    this.#standing.left();
+    this.#membershipState.clearMember();
     this.#wake.fire();
-    this.#givingUp ??= this.#ownership.giveUp(outageLimitMs).finally(() => {
-      this.#givingUp = null;
+    this.#revoking ??= this.#ownership.revoke(outageLimitMs).finally(() => {
+      this.#revoking = null;
     });
-    return this.#givingUp;
+    return this.#revoking;
   }
 
   /** Ends the run. Handlers still finish the records that they have begun. */
   #fail(error: Error): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    this.#standing.left();
+    this.#membershipState.clearMember();
     void this.#ownership.drain().then(() => this.#close(error));
   }
 
   async #close(error: Error | null): Promise<void> {
     this.#state = "over";
-    this.#standing.left();
+    this.#membershipState.clearMember();
     this.#ownership.fence();
     const stopped = this.#membership.stop();
     this.#hurry();

@@ -4,7 +4,7 @@
  *   a run ends because of                       then
  *   `stop()`                                    done
  *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without end
- *   something that stays as it is: a damaged    onCrash, once
+ *   something that stays as it is: a corrupt    onCrash, once
  *   batch; a missing permission, which is named
  *   anything else, not joined five times        onCrash, once
  *   anything else                               another run
@@ -15,10 +15,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant } from "../../domain/permissions.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
-import { type Asker, withPermission } from "../cluster/permission.ts";
+import { type Identity, withPermission } from "../cluster/permission.ts";
 import type { CreateMembership } from "../membership.ts";
 import {
   ClosedError,
@@ -48,7 +48,7 @@ export interface ConsumerWorld {
   readonly ends: Pick<LogEnds, "seen">;
   readonly commits: CommitPace;
   /** This process, as the brokers know it. */
-  readonly asker: Asker;
+  readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
 }
@@ -138,23 +138,23 @@ export class KafkaConsumer implements Consumer {
       this.#run = null;
       if (ended === null || this.#stopping.signal.aborted) return;
       const error = this.#explained(ended);
-      const trouble = troubleOf(error);
+      const kind = errorKind(error);
       this.#failures += 1;
-      if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
+      if (kind === "fatal" || (kind === "unknown" && this.#failures >= FAILURES_MAX)) {
         const isGone = errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
         const crash = isGone ? new TopicGoneError(error.message, { cause: error }) : error;
         this.#joinedOnce.reject(crash);
         this.#options.onCrash(crash);
         return;
       }
-      await this.#wait(error, trouble === "outage");
+      await this.#wait(error, kind === "outage");
     }
   }
 
   /** Names the permission that is missing, or the group that another program has taken. */
   #explained(ended: Error): Error {
     if (!errorTypes(ended).has("INCONSISTENT_GROUP_PROTOCOL")) {
-      return withPermission(ended, this.#needed(), this.#world.asker);
+      return withPermission(ended, this.#needed(), this.#world.identity);
     }
     const { group, fix } = membersHint(this.#world, this.#options);
     const text = `the members of the group ${group} are another program, whose way to share out partitions differs: ${ended.message}. To list them: ${fix}`;
@@ -177,7 +177,7 @@ export class KafkaConsumer implements Consumer {
     const fields = { group: groupId, error: error.message, since };
     // An outage meets all consumers alike: one line is enough.
     const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
-    this.#world.outages.trouble(text, fields, "kafka.consumer.restarting");
+    this.#world.outages.warnUnlessOutage(text, fields, "kafka.consumer.restarting");
     const spreadMs = delayMs * (0.5 + Math.random() / 2);
     await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
@@ -190,7 +190,7 @@ export class KafkaConsumer implements Consumer {
 }
 
 /** The tool shows the hosts of members as well. */
-function membersHint({ asker }: ConsumerWorld, { groupId }: ConsumeOptions) {
-  const tool = `kafka-consumer-groups.sh --bootstrap-server ${asker.brokers.join(",")}`;
+function membersHint({ identity }: ConsumerWorld, { groupId }: ConsumeOptions) {
+  const tool = `kafka-consumer-groups.sh --bootstrap-server ${identity.brokers.join(",")}`;
   return { group: groupId, fix: `${tool} --describe --members --group ${groupId}` };
 }

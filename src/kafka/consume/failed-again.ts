@@ -12,14 +12,14 @@
 
 import { errorTypes } from "../cluster/kafka-error.ts";
 
-export class FailedAgain {
+export class RepeatedFailures {
   /** By who was asked. */
   readonly #times = new Map<string, number>();
 
   /** Counts the failure. Whether it has come so often that it stays. */
-  isFinal(error: unknown, asked: string): boolean {
-    const times = (this.#times.get(asked) ?? 0) + 1;
-    this.#times.set(asked, times);
+  recordFailure(error: unknown, target: string): boolean {
+    const times = (this.#times.get(target) ?? 0) + 1;
+    this.#times.set(target, times);
     return times > (isUnknownTopic(error) ? 4 : 9);
   }
 
@@ -28,8 +28,8 @@ export class FailedAgain {
   }
 
   /** Another answer came. */
-  answered(asked: string): void {
-    this.#times.delete(asked);
+  recordResponse(target: string): void {
+    this.#times.delete(target);
   }
 }
 

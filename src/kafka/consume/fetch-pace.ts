@@ -40,12 +40,12 @@ export class FetchPace {
     return Math.max(0, beganAtMs + spacingMs - nowMs);
   }
 
-  begins(nodeId: string, nowMs: number): void {
+  start(nodeId: string, nowMs: number): void {
     this.#lastOf(nodeId).beganAtMs = nowMs;
   }
 
   /** @param hasMore whether the fetch left records behind. */
-  ended(nodeId: string, hasMore: boolean): void {
+  end(nodeId: string, hasMore: boolean): void {
     this.#lastOf(nodeId).hasMore = hasMore;
   }
 

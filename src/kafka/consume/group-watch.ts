@@ -34,8 +34,8 @@ export interface WatchedGroup {
    * Sends a heartbeat if the last one was so long ago. Resolves with whether the group rebalances.
    * Never rejects.
    */
-  ask(agoMs: number): Promise<boolean>;
-  /** In epoch milliseconds; null while no heartbeat is to be sent, or one is under way. */
+  sendHeartbeat(agoMs: number): Promise<boolean>;
+  /** In epoch milliseconds; null while no heartbeat is to be sent, or one is in flight. */
   heardAtMs(): number | null;
 }
 
@@ -51,9 +51,9 @@ export class GroupWatch {
   #inTurn: Iterator<WatchedGroup> = [].values();
   #timer: NodeJS.Timeout | undefined;
   #alarmUntilMs = Number.NEGATIVE_INFINITY;
-  #askedAllAtMs = Number.NEGATIVE_INFINITY;
+  #sentAllAtMs = Number.NEGATIVE_INFINITY;
   readonly #idleMs: number;
-  #askedDueAtMs = Number.NEGATIVE_INFINITY;
+  #sentDueAtMs = Number.NEGATIVE_INFINITY;
 
   readonly #isThrottled: () => boolean;
 
@@ -79,21 +79,21 @@ export class GroupWatch {
   }
 
   /** A group of this process rebalances. */
-  rebalances(): void {
+  startAlarm(): void {
     const nowMs = performance.now();
     this.#alarmUntilMs = nowMs + ALARM_FOR_MS;
-    if (nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
+    if (nowMs - this.#sentAllAtMs >= this.#alarmStepMs()) this.#heartbeatAll(nowMs);
   }
 
   #step(): void {
     const nowMs = performance.now();
     const isAlarm = nowMs < this.#alarmUntilMs;
-    if (isAlarm && nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
-    if (nowMs - this.#askedDueAtMs >= DUE_EVERY_MS) this.#askDue(nowMs);
+    if (isAlarm && nowMs - this.#sentAllAtMs >= this.#alarmStepMs()) this.#heartbeatAll(nowMs);
+    if (nowMs - this.#sentDueAtMs >= DUE_EVERY_MS) this.#heartbeatDue(nowMs);
     if (isAlarm || this.#isThrottled()) return;
-    for (let asked = 0; asked < AT_A_STEP; asked += 1) {
+    for (let sent = 0; sent < AT_A_STEP; sent += 1) {
       const next = this.#next();
-      if (next !== null) this.#ask(next, QUIET_MS);
+      if (next !== null) this.#sendHeartbeat(next, QUIET_MS);
     }
   }
 
@@ -109,13 +109,13 @@ export class GroupWatch {
     return Math.max(leastMs, this.#groups.size * ALARM_STEP_PER_GROUP_MS);
   }
 
-  #askAll(nowMs: number): void {
-    this.#askedAllAtMs = nowMs;
-    for (const group of this.#groups.keys()) this.#ask(group, 0);
+  #heartbeatAll(nowMs: number): void {
+    this.#sentAllAtMs = nowMs;
+    for (const group of this.#groups.keys()) this.#sendHeartbeat(group, 0);
   }
 
-  #askDue(nowMs: number): void {
-    this.#askedDueAtMs = nowMs;
+  #heartbeatDue(nowMs: number): void {
+    this.#sentDueAtMs = nowMs;
     for (const watching of this.#groups.values()) {
       // To look at a thousand groups four times a second costs more than their heartbeats.
       if (nowMs < watching.lookAtMs) continue;
@@ -125,14 +125,14 @@ export class GroupWatch {
       const agoMs = Date.now() - heardAtMs;
       // A clock that was set back says nothing.
       const isDue = agoMs < 0 || agoMs >= this.#idleMs;
-      if (isDue) this.#ask(group, 0);
+      if (isDue) this.#sendHeartbeat(group, 0);
       else watching.lookAtMs = nowMs + this.#idleMs - agoMs;
     }
   }
 
-  #ask(group: WatchedGroup, agoMs: number): void {
-    void group.ask(agoMs).then((isRebalancing) => {
-      if (isRebalancing) this.rebalances();
+  #sendHeartbeat(group: WatchedGroup, agoMs: number): void {
+    void group.sendHeartbeat(agoMs).then((isRebalancing) => {
+      if (isRebalancing) this.startAlarm();
     });
   }
 }

@@ -15,7 +15,7 @@
  */
 
 import { asError } from "../../runtime/as-error.ts";
-import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 import type { GroupWatch, WatchedGroup } from "./group-watch.ts";
 import type { Pulse } from "./ownership.ts";
@@ -23,7 +23,7 @@ import type { SessionLease } from "./session-lease.ts";
 
 const JOINS_AGAIN = ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"];
 
-export interface StandingOptions {
+export interface MembershipStateOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
@@ -31,25 +31,25 @@ export interface StandingOptions {
   readonly onOut: () => void;
 }
 
-export class Standing {
-  readonly #options: StandingOptions;
+export class MembershipState {
+  readonly #options: MembershipStateOptions;
   readonly #watched: WatchedGroup = {
-    ask: (agoMs) => this.#ask(agoMs),
-    heardAtMs: () => (this.#isAsking ? null : (this.#member?.heardAtMs ?? null)),
+    sendHeartbeat: (agoMs) => this.#sendHeartbeat(agoMs),
+    heardAtMs: () => (this.#isSending ? null : (this.#member?.heardAtMs ?? null)),
   };
-  #isAsking = false;
+  #isSending = false;
   /** Null: it has no partitions, and owes nobody a heartbeat. */
   #member: Member | null = null;
   #assignments = 0;
   /** The coordinator's word, until the member joins again. */
   #outFor: Error | null = null;
 
-  constructor(options: StandingOptions) {
+  constructor(options: MembershipStateOptions) {
     this.#options = options;
   }
 
   /** The member has an assignment. */
-  joined(member: Member): void {
+  setMember(member: Member): void {
     this.#member = member;
     this.#assignments += 1;
     this.#outFor = null;
@@ -58,14 +58,14 @@ export class Standing {
   }
 
   /** It gives its partitions up. */
-  left(): void {
+  clearMember(): void {
     this.#member = null;
     this.#outFor = null;
     this.#options.groups.delete(this.#watched);
   }
 
   /** Stands around each heartbeat, those of the driver too. */
-  async around(member: Member, send: () => Promise<void>): Promise<void> {
+  async heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
     this.assertIsIn();
     const { lease, pulse, groups } = this.#options;
     const [before, assignment] = [member.heardAtMs, this.#assignments];
@@ -73,11 +73,11 @@ export class Standing {
       await lease.heartbeat(member, send);
     } catch (error) {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
-      if (isOfNow && (joinsAgain(error) || troubleOf(error) === "fatal")) {
+      if (isOfNow && (joinsAgain(error) || errorKind(error) === "fatal")) {
         this.#outFor = asError(error);
         // The driver's own heartbeat tells one fetch loop, and the others wait for long.
         this.#options.onOut();
-        if (joinsAgain(error)) groups.rebalances();
+        if (joinsAgain(error)) groups.startAlarm();
       }
       throw error;
     }
@@ -90,12 +90,12 @@ export class Standing {
     if (this.#outFor !== null) throw this.#outFor;
   }
 
-  async #ask(agoMs: number): Promise<boolean> {
+  async #sendHeartbeat(agoMs: number): Promise<boolean> {
     const member = this.#member;
     if (member === null || this.#outFor !== null) return false;
-    this.#isAsking = true;
+    this.#isSending = true;
     await member.heartbeat(agoMs).catch(() => undefined);
-    this.#isAsking = false;
+    this.#isSending = false;
     return this.#outFor !== null && joinsAgain(this.#outFor);
   }
 }

@@ -5,7 +5,7 @@
  *   the fetched offset is           then
  *   where reading stopped           go on
  *   above (retention was faster)    the records between are gone: pass them
- *   below (the log was cut off)     the partition starts anew, with a new handler
+ *   below (the log was cut off)     the partition starts again, with a new handler
  *
  * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
  *
@@ -75,7 +75,7 @@ export class OwnedPartition {
   /** The offset that the next fetch begins at. */
   #fetchNext = 0;
   #heldAt: number | null = null;
-  /** Behind the batch that was damaged when it was read last. */
+  /** Behind the batch that was corrupt when it was read last. */
   #corruptBefore: number | null = null;
   #isFenced = false;
   isPaused = false;
@@ -100,7 +100,7 @@ export class OwnedPartition {
   }
 
   /** Whether anything was fetched. */
-  get hasBegun(): boolean {
+  get hasStarted(): boolean {
     return this.#completion !== null;
   }
 
@@ -117,7 +117,7 @@ export class OwnedPartition {
     return this.#completion?.inFlightBytes ?? 0;
   }
 
-  /** Whether at most half of what is allowed is in hand. */
+  /** Whether at most half of what is allowed is in flight. */
   get isHalfEmpty(): boolean {
     const inFlight = this.#completion?.inFlight ?? 0;
     return inFlight <= this.#recordsMax / 2 && this.budget.inFlight <= this.budget.max / 2;
@@ -135,8 +135,8 @@ export class OwnedPartition {
   }
 
   /**
-   * A batch can be damaged on its way, and be whole at the next try. So it is given up when it is
-   * damaged for the second time.
+   * A batch can be corrupt on its way, and be whole at the next try. So it is given up when it is
+   * corrupt for the second time.
    */
   isNewCorruption({ behind }: CorruptBatch): boolean {
     const isNew = this.#corruptBefore !== behind;
@@ -153,7 +153,7 @@ export class OwnedPartition {
     this.hasReadSince = true;
     this.#end = batch.end;
     this.#endAtMs = Date.now();
-    if (this.#completion === null) this.#begin(start, remembered);
+    if (this.#completion === null) this.#start(start, remembered);
     else if (start < this.#fetchNext) return false;
     else if (start > this.#fetchNext) this.#backlog.push({ batch: null, next: 0, end: start });
     this.#fetchNext = start;
@@ -163,7 +163,7 @@ export class OwnedPartition {
     return true;
   }
 
-  #begin(start: number, remembered: Remembered | null): void {
+  #start(start: number, remembered: Remembered | null): void {
     const { topicId } = this;
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };

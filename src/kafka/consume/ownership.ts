@@ -96,17 +96,17 @@ export class Ownership {
 
   /**
    * Takes over the group's commits. They come before the first batches. Returns those of topics that
-   * were made anew: what is committed was counted in another log, as its metadata says, or as this
+   * were recreated: what is committed was counted in another log, as its metadata says, or as this
    * very process remembers.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
-    const anew = all.filter((each) => this.#isOfEarlierTopic(each));
+    const restarted = all.filter((each) => this.#isOfEarlierTopic(each));
     for (const { topic, topicId } of all) {
       if (topicId !== null) this.#options.memory.topicIds.set(topic, topicId);
     }
     const fetched = all.map((each) =>
-      anew.includes(each) ? { ...each, offset: NOT_COMMITTED, metadata: "" } : each,
+      restarted.includes(each) ? { ...each, offset: NOT_COMMITTED, metadata: "" } : each,
     );
     for (const each of fetched) {
       const { topic, partition, offset } = each;
@@ -118,7 +118,7 @@ export class Ownership {
       }
       owned?.committedAt(each);
     }
-    return anew;
+    return restarted;
   }
 
   #isOfEarlierTopic({ topic, topicId, partition, offset, metadata }: FetchedOffset): boolean {
@@ -157,7 +157,7 @@ export class Ownership {
       if (owned === undefined || batch.from !== member.positionOf(topic, partition)) continue;
       if (corrupt !== null && owned.isNewCorruption(corrupt)) continue;
       const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
-      if (!owned.offer(batch, remembered)) this.#startAnew(owned).offer(batch, null);
+      if (!owned.offer(batch, remembered)) this.#restart(owned).offer(batch, null);
       if (last !== null) member.passed(topic, partition, last);
       if (corrupt === null) continue;
       this.#options.consume.onSkipped?.(corrupt);
@@ -172,7 +172,7 @@ export class Ownership {
    * @param outageLimitMs longest wait for the commit while the coordinator is away.
    * @returns why something that is finished could not be committed; null: all of it is.
    */
-  async giveUp(outageLimitMs = COMMIT_LIMIT_MS): Promise<Error | null> {
+  async revoke(outageLimitMs = COMMIT_LIMIT_MS): Promise<Error | null> {
     if (this.#owned.length === 0) return null;
     // The coordinator keeps a member that is slow to join only as long as it hears from it.
     const heartbeat = setInterval(() => {
@@ -203,7 +203,7 @@ export class Ownership {
       const uncommitted = owned.toCommit();
       if (uncommitted !== null) {
         this.#options.memory.finished.set(keyOf(owned), { ...uncommitted, topicId: owned.topicId });
-      } else if (owned.hasBegun) {
+      } else if (owned.hasStarted) {
         this.#options.memory.finished.delete(keyOf(owned));
       }
       owned.fence();
@@ -261,7 +261,7 @@ export class Ownership {
   }
 
   /** The log was cut off: offsets that were read before stand for other records now. */
-  #startAnew(owned: OwnedPartition): OwnedPartition {
+  #restart(owned: OwnedPartition): OwnedPartition {
     const { topic, partition, handler, fetched } = owned;
     const group = this.#options.consume.groupId;
     this.#options.log.warn({ group, topic, partition }, "kafka.partition.truncated");

@@ -17,14 +17,14 @@ import type { Member } from "../membership.ts";
 
 /** Less than all of it: work that is begun in certainty still needs a moment. */
 const CERTAIN_SHARE = 0.9;
-/** The first heartbeat may have been under way for too long. The next one is new. */
+/** The first heartbeat may have been in flight for too long. The next one is new. */
 const HEARTBEATS_MAX = 2;
 
 export class SessionLease {
   readonly #certainMs: number;
   readonly #nowMs: () => number;
-  /** When the heartbeat under way was sent. The driver gives its answer to all who ask meanwhile. */
-  #askedAtMs: number | null = null;
+  /** When the heartbeat in flight was sent. The driver gives its answer to all who ask meanwhile. */
+  #sentAtMs: number | null = null;
   #knownAtMs = Number.NEGATIVE_INFINITY;
 
   /** @param nowMs time of day. */
@@ -34,26 +34,26 @@ export class SessionLease {
   }
 
   /** The group is about to take this member in, no sooner than now. */
-  begin(): void {
+  start(): void {
     this.#knownAtMs = this.#nowMs();
   }
 
   /** Stands around each heartbeat of the member. */
   async heartbeat(member: Pick<Member, "heardAtMs">, send: () => Promise<void>): Promise<void> {
-    this.#askedAtMs ??= this.#nowMs();
-    const askedAtMs = this.#askedAtMs;
+    this.#sentAtMs ??= this.#nowMs();
+    const sentAtMs = this.#sentAtMs;
     // The driver would send none until the clock is there again.
     if (member.heardAtMs > this.#nowMs()) member.heardAtMs = 0;
     const before = member.heardAtMs;
     try {
       await send();
       // None is sent when the last one is not long ago.
-      if (member.heardAtMs !== before) this.#knownAtMs = askedAtMs;
+      if (member.heardAtMs !== before) this.#knownAtMs = sentAtMs;
     } catch (error) {
-      if (isRebalancing(error)) this.#knownAtMs = askedAtMs;
+      if (isRebalancing(error)) this.#knownAtMs = sentAtMs;
       throw error;
     } finally {
-      this.#askedAtMs = null;
+      this.#sentAtMs = null;
     }
   }
 

@@ -31,22 +31,22 @@ const OUTAGE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 const IN_THE_MIDDLE = "ILLEGAL_SASL_STATE";
 
 export const authenticateToBroker: Replacement = {
-  name: "log-in",
+  name: "authentication",
   module: "src/broker/saslAuthenticator/index.js",
   replace: (load: LoadInternal) => {
     const Original = load("src/broker/saslAuthenticator/index.js") as {
       readonly prototype: Authenticator;
     };
     const { authenticate } = Original.prototype;
-    Original.prototype.authenticate = function authenticateAndTell(this: Authenticator) {
-      return tellingWhy(this, () => authenticate.call(this));
+    Original.prototype.authenticate = function authenticateWithCause(this: Authenticator) {
+      return withCause(this, () => authenticate.call(this));
     };
     return Original;
   },
 };
 
 /** An authenticator serves one log-in. */
-async function tellingWhy(
+async function withCause(
   own: Authenticator,
   authenticateToBroker: () => Promise<void>,
 ): Promise<void> {

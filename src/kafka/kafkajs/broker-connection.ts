@@ -1,5 +1,5 @@
 /**
- * One connection to a broker that many use. It is made when it is first needed, and anew when it
+ * One connection to a broker that many use. It is made when it is first needed, and again when it
  * broke; those who ask meanwhile wait for the same attempt. It is closed when nobody has used it for
  * a while: it comes back with the next request.
  */
@@ -17,7 +17,7 @@ import {
 } from "./internals.ts";
 
 /** A request that is encoded and read at once. It may be sent twice if `isRepeatable`. */
-export interface Question<Answer> {
+export interface DirectRequest<Result> {
   readonly apiKey: number;
   readonly apiName: string;
   readonly apiVersion: number;
@@ -25,7 +25,7 @@ export interface Question<Answer> {
   /** Leaves so much room in front. */
   encode(roomBytes: number): Buffer;
   /** Throws what is no answer. */
-  read(payload: Buffer): Answer;
+  read(payload: Buffer): Result;
 }
 
 /** A question that waits for its answer. */
@@ -33,30 +33,34 @@ interface Waiting {
   readonly again: () => void;
 }
 
-export interface LineOptions {
+export interface BrokerConnectionOptions {
   /**
    * Requests of one turn of the event loop go out in one write. Each would cost a system call, and
    * its answer another one.
    */
   readonly isGathered: boolean;
   /** Asks elsewhere what waits here when the broker begins to throttle. */
-  readonly elsewhere?: <Answer>(question: Question<Answer>) => Promise<Answer>;
+  readonly elsewhere?: <Result>(request: DirectRequest<Result>) => Promise<Result>;
 }
 
-export class Line {
+export class BrokerConnection {
   readonly #isGathered: boolean;
   #isCorked = false;
   readonly #source: BrokerPool;
   readonly #address: Address;
   #broker: Broker | null = null;
   #opening: Promise<Broker> | null = null;
-  #underWay = 0;
+  #inFlight = 0;
   #usedAtMs = performance.now();
-  readonly #elsewhere: LineOptions["elsewhere"];
+  readonly #elsewhere: BrokerConnectionOptions["elsewhere"];
   /** Those that may be asked twice. */
   readonly #waiting = new Set<Waiting>();
 
-  constructor(source: BrokerPool, address: Address, { isGathered, elsewhere }: LineOptions) {
+  constructor(
+    source: BrokerPool,
+    address: Address,
+    { isGathered, elsewhere }: BrokerConnectionOptions,
+  ) {
     this.#isGathered = isGathered;
     this.#elsewhere = elsewhere;
     this.#source = source;
@@ -78,7 +82,7 @@ export class Line {
   }
 
   /** Requests wait in this process: the broker has asked for a pause. */
-  get isHeldBack(): boolean {
+  get hasPending(): boolean {
     return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
   }
 
@@ -88,7 +92,7 @@ export class Line {
   }
 
   /** Another request would wait: the broker throttles, and takes one at a time. */
-  get isHeldUp(): boolean {
+  get wouldWait(): boolean {
     if (this.#connection?.requestQueue.isThrottled !== true) return false;
     return this.isInUse || this.throttledForMs > 0;
   }
@@ -98,7 +102,7 @@ export class Line {
   }
 
   get isInUse(): boolean {
-    return this.#underWay > 0 || this.#opening !== null;
+    return this.#inFlight > 0 || this.#opening !== null;
   }
 
   async open(): Promise<Broker> {
@@ -110,15 +114,15 @@ export class Line {
     return await this.#opening;
   }
 
-  async send<Answer>(protocol: Protocol): Promise<Answer> {
-    this.#underWay += 1;
+  async send<Result>(protocol: Protocol): Promise<Result> {
+    this.#inFlight += 1;
     try {
       const { connectionPool } = await this.open();
       const [connection] = connectionPool.pool;
       if (this.#isGathered) this.#cork(connection?.socket);
-      return (await connection?.send(protocol)) as Answer;
+      return (await connection?.send(protocol)) as Result;
     } finally {
-      this.#ended();
+      this.#finish();
     }
   }
 
@@ -126,42 +130,42 @@ export class Line {
    * The same in one promise, where kafkajs makes a dozen: of a thousand members there are several
    * hundred of these a second.
    */
-  ask<Answer>(question: Question<Answer>): Promise<Answer> {
+  sendDirect<Result>(request: DirectRequest<Result>): Promise<Result> {
     const connection = this.isOpen ? this.#connection : undefined;
     // kafkajs knows how to log in.
     if (connection === undefined || (connection.sasl != null && !connection.isAuthenticated()))
-      return this.send(protocolOf(question));
+      return this.send(protocolOf(request));
     if (this.#isGathered) this.#cork(connection.socket);
-    return this.#askNow(connection, question);
+    return this.#sendDirectNow(connection, request);
   }
 
   /** In kafkajs' queue of the connection, which waits for the answer and looks at its time. */
-  #askNow<Answer>(connection: Connection, question: Question<Answer>): Promise<Answer> {
+  #sendDirectNow<Result>(connection: Connection, request: DirectRequest<Result>): Promise<Result> {
     const { clientId, requestQueue } = connection;
-    const { apiKey, apiName, apiVersion } = question;
+    const { apiKey, apiName, apiVersion } = request;
     const correlationId = connection.nextCorrelationId();
     const roomBytes = frameBytes(clientId);
     const header = { apiKey, apiVersion, correlationId, clientId };
-    const framed = frameRequest(header, question.encode(roomBytes), roomBytes);
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const waiting = this.#repeatable(question, resolve);
-    const answered = ({ payload }: { readonly payload: Buffer }): void => {
+    const framed = frameRequest(header, request.encode(roomBytes), roomBytes);
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const waiting = this.#repeatable(request, resolve);
+    const handlePayload = ({ payload }: { readonly payload: Buffer }): void => {
       this.#waiting.delete(waiting);
-      this.#ended();
+      this.#finish();
       try {
-        resolve(question.read(payload));
+        resolve(request.read(payload));
       } catch (error) {
         reject(error);
       }
     };
     const failed = (error: Error): void => {
       this.#waiting.delete(waiting);
-      this.#ended();
+      this.#finish();
       reject(error);
     };
-    this.#underWay += 1;
+    this.#inFlight += 1;
     requestQueue.push({
-      entry: { apiKey, apiName, apiVersion, correlationId, resolve: answered, reject: failed },
+      entry: { apiKey, apiName, apiVersion, correlationId, resolve: handlePayload, reject: failed },
       expectResponse: true,
       requestTimeout: null,
       sendRequest: () => connection.socket?.write(framed),
@@ -170,18 +174,18 @@ export class Line {
   }
 
   /** A broker that throttles reads what was sent to it one by one, up to a second apart. */
-  #repeatable<Answer>(question: Question<Answer>, resolve: (answer: Answer) => void): Waiting {
+  #repeatable<Result>(request: DirectRequest<Result>, resolve: (result: Result) => void): Waiting {
     const again = () =>
-      void this.#elsewhere?.(question).then(resolve, () => {
+      void this.#elsewhere?.(request).then(resolve, () => {
         // The answer that is awaited here may still come, or the error of this connection.
       });
     const waiting = { again };
-    if (question.isRepeatable && this.#elsewhere !== undefined) this.#waiting.add(waiting);
+    if (request.isRepeatable && this.#elsewhere !== undefined) this.#waiting.add(waiting);
     return waiting;
   }
 
-  #ended(): void {
-    this.#underWay -= 1;
+  #finish(): void {
+    this.#inFlight -= 1;
     this.#usedAtMs = performance.now();
     if (this.#waiting.size === 0 || this.#connection?.requestQueue.isThrottled !== true) return;
     const stuck = [...this.#waiting];
@@ -204,7 +208,7 @@ export class Line {
     if (!this.isInUse && performance.now() - this.#usedAtMs >= forMs) this.close();
   }
 
-  /** Requests under way fail. */
+  /** Requests in flight fail. */
   close(): void {
     const broker = this.#broker;
     this.#broker = null;
@@ -233,18 +237,18 @@ function isUp({ connectionPool, versions }: Broker): boolean {
   return versions !== null && connectionPool.pool[0]?.isConnected() === true;
 }
 
-function protocolOf<Answer>(question: Question<Answer>): Protocol {
-  const { apiKey, apiName, apiVersion } = question;
+function protocolOf<Result>(request: DirectRequest<Result>): Protocol {
+  const { apiKey, apiName, apiVersion } = request;
   return {
     request: {
       apiKey,
       apiName,
       apiVersion,
-      encode: async (roomBytes = 0) => ({ buffer: question.encode(roomBytes), roomBytes }),
+      encode: async (roomBytes = 0) => ({ buffer: request.encode(roomBytes), roomBytes }),
     },
     response: {
-      decode: async (payload: Buffer) => question.read(payload),
-      parse: async (answer: unknown) => answer,
+      decode: async (payload: Buffer) => request.read(payload),
+      parse: async (result: unknown) => result,
     },
   };
 }

@@ -75,7 +75,7 @@ type Offsets = Readonly<Record<string, Record<number, string | undefined>>>;
 /** The state that kafkajs keeps of its membership of a group; a new one for each `run`. */
 export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
-  /** Read anew for each fetch. */
+  /** Read again for each fetch. */
   maxWaitTime: number;
   /** Likewise. */
   maxBytesPerPartition: number;

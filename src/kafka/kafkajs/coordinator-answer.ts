@@ -20,14 +20,14 @@ interface Cluster {
   findGroupCoordinatorMetadata(of: { readonly groupId: string }): Promise<unknown>;
 }
 
-export const coordinatorAnswer: Replacement = {
-  name: "coordinator-answer",
+export const coordinatorResponse: Replacement = {
+  name: "coordinator-response",
   module: "src/cluster/index.js",
   replace: (load: LoadInternal) => {
     const cluster = load("src/cluster/index.js") as { readonly prototype: Cluster };
     const find = cluster.prototype.findGroupCoordinatorMetadata;
     cluster.prototype.findGroupCoordinatorMetadata = async function findMetadata(of) {
-      let answer: unknown = null;
+      let lastError: unknown = null;
       // The original runs on an object that differs from `this` in how brokers are asked alone.
       const brokerPool: BrokerPool = {
         withBroker: (ask) =>
@@ -35,7 +35,7 @@ export const coordinatorAnswer: Replacement = {
             try {
               return await ask(at);
             } catch (error) {
-              answer = error;
+              lastError = error;
               throw error;
             }
           }),
@@ -43,7 +43,7 @@ export const coordinatorAnswer: Replacement = {
       try {
         return await find.call(Object.create(this, { brokerPool: { value: brokerPool } }), of);
       } catch (error) {
-        throw isLasting(answer) ? answer : error;
+        throw isLasting(lastError) ? lastError : error;
       }
     };
     return cluster;

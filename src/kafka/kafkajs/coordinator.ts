@@ -27,7 +27,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 
 /** One look for each group at a time. */
-const looks = new WeakMap<CoordinatedGroup, Promise<void>>();
+const lookups = new WeakMap<CoordinatedGroup, Promise<void>>();
 
 /** @param send may be called several times: what it asks for must do no harm when it is done twice. */
 export async function atCoordinator(
@@ -43,26 +43,26 @@ export async function atCoordinator(
       if (!isElsewhere(error)) throw error;
     }
     if (waitMs > 0) await sleep(waitMs);
-    await look(group);
+    await lookUpCoordinator(group);
   }
   await send();
 }
 
-function look(group: CoordinatedGroup): Promise<void> {
-  const underWay = looks.get(group);
-  if (underWay !== undefined) return underWay;
-  const looking = (async () => {
+function lookUpCoordinator(group: CoordinatedGroup): Promise<void> {
+  const inFlight = lookups.get(group);
+  if (inFlight !== undefined) return inFlight;
+  const lookup = (async () => {
     try {
       const { groupId } = group;
       const coordinator = await group.cluster.findGroupCoordinator({ groupId });
       group.coordinator = coordinator;
       if (group.offsetManager !== null) group.offsetManager.coordinator = coordinator;
     } finally {
-      looks.delete(group);
+      lookups.delete(group);
     }
   })();
-  looks.set(group, looking);
-  return looking;
+  lookups.set(group, lookup);
+  return lookup;
 }
 
 function isElsewhere(error: unknown): boolean {

@@ -15,17 +15,17 @@ import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
 /** For fetches that bring no policy: those of tests. */
 const RECORD_MAX_BYTES = 64 * 1024 * 1024;
-/** The broker cannot read its own log there: the length of a batch is damaged. */
+/** The broker cannot read its own log there: the length of a batch is corrupt. */
 const CORRUPT_MESSAGE = 2;
 
 /** Limits of a consumer for one partition. They travel in the partition's entry of the request. */
 export interface FetchPolicy {
   readonly recordMaxBytes: number;
-  /** A damaged batch comes as one without records, if its end is known. By default it is an error. */
+  /** A corrupt batch comes as one without records, if its end is known. By default it is an error. */
   readonly skipsCorrupt?: boolean;
 }
 
-interface Asked extends Partial<FetchPolicy> {
+interface Requested extends Partial<FetchPolicy> {
   /** The offset. */
   readonly from: number;
   /** See `Wanted`. */
@@ -37,7 +37,7 @@ interface DecodeWith {
   readonly messageSet: DecodeMessageSet;
 }
 
-interface AskedPartition {
+interface RequestedPartition {
   readonly partition: number;
   readonly fetchOffset: string | number;
   readonly policy?: FetchPolicy;
@@ -46,13 +46,13 @@ interface AskedPartition {
 interface FetchArguments {
   readonly topics: readonly {
     readonly topic: string;
-    readonly partitions: readonly AskedPartition[];
+    readonly partitions: readonly RequestedPartition[];
   }[];
 }
 
 /** A response that is being decoded. */
 interface Context {
-  readonly asked: ReadonlyMap<string, AskedPartition>;
+  readonly requested: ReadonlyMap<string, RequestedPartition>;
   readonly sets: ReadonlyMap<number, RecordSet>;
   readonly inflated: Inflated;
 }
@@ -102,12 +102,12 @@ async function decodeSet(
   if (context === undefined || set === undefined) {
     throw new Error("a Fetch response is decoded without its request");
   }
-  const asked = context.asked.get(`${set.topic}/${set.partition}`);
-  const from = Number(asked?.fetchOffset ?? 0);
+  const requested = context.requested.get(`${set.topic}/${set.partition}`);
+  const from = Number(requested?.fetchOffset ?? 0);
   return await decodePartition(
     records,
     set,
-    { from, ...asked?.policy },
+    { from, ...requested?.policy },
     {
       inflated: context.inflated,
       messageSet,
@@ -115,11 +115,11 @@ async function decodeSet(
   );
 }
 
-/** @throws DamagedBatchError */
+/** @throws CorruptBatchError */
 export async function decodePartition(
   records: Buffer,
   { topic, partition, end, errorCode }: RecordSet,
-  { from, recordMaxBytes = RECORD_MAX_BYTES, skipsCorrupt = false, comesInPieces }: Asked,
+  { from, recordMaxBytes = RECORD_MAX_BYTES, skipsCorrupt = false, comesInPieces }: Requested,
   { inflated, messageSet }: DecodeWith,
 ): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
@@ -180,9 +180,9 @@ export const fetchContext: Replacement = {
 };
 
 function contextFor(payload: Buffer, version: number, { topics }: FetchArguments): Context {
-  const asked = new Map<string, AskedPartition>();
+  const requested = new Map<string, RequestedPartition>();
   for (const { topic, partitions } of topics) {
-    for (const each of partitions) asked.set(`${topic}/${each.partition}`, each);
+    for (const each of partitions) requested.set(`${topic}/${each.partition}`, each);
   }
-  return { asked, sets: recordSets(payload, version), inflated: { bytes: 0 } };
+  return { requested, sets: recordSets(payload, version), inflated: { bytes: 0 } };
 }

@@ -1,52 +1,52 @@
 /**
- * The fetches of a process from one broker: which partitions go into which request, and what an
- * answer means. A member's fetch is a wish for partitions, each at an offset. All wishes travel in
- * one fetch session (KIP-227), in which the broker remembers what it was asked for.
+ * The fetches of a process from one broker: which partitions go into which request, and what a
+ * response means. A member's fetch is a cursor: partitions, each at an offset. All cursors share one
+ * fetch session (KIP-227), in which the broker remembers what was requested.
  *
- *   a partition, when a request is made        in it
- *   wished, new to the session                 asked
- *   wished, at another offset or limit         asked anew
- *   wished, as before                          nothing: the broker remembers
- *   in the session, and wished no more         forgotten: a held or paused one costs nothing
- *   of a session that begins                   asked, if wished
+ *   a partition, when a request is made        in the request
+ *   of a cursor, new to the session            requested
+ *   of a cursor, at another offset or limit    requested again
+ *   of a cursor, as before                     nothing: the broker remembers
+ *   in the session, and of no cursor           forgotten: a held or paused one costs nothing
+ *   when a session starts                      requested, if it is of a cursor
  *
- *   in an answer                               then
- *   the session is not known, or its epoch     a new session; all wishes stand as before
+ *   in a response                              then
+ *   the session is not known, or its epoch     a new session; all cursors stay as before
  *   is another one
- *   another error of the whole                 wishes that were in the request fail
+ *   another error of the whole                 cursors that were in the request fail
  *   session id 0                               the broker keeps none: the next request is whole again
- *   a partition that nobody wishes now, or     it is dropped: the answer is to an earlier wish
- *   at another offset
- *   a partition with an error                  its wish fails, and nobody else's
- *   a partition with records                   its wish has them; it ends, or goes on behind them
- *   a partition without                        its end is noted; the wish stays
+ *   a partition of no cursor, or at another    it is dropped: it responds to an earlier cursor
+ *   offset
+ *   a partition with an error                  its cursor fails, and no other
+ *   a partition with records                   its cursor has them; it ends, or moves behind them
+ *   a partition without                        its end is noted; the cursor stays
  *
  *   a connection that is lost                  ends the session: the next one replaces it
  *
- * One request of the session is under way at a time: `request` is called again after `answered` or
- * `lost`. A partition has one wish at a time. A later one of the same owner takes it over, one of
- * another owner (another group) goes to another plan: `isTakenBy` tells.
+ * One request of the session is in flight at a time: `request` is called again after `applyResponse`
+ * or `endSession`. A partition has one cursor at a time. A later one of the same owner takes it over,
+ * one of another owner (another group) goes to another plan: see `isTaken`.
  */
 
 import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
-import type { AskedPartition, FetchWithSession } from "../wire/fetch-request.ts";
+import type { FetchWithSession, RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
 const SESSION_NOT_FOUND = 70;
 const INVALID_EPOCH = 71;
 const EPOCH_MAX = 2 ** 31 - 1;
 
-export interface Wish {
+export interface FetchCursor {
   readonly owner: object;
-  readonly partitions: readonly AskedPartition[];
-  /** The plan's own, while the wish stands in it. */
-  standing?: Standing | undefined;
+  readonly partitions: readonly RequestedPartition[];
+  /** The plan's own, while the cursor is in it. */
+  entry?: CursorEntry | undefined;
 }
 
-/** A wish in a plan. */
-export interface Standing extends Bagged {
-  readonly wish: Wish;
-  /** In the order of the wish's partitions. Others may have taken some of them over. */
+/** A cursor in a plan. */
+export interface CursorEntry extends Bagged {
+  readonly cursor: FetchCursor;
+  /** In the order of the cursor's partitions. Others may have taken some of them over. */
   readonly slots: readonly Slot[];
   /** How many of its partitions are still its own. */
   left: number;
@@ -55,225 +55,228 @@ export interface Standing extends Bagged {
 }
 
 /**
- * A partition that is wished, or that the broker remembers. It stays while wishes come and go: a map
- * that they went through would be made anew again and again (`runtime/in-flight-set.ts`).
+ * A partition of a cursor, or one that the broker remembers. It stays while cursors come and go: a map
+ * of cursors would be rebuilt again and again (`runtime/in-flight-set.ts`).
  */
 interface Slot {
   readonly key: string;
-  standing: Standing | null;
-  /** As it is wished; null: nobody wishes it. */
-  asked: AskedPartition | null;
-  /** Of the partitions that are wished, the one with the lowest has waited longest. */
+  entry: CursorEntry | null;
+  /** As its cursor wants it; null: it has no cursor. */
+  requested: RequestedPartition | null;
+  /** Of the partitions with a cursor, the one with the lowest has waited longest. */
   turn: number;
   /** As the broker remembers it; null: it does not know the partition. */
-  known: AskedPartition | null;
-  /** The partition's end; null: not told yet. */
+  known: RequestedPartition | null;
+  /** The partition's end; null: not known yet. */
   end: number | null;
   /** It may differ from what the broker remembers, and stands in the list of those. */
   isChanged: boolean;
 }
 
-export type Planned = Pick<FetchWithSession, "sessionId" | "sessionEpoch" | "asked" | "forgotten">;
+export type Planned = Pick<
+  FetchWithSession,
+  "sessionId" | "sessionEpoch" | "requested" | "forgotten"
+>;
 
-export type Meaning<W extends Wish> =
+export type Meaning<W extends FetchCursor> =
   | { readonly kind: "session-lost" }
-  | { readonly kind: "failed"; readonly errorCode: number; readonly wishes: readonly W[] }
-  | { readonly kind: "answers"; readonly answers: ReadonlyMap<W, readonly FetchedSet[]> };
+  | { readonly kind: "failed"; readonly errorCode: number; readonly cursors: readonly W[] }
+  | { readonly kind: "results"; readonly results: ReadonlyMap<W, readonly FetchedSet[]> };
 
-export class FetchPlan<W extends Wish> {
+export class FetchPlan<W extends FetchCursor> {
   readonly #slots = new Map<string, Slot>();
-  readonly #standing = new InFlightSet<Standing>();
+  readonly #entries = new InFlightSet<CursorEntry>();
   #changed: Slot[] = [];
-  #wished = 0;
+  #wanted = 0;
   #turns = 0;
   #sessionId = 0;
   #epoch = 0;
   #requests = 0;
 
-  /** Partitions that are wished. */
+  /** Partitions with a cursor. */
   get size(): number {
-    return this.#wished;
+    return this.#wanted;
   }
 
-  wishes(): readonly W[] {
-    return this.#standing.all().map(({ wish }) => wish as W);
+  cursors(): readonly W[] {
+    return this.#entries.all().map(({ cursor }) => cursor as W);
   }
 
-  isTaken({ owner, partitions }: Wish): boolean {
+  isTaken({ owner, partitions }: FetchCursor): boolean {
     return partitions.some((each) => {
-      const other = this.#slots.get(keyOf(each))?.standing ?? null;
-      return other !== null && other.wish.owner !== owner;
+      const other = this.#slots.get(keyOf(each))?.entry ?? null;
+      return other !== null && other.cursor.owner !== owner;
     });
   }
 
-  /** Returns the wishes whose last partition it takes over. */
-  add(wish: W): readonly W[] {
+  /** Returns the cursors whose last partition it takes over. */
+  add(cursor: W): readonly W[] {
     const replaced: W[] = [];
-    const slots = wish.partitions.map((asked) => this.#slotOf(keyOf(asked)));
+    const slots = cursor.partitions.map((requested) => this.#slotOf(keyOf(requested)));
     const left = slots.length;
-    const standing: Standing = { place: -1, wish, slots, left, after: this.#requests };
-    wish.standing = standing;
-    this.#standing.add(standing);
+    const entry: CursorEntry = { place: -1, cursor, slots, left, after: this.#requests };
+    cursor.entry = entry;
+    this.#entries.add(entry);
     for (const [at, slot] of slots.entries()) {
-      const before = slot.standing;
-      if (before === null) this.#wished += 1;
+      const before = slot.entry;
+      if (before === null) this.#wanted += 1;
       else if (--before.left === 0) {
-        this.#leaves(before);
-        replaced.push(before.wish as W);
+        this.#drop(before);
+        replaced.push(before.cursor as W);
       }
-      slot.standing = standing;
-      slot.asked = wish.partitions[at] ?? null;
+      slot.entry = entry;
+      slot.requested = cursor.partitions[at] ?? null;
       slot.turn = this.#turns;
       this.#turns += 1;
-      this.#changes(slot);
+      this.#markChanged(slot);
     }
     return replaced;
   }
 
-  /** From now on the wish is for the partition at this offset. */
-  advance({ standing }: W, index: number, asked: AskedPartition): void {
-    const slot = standing?.slots[index];
-    if (slot === undefined || slot.standing !== standing) return;
-    slot.asked = asked;
+  /** From now on the cursor is at this offset of the partition. */
+  advance({ entry }: W, index: number, requested: RequestedPartition): void {
+    const slot = entry?.slots[index];
+    if (slot === undefined || slot.entry !== entry) return;
+    slot.requested = requested;
     slot.turn = this.#turns;
     this.#turns += 1;
-    this.#changes(slot);
+    this.#markChanged(slot);
   }
 
-  has(wish: W): boolean {
-    return wish.standing !== undefined;
+  has(cursor: W): boolean {
+    return cursor.entry !== undefined;
   }
 
-  remove(wish: W): void {
-    const { standing } = wish;
-    if (standing === undefined) return;
-    this.#leaves(standing);
-    for (const slot of standing.slots) {
-      if (slot.standing !== standing) continue;
-      slot.standing = null;
-      slot.asked = null;
-      this.#wished -= 1;
-      this.#changes(slot);
+  remove(cursor: W): void {
+    const { entry } = cursor;
+    if (entry === undefined) return;
+    this.#drop(entry);
+    for (const slot of entry.slots) {
+      if (slot.entry !== entry) continue;
+      slot.entry = null;
+      slot.requested = null;
+      this.#wanted -= 1;
+      this.#markChanged(slot);
     }
   }
 
-  /** Whether a request that it was in has been answered: only then is it known that there is nothing. */
-  wasAsked({ standing }: W, isUnderWay: boolean): boolean {
-    if (standing === undefined) return false;
-    return standing.after < (isUnderWay ? this.#requests - 1 : this.#requests);
+  /** Whether a request that it was in has a response: only then is it known that there is nothing. */
+  wasRequested({ entry }: W, isInFlight: boolean): boolean {
+    if (entry === undefined) return false;
+    return entry.after < (isInFlight ? this.#requests - 1 : this.#requests);
   }
 
-  /** The partitions of a wish whose ends are known, without records. */
-  ends({ standing, partitions }: W): readonly FetchedSet[] {
-    return (standing?.slots ?? []).flatMap((slot, at) => {
+  /** The partitions of a cursor whose ends are known, without records. */
+  ends({ entry, partitions }: W): readonly FetchedSet[] {
+    return (entry?.slots ?? []).flatMap((slot, at) => {
       const { end } = slot;
-      const asked = partitions[at];
-      if (end === null || slot.standing !== standing || asked === undefined) return [];
-      const { topic, partition } = asked;
+      const requested = partitions[at];
+      if (end === null || slot.entry !== entry || requested === undefined) return [];
+      const { topic, partition } = requested;
       return [
         { topic, partition, end, lastStableOffset: end, errorCode: 0, aborted: [], records: NONE },
       ];
     });
   }
 
-  /** Null: nothing is wished. */
+  /** Null: there is no cursor. */
   request(): Planned | null {
-    if (this.#wished === 0) return null;
+    if (this.#wanted === 0) return null;
     this.#requests += 1;
-    const { asked, forgotten } = this.#epoch === 0 ? this.#whole() : this.#difference();
-    return { sessionId: this.#sessionId, sessionEpoch: this.#epoch, asked, forgotten };
+    const { requested, forgotten } = this.#epoch === 0 ? this.#whole() : this.#difference();
+    return { sessionId: this.#sessionId, sessionEpoch: this.#epoch, requested, forgotten };
   }
 
-  answered(response: FetchResponse): Meaning<W> {
+  applyResponse(response: FetchResponse): Meaning<W> {
     const { errorCode, sessionId } = response;
     if (errorCode === SESSION_NOT_FOUND || errorCode === INVALID_EPOCH) {
-      this.lost();
+      this.endSession();
       return { kind: "session-lost" };
     }
     if (errorCode !== 0) {
-      this.lost();
-      const wishes = this.wishes().filter((wish) => this.wasAsked(wish, false));
-      return { kind: "failed", errorCode, wishes };
+      this.endSession();
+      const cursors = this.cursors().filter((cursor) => this.wasRequested(cursor, false));
+      return { kind: "failed", errorCode, cursors };
     }
     this.#sessionId = sessionId;
     if (sessionId === 0) this.#epoch = 0;
     else this.#epoch = this.#epoch === EPOCH_MAX ? 1 : this.#epoch + 1;
-    const answers = new Map<W, FetchedSet[]>();
+    const results = new Map<W, FetchedSet[]>();
     for (const set of response.sets) {
-      const wish = this.#wishFor(set);
-      if (wish === null) continue;
-      const sets = answers.get(wish);
-      if (sets === undefined) answers.set(wish, [set]);
+      const cursor = this.#cursorFor(set);
+      if (cursor === null) continue;
+      const sets = results.get(cursor);
+      if (sets === undefined) results.set(cursor, [set]);
       else sets.push(set);
     }
-    return { kind: "answers", answers };
+    return { kind: "results", results };
   }
 
-  /** The connection, or the session, is gone. The broker is asked to drop what it has of it. */
-  lost(): void {
+  /** The connection, or the session, is gone. The next request lets the broker drop it. */
+  endSession(): void {
     this.#epoch = 0;
     for (const slot of this.#slots.values()) slot.known = slot.end = null;
   }
 
-  #wishFor(set: FetchedSet): W | null {
+  #cursorFor(set: FetchedSet): W | null {
     const slot = this.#slots.get(keyOf(set));
     if (slot === undefined || slot.known === null) return null;
     if (set.errorCode === 0) slot.end = set.end;
-    if (slot.standing === null || slot.asked?.offset !== slot.known.offset) return null;
-    return set.errorCode !== 0 || set.records.length > 0 ? (slot.standing.wish as W) : null;
+    if (slot.entry === null || slot.requested?.offset !== slot.known.offset) return null;
+    return set.errorCode !== 0 || set.records.length > 0 ? (slot.entry.cursor as W) : null;
   }
 
   #slotOf(key: string): Slot {
     const there = this.#slots.get(key);
     if (there !== undefined) return there;
-    const [standing, asked, known, end] = [null, null, null, null];
-    const slot: Slot = { key, standing, asked, turn: 0, known, end, isChanged: false };
+    const [entry, requested, known, end] = [null, null, null, null];
+    const slot: Slot = { key, entry, requested, turn: 0, known, end, isChanged: false };
     this.#slots.set(key, slot);
     return slot;
   }
 
-  #leaves(standing: Standing): void {
-    standing.wish.standing = undefined;
-    this.#standing.delete(standing);
+  #drop(entry: CursorEntry): void {
+    entry.cursor.entry = undefined;
+    this.#entries.delete(entry);
   }
 
-  #changes(slot: Slot): void {
+  #markChanged(slot: Slot): void {
     if (slot.isChanged) return;
     slot.isChanged = true;
     this.#changed.push(slot);
   }
 
-  /** The longest unanswered first: a broker without sessions fills an answer from the front. */
-  #whole(): Pick<Planned, "asked" | "forgotten"> {
-    const wished: Slot[] = [];
+  /** The longest waiting first: a broker without sessions fills a response from the front. */
+  #whole(): Pick<Planned, "requested" | "forgotten"> {
+    const wanted: Slot[] = [];
     for (const slot of this.#slots.values()) {
       slot.isChanged = false;
-      slot.known = slot.asked;
+      slot.known = slot.requested;
       slot.end = null;
-      if (slot.asked === null) this.#slots.delete(slot.key);
-      else wished.push(slot);
+      if (slot.requested === null) this.#slots.delete(slot.key);
+      else wanted.push(slot);
     }
     this.#changed = [];
-    wished.sort((one, other) => one.turn - other.turn);
-    return { asked: wished.flatMap(({ asked }) => asked ?? []), forgotten: [] };
+    wanted.sort((one, other) => one.turn - other.turn);
+    return { requested: wanted.flatMap(({ requested }) => requested ?? []), forgotten: [] };
   }
 
-  #difference(): Pick<Planned, "asked" | "forgotten"> {
-    const asked: AskedPartition[] = [];
-    const forgotten: AskedPartition[] = [];
+  #difference(): Pick<Planned, "requested" | "forgotten"> {
+    const requested: RequestedPartition[] = [];
+    const forgotten: RequestedPartition[] = [];
     for (const slot of this.#changed) {
       const { known } = slot;
       slot.isChanged = false;
-      if (slot.asked === null) {
+      if (slot.requested === null) {
         if (known !== null) forgotten.push(known);
         this.#slots.delete(slot.key);
-      } else if (known === null || !isSame(known, slot.asked)) {
-        slot.known = slot.asked;
-        asked.push(slot.asked);
+      } else if (known === null || !isSame(known, slot.requested)) {
+        slot.known = slot.requested;
+        requested.push(slot.requested);
       }
     }
     this.#changed = [];
-    return { asked, forgotten };
+    return { requested, forgotten };
   }
 }
 
@@ -283,6 +286,6 @@ function keyOf({ topic, partition }: { readonly topic: string; readonly partitio
   return `${topic}/${partition}`;
 }
 
-function isSame(one: AskedPartition, other: AskedPartition): boolean {
+function isSame(one: RequestedPartition, other: RequestedPartition): boolean {
   return one.offset === other.offset && one.maxBytes === other.maxBytes;
 }

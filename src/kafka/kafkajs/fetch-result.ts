@@ -3,7 +3,7 @@
  * the shape that kafkajs reads.
  */
 
-import type { AskedPartition } from "../wire/fetch-request.ts";
+import type { RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
@@ -12,7 +12,7 @@ import { loadInternal } from "./kafkajs.ts";
 /** A partition's share of what its member may fetch is no smaller. */
 const PARTITION_MIN_BYTES = 64 * 1024;
 
-export interface FetchAnswer {
+export interface FetchResult {
   readonly responses: readonly {
     readonly topicName: string;
     readonly partitions: readonly DecodedPartition[];
@@ -31,12 +31,12 @@ export interface DecodedPartition {
   readonly messages: readonly unknown[];
 }
 
-export interface Asked extends AskedPartition {
+export interface Requested extends RequestedPartition {
   readonly policy: FetchPolicy;
 }
 
 /** Returns where each of the partitions is read on, by topic and partition; null: not by this fetch. */
-export type TakeAnswer = (answer: FetchAnswer) => NextOffset[] | null;
+export type TakeResult = (result: FetchResult) => NextOffset[] | null;
 
 export interface NextOffset {
   readonly topic: string;
@@ -44,13 +44,13 @@ export interface NextOffset {
   readonly offset: number;
 }
 
-export const NOTHING: FetchAnswer = { responses: [] };
+export const NOTHING: FetchResult = { responses: [] };
 
 /** Throws the error of the first partition that has one. */
 export const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.js") as {
-  parse(answer: FetchAnswer): Promise<FetchAnswer>;
+  parse(result: FetchResult): Promise<FetchResult>;
 };
-export function askedIn({ topics, maxBytes }: FetchRequest): Asked[] {
+export function requestedIn({ topics, maxBytes }: FetchRequest): Requested[] {
   const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
   // kafkajs limits an answer as a whole, and an answer is for many here.
   const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
@@ -82,9 +82,9 @@ export function decodedOf(
   };
 }
 
-export function answerOf(
+export function resultOf(
   decoded: readonly (readonly [topic: string, DecodedPartition])[],
-): FetchAnswer {
+): FetchResult {
   const topics = Map.groupBy(decoded, ([topic]) => topic);
   const responses = [...topics].map(([topicName, partitions]) => ({
     topicName,

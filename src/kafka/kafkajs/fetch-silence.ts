@@ -21,14 +21,14 @@ const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
 /** A connection for fetches, as it is seen from outside. */
-export interface FetchSight {
+export interface FetchObservation {
   /** Requests so far; null: none is in progress. */
-  readonly asked: number | null;
+  readonly requestNumber: number | null;
   /** Of the connection. */
   readonly bytesRead: number;
   /** The request waits in this process. */
-  readonly isHeldBack: boolean;
-  readonly answeredAtMs: number;
+  readonly hasPending: boolean;
+  readonly respondedAtMs: number;
 }
 
 /** `silent`: it has become so, or still is after another connection. */
@@ -38,28 +38,34 @@ export class FetchSilence {
   #isSilent = false;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #sinceMs = 0;
-  #asked: number | null = null;
+  #requestNumber: number | null = null;
   #bytesRead = 0;
 
-  /** @param nowMs monotonic, as `answeredAtMs` is. */
-  look({ asked, bytesRead, isHeldBack, answeredAtMs }: FetchSight, nowMs: number): FetchFinding {
+  /** @param nowMs monotonic, as `respondedAtMs` is. */
+  look(
+    { requestNumber, bytesRead, hasPending, respondedAtMs }: FetchObservation,
+    nowMs: number,
+  ): FetchFinding {
     const isLate = nowMs - this.#lookedAtMs > LATE_MS;
-    const isSame = asked !== null && asked === this.#asked && bytesRead === this.#bytesRead;
+    const isSame =
+      requestNumber !== null &&
+      requestNumber === this.#requestNumber &&
+      bytesRead === this.#bytesRead;
     this.#lookedAtMs = nowMs;
-    this.#asked = asked;
+    this.#requestNumber = requestNumber;
     this.#bytesRead = bytesRead;
-    if (!isSame || isLate || isHeldBack) this.#sinceMs = nowMs;
-    if (asked !== null && nowMs - this.#sinceMs >= SILENT_MS) {
-      this.#asked = null;
+    if (!isSame || isLate || hasPending) this.#sinceMs = nowMs;
+    if (requestNumber !== null && nowMs - this.#sinceMs >= SILENT_MS) {
+      this.#requestNumber = null;
       this.#isSilent = true;
       return "silent";
     }
-    const isUnused = asked === null && nowMs - answeredAtMs > UNUSED_MS;
-    return isUnused && this.answered() ? "unused" : "nothing";
+    const isUnused = requestNumber === null && nowMs - respondedAtMs > UNUSED_MS;
+    return isUnused && this.recordResponse() ? "unused" : "nothing";
   }
 
   /** @returns whether the broker was silent. */
-  answered(): boolean {
+  recordResponse(): boolean {
     const wasSilent = this.#isSilent;
     this.#isSilent = false;
     return wasSilent;

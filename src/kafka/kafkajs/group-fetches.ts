@@ -11,7 +11,7 @@ import type { ConsumerGroup, FetchBroker, FetchRequest, KafkajsBatch } from "./c
 import type { FetchPolicy } from "./fetch-decoder.ts";
 import {
   type DecodedPartition,
-  type FetchAnswer,
+  type FetchResult,
   type NextOffset,
   NOTHING,
 } from "./fetch-result.ts";
@@ -19,7 +19,7 @@ import { loadInternal } from "./kafkajs.ts";
 import type { MemberFetches } from "./member-fetches.ts";
 import { MemberPool } from "./member-pool.ts";
 
-const AnsweredBatch = loadInternal("src/consumer/batch.js") as new (
+const ResponseBatch = loadInternal("src/consumer/batch.js") as new (
   topic: string,
   fetchedOffset: string,
   partition: DecodedPartition,
@@ -54,9 +54,9 @@ export function addPolicy(
       if (!isShared) return broker.fetch({ ...request, topics });
       const maxWaitTime = fetches.lastsMs(node.nodeId, request.maxWaitTime);
       if (maxWaitTime === null) return Promise.resolve(NOTHING);
-      const asked = { ...request, topics, maxWaitTime };
+      const requested = { ...request, topics, maxWaitTime };
       const take = takes.get(node.nodeId);
-      return connectionPool.fetch(asked, take && ((answer) => takeAnswer(group, answer, take)));
+      return connectionPool.fetch(requested, take && ((result) => takeResult(group, result, take)));
     };
     const as = Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
     wrapped.set(node.nodeId, { broker, as });
@@ -68,13 +68,13 @@ export function addPolicy(
  * Gives what came on, past kafkajs: it would make a new fetch for each record. Its position moves on
  * as the batches are taken.
  */
-function takeAnswer(
+function takeResult(
   group: ConsumerGroup,
-  { responses }: FetchAnswer,
+  { responses }: FetchResult,
   take: TakeBatches,
 ): NextOffset[] | null {
   const batches = responses.flatMap(({ topicName, partitions }) =>
-    partitions.map((each) => batchOf(new AnsweredBatch(topicName, `${each.fetchOffset}`, each))),
+    partitions.map((each) => batchOf(new ResponseBatch(topicName, `${each.fetchOffset}`, each))),
   );
   // As kafkajs does: what came of a partition that is paused now is fetched again.
   const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));

@@ -1,7 +1,7 @@
 /**
  * Two moments that kafkajs keeps to itself. A consumer of ours hears of both:
  *
- *   before each join     finish and commit what is under way, while the partitions are still ours
+ *   before each join     finish and commit what is in flight, while the partitions are still ours
  *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
  *
  * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`.
@@ -82,8 +82,8 @@ export const joinHook: Replacement = {
     const join = group.prototype.joinAndSync;
     const joining = new WeakMap<ConsumerGroup, Promise<void>>();
     group.prototype.joinAndSync = function joinAndSync(this: ConsumerGroup) {
-      const underWay = joining.get(this);
-      if (underWay !== undefined) return underWay;
+      const inFlight = joining.get(this);
+      if (inFlight !== undefined) return inFlight;
       const joined = (async () => {
         try {
           const hooks = hooksOf.get(this.cluster);
@@ -124,8 +124,8 @@ export const commitMetadataHook: Replacement = {
             const response = await coordinator.offsetFetch(request);
             const topics = response.responses.map(({ topic }) => topic);
             const ids = await readTopicIds(coordinator, topics);
-            const anew = hooks.offsetsFetched(fetchedOffsets(response, ids));
-            return anew.length === 0 ? response : withoutOffsets(response, anew);
+            const restarted = hooks.offsetsFetched(fetchedOffsets(response, ids));
+            return restarted.length === 0 ? response : withoutOffsets(response, restarted);
           },
         };
       };
@@ -138,15 +138,17 @@ export const commitMetadataHook: Replacement = {
 /** The same answer, as if nothing had been committed for these. */
 function withoutOffsets(
   { responses }: OffsetFetchResponse,
-  anew: readonly FetchedOffset[],
+  restarted: readonly FetchedOffset[],
 ): OffsetFetchResponse {
-  const isAnew = (topic: string, partition: number) =>
-    anew.some((one) => one.topic === topic && one.partition === partition);
+  const isRestarted = (topic: string, partition: number) =>
+    restarted.some((one) => one.topic === topic && one.partition === partition);
   return {
     responses: responses.map(({ topic, partitions }) => ({
       topic,
       partitions: partitions.map((each) =>
-        isAnew(topic, each.partition) ? { ...each, offset: NOT_COMMITTED, metadata: null } : each,
+        isRestarted(topic, each.partition)
+          ? { ...each, offset: NOT_COMMITTED, metadata: null }
+          : each,
       ),
     })),
   };

@@ -12,48 +12,48 @@ import type { OffsetToCommit } from "../membership.ts";
 import {
   encodeCommit,
   encodeHeartbeat,
-  type GroupAnswer,
-  readCommitAnswer,
-  readHeartbeatAnswer,
+  type GroupResponse,
+  readCommitResponse,
+  readHeartbeatResponse,
 } from "../wire/group-requests.ts";
 import * as kinds from "../wire/request-kinds.ts";
 import type { RequestKind } from "../wire/request-version.ts";
-import type { Question } from "./broker-connection.ts";
+import type { DirectRequest } from "./broker-connection.ts";
 import type { ConsumerGroup, OffsetsOfTopic } from "./consumer-group.ts";
 import { createErrorFromCode } from "./internals.ts";
 import { MemberPool } from "./member-pool.ts";
 
-const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatAnswer };
+const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatResponse };
 // The earlier of two commits could come last, after a later one.
-const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitAnswer };
+const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitResponse };
 
 /**
- * Sends none when the last one was less than `interval` ago, and gives the answer of the one under way
+ * Sends none when the last one was less than `interval` ago, and gives the answer of the one in flight
  * to all who ask meanwhile. The group's own `heartbeat` does the same.
  */
 export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   const ofKafkajs = group.heartbeat.bind(group);
-  let underWay: Promise<void> | null = null;
+  let inFlight: Promise<void> | null = null;
   const send = async (pool: MemberPool, memberId: string): Promise<void> => {
     try {
       const { groupId, generationId } = group;
       const member = { groupId, generationId, memberId };
       const encode = (roomBytes: number) => encodeHeartbeat(member, roomBytes);
-      await ask(pool, { ...HEARTBEAT, encode });
+      await exchange(pool, { ...HEARTBEAT, encode });
       group.lastRequest = Date.now();
     } finally {
-      underWay = null;
+      inFlight = null;
     }
   };
   return (request) => {
-    if (underWay !== null) return underWay;
+    if (inFlight !== null) return inFlight;
     const pool = sharedPool(group.coordinator, kinds.HEARTBEAT);
     if (pool === null) return ofKafkajs(request);
     const { memberId, lastRequest } = group;
     const isDue = Date.now() >= lastRequest + request.interval;
     if (memberId === null || !isDue) return Promise.resolve();
-    underWay = send(pool, memberId);
-    return underWay;
+    inFlight = send(pool, memberId);
+    return inFlight;
   };
 }
 
@@ -70,7 +70,7 @@ export async function commit(
   const member = { groupId, generationId, memberId };
   const encode = (roomBytes: number) => encodeCommit(member, topics, roomBytes);
   try {
-    await ask(pool, { ...COMMIT, encode });
+    await exchange(pool, { ...COMMIT, encode });
   } catch (error) {
     if (isElsewhere(error)) await cluster.refreshMetadata();
     throw error;
@@ -83,8 +83,8 @@ export async function commit(
   }
 }
 
-async function ask(pool: MemberPool, question: Question<GroupAnswer>): Promise<void> {
-  const { errorCode } = await pool.ask(question);
+async function exchange(pool: MemberPool, request: DirectRequest<GroupResponse>): Promise<void> {
+  const { errorCode } = await pool.sendDirect(request);
   if (errorCode !== 0) throw createErrorFromCode(errorCode);
 }
 
@@ -98,7 +98,7 @@ function sharedPool(
   kind: RequestKind,
 ): MemberPool | null {
   const pool = coordinator?.connectionPool;
-  return pool instanceof MemberPool && pool.knows(kind) ? pool : null;
+  return pool instanceof MemberPool && pool.supports(kind) ? pool : null;
 }
 
 function isElsewhere(error: unknown): boolean {

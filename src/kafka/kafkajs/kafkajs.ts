@@ -9,7 +9,7 @@ import { CODECS, type Codec } from "../wire/codecs.ts";
 import { abortedFilter } from "./aborted-filter.ts";
 import { authenticateToBroker } from "./authentication.ts";
 import { connectionPools } from "./connection-pools.ts";
-import { coordinatorAnswer } from "./coordinator-answer.ts";
+import { coordinatorResponse } from "./coordinator-answer.ts";
 import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
 import { commitMetadataHook, joinHook } from "./group-hooks.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
@@ -38,7 +38,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   sessions,
   connectionPools,
   seedAddresses,
-  coordinatorAnswer,
+  coordinatorResponse,
   commitMetadataHook,
   joinHook,
   stoppedFetch,

@@ -1,18 +1,18 @@
 /** A member's fetch, as the shared fetch keeps it. */
 
-import type { Wish } from "./fetch-plan.ts";
-import type { Asked, FetchAnswer, TakeAnswer } from "./fetch-result.ts";
+import type { FetchCursor } from "./fetch-plan.ts";
+import type { FetchResult, Requested, TakeResult } from "./fetch-result.ts";
 
 export interface FetchingMember {
   /** The one that waits for an answer. A member has one at a time: a later one ends it. */
-  wish: MemberWish | null;
+  cursor: MemberFetch | null;
 }
 
-export interface MemberWish extends Wish {
+export interface MemberFetch extends FetchCursor {
   readonly member: FetchingMember;
-  readonly partitions: Asked[];
-  readonly take: TakeAnswer | undefined;
-  readonly resolve: (answer: FetchAnswer) => void;
+  readonly partitions: Requested[];
+  readonly take: TakeResult | undefined;
+  readonly resolve: (result: FetchResult) => void;
   readonly reject: (error: unknown) => void;
   timer: NodeJS.Timeout | undefined;
   isLate: boolean;

@@ -39,7 +39,7 @@ export class MemberFetches {
   /** Changes with whatever a fetch that begins looks at. */
   #changes = 0;
   /** By node: what it was when the fetch began. */
-  readonly #begun = new Map<string, number>();
+  readonly #started = new Map<string, number>();
 
   /**
    * From now on a change of the group's metadata ends fetches.
@@ -71,7 +71,7 @@ export class MemberFetches {
     };
   }
 
-  /** All fetches end with nothing, and begin anew. */
+  /** All fetches end with nothing, and begin again. */
   end(): void {
     this.#changes += 1;
     this.#endShared();
@@ -79,28 +79,28 @@ export class MemberFetches {
   }
 
   /** A fetch that is about to ask may lack a partition. */
-  resumed(): void {
+  markResumed(): void {
     this.#changes += 1;
   }
 
   /** @param fetch the group's own. */
   async fetch(nodeId: string, fetch: GroupFetch, only: FetchOnly | null): Promise<KafkajsBatch[]> {
     const group = this.#group;
-    this.#begun.set(nodeId, this.#changes);
+    this.#started.set(nodeId, this.#changes);
     if (only !== null) return await fetchOnly(group, fetch, nodeId, only.maxWaitMs, only.isWanted);
     if (group.maxWaitTime < this.#pollMs || readsFrom(group, nodeId, all)) {
       return await fetch.call(group, nodeId);
     }
     // kafkajs would sleep, however many groups wake up for nothing. It looks at its metadata first.
     const found = await fetchOnly(group, fetch, nodeId, 0, all);
-    const isChanged = this.#begun.get(nodeId) !== this.#changes;
+    const isChanged = this.#started.get(nodeId) !== this.#changes;
     if (found.length === 0 && !isChanged) await this.#ends.wait(someMinutes());
     return found;
   }
 
   /** How long a fetch lasts that is about to ask by the shared session; null: it ends at once. */
   lastsMs(nodeId: string, pollMs: number): number | null {
-    if (this.#begun.get(nodeId) !== this.#changes) return null;
+    if (this.#started.get(nodeId) !== this.#changes) return null;
     return pollMs < this.#pollMs ? pollMs : someMinutes();
   }
 }

@@ -10,14 +10,14 @@
  */
 
 import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
-import type { GroupAnswer } from "../wire/group-requests.ts";
+import type { GroupResponse } from "../wire/group-requests.ts";
 import { FETCH } from "../wire/request-kinds.ts";
 import { highestCommon, type RequestKind } from "../wire/request-version.ts";
-import type { Question } from "./broker-connection.ts";
+import type { DirectRequest } from "./broker-connection.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import type { FetchAnswer, TakeAnswer } from "./fetch-result.ts";
+import type { FetchResult, TakeResult } from "./fetch-result.ts";
 import { closedError, type Protocol } from "./internals.ts";
 import { latest, type SharedBroker, type SharedConnections } from "./shared-connections.ts";
 
@@ -28,7 +28,7 @@ interface KeyedProtocol extends Protocol {
 }
 
 interface Waiting extends Bagged {
-  readonly giveUp: (error: Error) => void;
+  readonly abort: (error: Error) => void;
 }
 
 /** One client of kafkajs on shared connections. */
@@ -52,14 +52,14 @@ export class SharedMember {
     this.#pools.delete(pool);
   }
 
-  /** Its fetches under way end with nothing. */
+  /** Its fetches in flight end with nothing. */
   endFetches(): void {
     for (const pool of this.#pools) pool.endFetch();
   }
 
   /** The last answer to a fetch that goes on, in epoch milliseconds; null: there is none. */
-  fetchAnsweredAtMs(): number | null {
-    return latest([...this.#pools].map((pool) => pool.fetchAnsweredAtMs()));
+  fetchRespondedAtMs(): number | null {
+    return latest([...this.#pools].map((pool) => pool.fetchRespondedAtMs()));
   }
 
   get isDestroyed(): boolean {
@@ -69,7 +69,7 @@ export class SharedMember {
   /** Its requests fail, and all later ones. */
   destroy(): void {
     this.#isDestroyed = true;
-    for (const pool of this.#pools) pool.giveUp("the client is closed");
+    for (const pool of this.#pools) pool.abort("the client is closed");
   }
 }
 
@@ -105,17 +105,17 @@ export class MemberPool {
     this.#member = member;
     this.#shared = shared;
     this.#createOwn = createOwn;
-    const rejectRequests = ({ message }: Error): void => this.giveUp(message);
+    const rejectRequests = ({ message }: Error): void => this.abort(message);
     this.pool = [{ authHandlers: null, rejectRequests }];
   }
 
   /** Whether the broker accepts the version of a fetch that carries a session. */
   get sharesFetches(): boolean {
-    return this.knows(FETCH);
+    return this.supports(FETCH);
   }
 
   isConnected(): boolean {
-    return this.#isOpen && this.#shared.line.isOpen;
+    return this.#isOpen && this.#shared.connection.isOpen;
   }
 
   isAuthenticated(): boolean {
@@ -127,7 +127,7 @@ export class MemberPool {
   setSupportAuthenticationProtocol(): void {}
 
   async getConnection(): Promise<object> {
-    await this.#untilAbandoned(() => this.#shared.line.open());
+    await this.#untilAbandoned(() => this.#shared.connection.open());
     const authenticate = async (): Promise<void> => {
       this.#isOpen = true;
     };
@@ -143,16 +143,16 @@ export class MemberPool {
   }
 
   /** Whether the broker accepts a version of it. */
-  knows({ apiKey, versions }: RequestKind): boolean {
-    return highestCommon(versions, this.#shared.line.versions?.[apiKey]) !== null;
+  supports({ apiKey, versions }: RequestKind): boolean {
+    return highestCommon(versions, this.#shared.connection.versions?.[apiKey]) !== null;
   }
 
   /** As `send` does for requests of kafkajs. */
-  ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
-    return this.#untilAbandoned(() => this.#shared.ask(question));
+  sendDirect(request: DirectRequest<GroupResponse>): Promise<GroupResponse> {
+    return this.#untilAbandoned(() => this.#shared.sendDirect(request));
   }
 
-  fetch(request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
+  fetch(request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     return this.#untilAbandoned(() => this.#shared.fetch(this.#member, request, take));
   }
 
@@ -160,31 +160,31 @@ export class MemberPool {
     this.#shared.endFetch(this.#member);
   }
 
-  fetchAnsweredAtMs(): number | null {
-    return this.#shared.answeredAtMs(this.#member);
+  fetchRespondedAtMs(): number | null {
+    return this.#shared.respondedAtMs(this.#member);
   }
 
   /** kafkajs may open it again. */
   async destroy(): Promise<void> {
-    this.giveUp("Closed connection");
+    this.abort("Closed connection");
     const own = this.#own;
     this.#own = null;
     await own?.destroy();
   }
 
-  giveUp(why: string): void {
+  abort(why: string): void {
     this.#isOpen = false;
     const ending = this.#ending;
     this.#ending = new AbortController();
     const error = closedError(why, this);
     ending.abort(error);
-    for (const { giveUp } of this.#waiting.all()) giveUp(error);
+    for (const { abort } of this.#waiting.all()) abort(error);
     this.#shared.leave(this.#member);
     this.#member.leaves(this);
   }
 
   async #versions(): Promise<unknown> {
-    const { versions } = await this.#shared.line.open();
+    const { versions } = await this.#shared.connection.open();
     const apiVersions = Object.entries(versions ?? {}).map(([apiKey, each]) => ({
       apiKey: Number(apiKey),
       ...each,
@@ -194,7 +194,7 @@ export class MemberPool {
 
   /** Fetches without a session wait by themselves, and so they need a connection for them. */
   async #sendByOwn(protocol: KeyedProtocol): Promise<unknown> {
-    const { versions } = await this.#shared.line.open();
+    const { versions } = await this.#shared.connection.open();
     if (this.#own === null) {
       this.#own = this.#createOwn();
       this.#own.setVersions(versions);
@@ -203,17 +203,17 @@ export class MemberPool {
     return await this.#own.send(protocol);
   }
 
-  /** A signal keeps its listeners in a map, which is then made anew each time (`runtime/in-flight-set.ts`). */
-  #untilAbandoned<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  /** A signal keeps its listeners in a map, which is then recreated each time (`runtime/in-flight-set.ts`). */
+  #untilAbandoned<Result>(send: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);
       this.#member.uses(this);
-      const waiting: Waiting = { place: -1, giveUp: reject };
+      const waiting: Waiting = { place: -1, abort: reject };
       this.#waiting.add(waiting);
-      ask().then(
-        (answer) => {
+      send().then(
+        (result) => {
           this.#waiting.delete(waiting);
-          resolve(answer);
+          resolve(result);
         },
         (error: unknown) => {
           this.#waiting.delete(waiting);

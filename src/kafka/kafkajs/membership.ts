@@ -39,9 +39,9 @@ interface MembershipClient extends Pick<DriverClient, "kafka"> {
   destroy(): void;
   /** Of a client on shared connections. */
   readonly fetches?: {
-    /** Those under way end with nothing. */
+    /** Those in flight end with nothing. */
     end(): void;
-    answeredAtMs(): number | null;
+    respondedAtMs(): number | null;
   };
 }
 
@@ -124,8 +124,8 @@ export class KafkajsMembership implements Membership {
     this.#fetches?.end();
   }
 
-  fetchAnsweredAtMs(): number | null {
-    return this.#client.fetches?.answeredAtMs() ?? null;
+  fetchRespondedAtMs(): number | null {
+    return this.#client.fetches?.respondedAtMs() ?? null;
   }
 
   stop(): Promise<void> {
@@ -163,7 +163,7 @@ export class KafkajsMembership implements Membership {
     if (this.#member !== null && this.#group === group) return this.#member;
     const endShared = (): void => this.#client.fetches?.end();
     const fetches = new MemberFetches(group, this.#pollMs, endShared);
-    const member = new KafkajsMember(group, () => fetches.resumed());
+    const member = new KafkajsMember(group, () => fetches.markResumed());
     this.#group = group;
     this.#fetches = fetches;
     this.#member = member;

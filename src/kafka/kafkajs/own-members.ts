@@ -23,7 +23,7 @@ export function clientIdOf(memberId: string): string {
 export function ownMembersOnly(
   assigner: PartitionAssigner,
   ownClientId: string,
-  tell: (clientIds: readonly string[]) => void,
+  report: (clientIds: readonly string[]) => void,
 ): PartitionAssigner {
   return (config): Assigner => {
     const own = assigner(config);
@@ -37,7 +37,7 @@ export function ownMembersOnly(
       const isOwn = ({ memberId }: { readonly memberId: string }) =>
         clientIdOf(memberId) === ownClientId;
       const others = members.filter((member) => !isOwn(member));
-      tell(others.map(({ memberId }) => clientIdOf(memberId)));
+      report(others.map(({ memberId }) => clientIdOf(memberId)));
       const assigned = await own.assign({ members: members.filter(isOwn), topics });
       const none = others.map(({ memberId }) => ({
         memberId,

@@ -23,19 +23,19 @@ class NotConnectedError extends Error {
   override readonly name = DRIVER_CLOSED;
 }
 
-interface Raw<Answer> {
+interface Raw<Result> {
   /** @returns the bytes after the client ID. */
   readonly encode: (version: number) => Buffer;
   /** @param payload the answer after its correlation id. */
-  readonly read: (payload: Buffer, version: number) => Answer;
+  readonly read: (payload: Buffer, version: number) => Result;
 }
 
 /** @throws NoCommonVersionError */
-export async function rawRequest<Answer>(
+export async function rawRequest<Result>(
   { connectionPool, versions }: RawTarget,
   kind: RequestKind,
-  { encode, read }: Raw<Answer>,
-): Promise<Answer> {
+  { encode, read }: Raw<Result>,
+): Promise<Result> {
   const { host, port } = connectionPool;
   if (versions === null) throw new NotConnectedError("Not connected");
   const { apiKey, apiName } = kind;

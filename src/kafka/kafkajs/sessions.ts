@@ -96,7 +96,7 @@ export const sessions: Replacement = {
         try {
           await authenticateToBroker();
         } catch (error) {
-          // kafkajs would begin anew on it, in the middle of this log-in.
+          // kafkajs would begin again on it, in the middle of this log-in.
           this.#close("cannot log in", error);
           throw error;
         }

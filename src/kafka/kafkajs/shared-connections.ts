@@ -19,12 +19,12 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
-import type { GroupAnswer } from "../wire/group-requests.ts";
+import type { GroupResponse } from "../wire/group-requests.ts";
 import { COMMIT } from "../wire/request-kinds.ts";
 import type { Address } from "./address.ts";
-import { Line, type Question } from "./broker-connection.ts";
+import { BrokerConnection, type DirectRequest } from "./broker-connection.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import type { FetchAnswer, TakeAnswer } from "./fetch-result.ts";
+import type { FetchResult, TakeResult } from "./fetch-result.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
 import { type FetchOutages, SharedFetch } from "./shared-fetch.ts";
 
@@ -38,7 +38,7 @@ const UNUSED_JOIN_MS = 250;
 /** To one broker. A thousand members that begin together should not open a thousand connections. */
 const CONNECTIONS_MAX = 256;
 /** While a broker throttles: each connection takes about one request a second. */
-const WAITING_PER_LINE = 1;
+const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
   readonly #source: BrokerPool;
@@ -78,7 +78,7 @@ export class SharedConnections {
     return broker;
   }
 
-  /** Requests under way fail. */
+  /** Requests in flight fail. */
   close(): void {
     clearInterval(this.#looks);
     for (const broker of this.#brokers.values()) broker.close();
@@ -87,14 +87,14 @@ export class SharedConnections {
 
 export class SharedBroker {
   /** For requests that are answered at once. */
-  readonly line: Line;
-  readonly #commits: Line;
-  readonly #joins: Lines;
+  readonly connection: BrokerConnection;
+  readonly #commits: BrokerConnection;
+  readonly #joins: ExclusiveConnections;
   /** While the broker throttles. */
-  readonly #spare: Lines;
+  readonly #spare: ExclusiveConnections;
   /** More than one only where two groups read the same partition: a session has it once. */
   readonly #fetches: SharedFetch[] = [];
-  readonly #newLine: () => Line;
+  readonly #createConnection: () => BrokerConnection;
   readonly #outages: FetchOutages;
   readonly #isThrottled: () => boolean;
 
@@ -108,40 +108,46 @@ export class SharedBroker {
   ) {
     this.#outages = outages;
     this.#isThrottled = isThrottled;
-    this.#newLine = () => new Line(source, address, { isGathered: false });
-    this.#joins = new Lines(this.#newLine, { waitingPerLine: 0, unusedMs: UNUSED_JOIN_MS });
-    this.#spare = new Lines(this.#newLine, {
-      waitingPerLine: WAITING_PER_LINE,
+    this.#createConnection = () => new BrokerConnection(source, address, { isGathered: false });
+    this.#joins = new ExclusiveConnections(this.#createConnection, {
+      waitingPerConnection: 0,
+      unusedMs: UNUSED_JOIN_MS,
+    });
+    this.#spare = new ExclusiveConnections(this.#createConnection, {
+      waitingPerConnection: WAITING_PER_CONNECTION,
       unusedMs: UNUSED_MS,
     });
-    const elsewhere = <Answer>(question: Question<Answer>): Promise<Answer> =>
-      this.#spare.use((line) => line.ask(question));
-    this.line = new Line(source, address, { isGathered: true, elsewhere });
-    this.#commits = new Line(source, address, { isGathered: true });
+    const elsewhere = <Result>(request: DirectRequest<Result>): Promise<Result> =>
+      this.#spare.use((connection) => connection.sendDirect(request));
+    this.connection = new BrokerConnection(source, address, { isGathered: true, elsewhere });
+    this.#commits = new BrokerConnection(source, address, { isGathered: true });
   }
 
   send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
-    const send = (line: Line): Promise<unknown> => line.send(protocol);
+    const send = (connection: BrokerConnection): Promise<unknown> => connection.send(protocol);
     if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP)
-      return this.#joins.use((line) => untilAborted(line, send, signal));
+      return this.#joins.use((connection) => untilAborted(connection, send, signal));
     return this.#by(apiKey, send);
   }
 
-  ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
-    return this.#by(question.apiKey, (line) => line.ask(question));
+  sendDirect(request: DirectRequest<GroupResponse>): Promise<GroupResponse> {
+    return this.#by(request.apiKey, (connection) => connection.sendDirect(request));
   }
 
-  #by<Answer>(apiKey: number, send: (line: Line) => Promise<Answer>): Promise<Answer> {
-    const line = apiKey === COMMIT.apiKey ? this.#commits : this.line;
+  #by<Result>(
+    apiKey: number,
+    send: (connection: BrokerConnection) => Promise<Result>,
+  ): Promise<Result> {
+    const connection = apiKey === COMMIT.apiKey ? this.#commits : this.connection;
     // A quota is the same for all connections.
-    const isHeldUp = line.isHeldUp || (line.isInUse && this.#isThrottled());
-    return isHeldUp ? this.#spare.use(send) : send(line);
+    const wouldWait = connection.wouldWait || (connection.isInUse && this.#isThrottled());
+    return wouldWait ? this.#spare.use(send) : send(connection);
   }
 
-  fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
+  fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     let fetch = this.#fetches.find((each) => !each.isTaken(member, request));
     if (fetch === undefined) {
-      fetch = new SharedFetch(this.#newLine(), this.#outages);
+      fetch = new SharedFetch(this.#createConnection(), this.#outages);
       this.#fetches.push(fetch);
     }
     if (this.#fetches.length > 1) this.endFetch(member);
@@ -154,8 +160,8 @@ export class SharedBroker {
   }
 
   /** The last answer that the member's fetch has waited through, in epoch milliseconds. */
-  answeredAtMs(member: object): number | null {
-    return latest(this.#fetches.map((fetch) => fetch.answeredAtMs(member)));
+  respondedAtMs(member: object): number | null {
+    return latest(this.#fetches.map((fetch) => fetch.respondedAtMs(member)));
   }
 
   /** The member fetches no more. */
@@ -165,15 +171,15 @@ export class SharedBroker {
 
   look(): void {
     for (const fetch of this.#fetches) fetch.look();
-    this.line.closeIfUnused(UNUSED_MS);
+    this.connection.closeIfUnused(UNUSED_MS);
     this.#commits.closeIfUnused(UNUSED_MS);
-    for (const { line } of this.#fetches) line.closeIfUnused(UNUSED_MS);
+    for (const { connection } of this.#fetches) connection.closeIfUnused(UNUSED_MS);
   }
 
   close(): void {
-    this.line.close();
+    this.connection.close();
     this.#commits.close();
-    for (const { line } of this.#fetches) line.close();
+    for (const { connection } of this.#fetches) connection.close();
     this.#joins.close();
     this.#spare.close();
   }
@@ -186,71 +192,74 @@ export function latest(times: readonly (number | null)[]): number | null {
 }
 
 /** A member that has given up must not keep a connection until the coordinator answers. */
-async function untilAborted<Answer>(
-  line: Line,
-  send: (line: Line) => Promise<Answer>,
+async function untilAborted<Result>(
+  connection: BrokerConnection,
+  send: (connection: BrokerConnection) => Promise<Result>,
   signal: AbortSignal,
-): Promise<Answer> {
-  const giveUp = (): void => line.close();
-  signal.addEventListener("abort", giveUp);
+): Promise<Result> {
+  const abort = (): void => connection.close();
+  signal.addEventListener("abort", abort);
   try {
     signal.throwIfAborted();
-    return await send(line);
+    return await send(connection);
   } finally {
-    signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", abort);
   }
 }
 
-interface LinesOptions {
+interface ExclusiveConnectionsOptions {
   /** So many may wait for each connection before another one is made. */
-  readonly waitingPerLine: number;
+  readonly waitingPerConnection: number;
   /** A connection that has not been used for this time is closed. */
   readonly unusedMs: number;
 }
 
 /** Connections for requests that must not wait for others, each of them for one request at a time. */
-class Lines {
-  readonly #newLine: () => Line;
-  readonly #waitingPerLine: number;
+class ExclusiveConnections {
+  readonly #createConnection: () => BrokerConnection;
+  readonly #waitingPerConnection: number;
   readonly #unusedMs: number;
-  readonly #lines = new Set<Line>();
-  readonly #free: Line[] = [];
-  readonly #waiting: ((line: Line) => void)[] = [];
+  readonly #connections = new Set<BrokerConnection>();
+  readonly #free: BrokerConnection[] = [];
+  readonly #waiting: ((connection: BrokerConnection) => void)[] = [];
   #look: NodeJS.Timeout | undefined;
 
-  constructor(newLine: () => Line, { waitingPerLine, unusedMs }: LinesOptions) {
-    this.#newLine = newLine;
-    this.#waitingPerLine = waitingPerLine;
+  constructor(
+    createConnection: () => BrokerConnection,
+    { waitingPerConnection, unusedMs }: ExclusiveConnectionsOptions,
+  ) {
+    this.#createConnection = createConnection;
+    this.#waitingPerConnection = waitingPerConnection;
     this.#unusedMs = unusedMs;
   }
 
-  async use<Answer>(send: (line: Line) => Promise<Answer>): Promise<Answer> {
-    const line = await this.#take();
+  async use<Result>(send: (connection: BrokerConnection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#take();
     try {
-      return await send(line);
+      return await send(connection);
     } finally {
-      const forMs = line.throttledForMs;
-      if (forMs === 0) this.#leave(line);
-      else setTimeout(() => this.#leave(line), forMs).unref();
+      const forMs = connection.throttledForMs;
+      if (forMs === 0) this.#leave(connection);
+      else setTimeout(() => this.#leave(connection), forMs).unref();
     }
   }
 
-  #leave(line: Line): void {
+  #leave(connection: BrokerConnection): void {
     const next = this.#waiting.shift();
     if (next !== undefined) {
-      next(line);
+      next(connection);
       return;
     }
-    this.#free.push(line);
+    this.#free.push(connection);
     const everyMs = Math.min(this.#unusedMs, LOOK_EVERY_MS);
     this.#look ??= setInterval(() => this.#closeUnused(), everyMs).unref();
   }
 
   #closeUnused(): void {
-    for (const line of this.#free.splice(0)) {
-      line.closeIfUnused(this.#unusedMs);
-      if (line.isOpen) this.#free.push(line);
-      else this.#lines.delete(line);
+    for (const connection of this.#free.splice(0)) {
+      connection.closeIfUnused(this.#unusedMs);
+      if (connection.isOpen) this.#free.push(connection);
+      else this.#connections.delete(connection);
     }
     if (this.#free.length > 0) return;
     clearInterval(this.#look);
@@ -259,18 +268,18 @@ class Lines {
 
   close(): void {
     clearInterval(this.#look);
-    for (const line of this.#lines) line.close();
+    for (const connection of this.#connections) connection.close();
   }
 
-  #take(): Promise<Line> {
+  #take(): Promise<BrokerConnection> {
     const free = this.#free.pop();
     if (free !== undefined) return Promise.resolve(free);
-    const { size } = this.#lines;
-    const isRoom = this.#waiting.length < size * this.#waitingPerLine;
+    const { size } = this.#connections;
+    const isRoom = this.#waiting.length < size * this.#waitingPerConnection;
     if (isRoom || size >= CONNECTIONS_MAX)
       return new Promise((resolve) => this.#waiting.push(resolve));
-    const line = this.#newLine();
-    this.#lines.add(line);
-    return Promise.resolve(line);
+    const connection = this.#createConnection();
+    this.#connections.add(connection);
+    return Promise.resolve(connection);
   }
 }

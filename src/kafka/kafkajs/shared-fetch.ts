@@ -1,127 +1,126 @@
 /**
  * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` says
- * what is asked and what an answer means, `fetch-schedule.ts` when. One request is under way at a time.
+ * what is requested and what a response means, `fetch-schedule.ts` when. One request is in flight at a time.
  *
  *   a member's fetch ends                         with
  *   when a partition of it has records            them, and the known ends of its other partitions
- *   when one has an error, or is damaged          that error, as kafkajs makes it
- *   when its time is over, and it was asked for   the known ends
+ *   when one has an error, or is corrupt          that error, as kafkajs makes it
+ *   when its time is over, and it was requested   the known ends
  *   when the connection breaks, or the broker     the connection's error
  *     is silent (`fetch-silence.ts`)
- *   when the member leaves, asks anew, or has     nothing
+ *   when the member leaves, fetches again, or has nothing
  *   it ended
  *
  * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is set aside then: the
- * others' are answered and asked on meanwhile. Its partitions are asked for again with its member's
- * next fetch.
+ * others continue meanwhile. Its partitions are requested again with its member's next fetch.
  *
- * Nothing is committed here, and no offset is asked for that no member has asked for.
+ * Nothing is committed here, and no offset is requested that no member has requested.
  */
 
 import type { Inflated } from "../wire/decode-records.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
-import type { Line } from "./broker-connection.ts";
+import type { BrokerConnection } from "./broker-connection.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import { decodeAnswer, partitionsWithRecords, turned } from "./decode-response.ts";
+import { decodeResponse, partitionsWithRecords, rotated } from "./decode-response.ts";
 import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
 import {
-  answerOf,
-  askedIn,
   type DecodedPartition,
   decodedOf,
-  type FetchAnswer,
+  type FetchResult,
   type NextOffset,
   NOTHING,
   parse,
-  type TakeAnswer,
+  requestedIn,
+  resultOf,
+  type TakeResult,
 } from "./fetch-result.ts";
 import {
-  answerMaxBytes,
-  beginsInMs,
   brokerWaitsMs,
+  responseMaxBytes,
   spacedUntilMs,
+  startsInMs,
   throttledPauseMs,
 } from "./fetch-schedule.ts";
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
-import type { FetchingMember, MemberWish } from "./member-fetch.ts";
+import type { FetchingMember, MemberFetch } from "./member-fetch.ts";
 
-/** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
+/** Fetches set aside at a time. Each holds its response; one more holds up the others. */
 const ASIDE_MAX = 4;
 
-/** Told of a broker that does not respond to Fetch requests, and when that is over. */
+/** Called for a broker that does not respond to Fetch requests, and when that is over. */
 export interface FetchOutages {
-  readonly fetchesSilent: (error: Error) => void;
-  readonly fetchesAnswered: () => void;
+  readonly reportSilence: (error: Error) => void;
+  readonly reportResponse: () => void;
 }
 
 export class SharedFetch {
-  readonly line: Line;
+  readonly connection: BrokerConnection;
   readonly #outages: FetchOutages;
   readonly #silence = new FetchSilence();
-  #asked = 0;
-  /** A request was sent, and its answer has not come. */
+  #requestCount = 0;
+  /** A request was sent, and its response has not come. */
   #isWaiting = false;
-  readonly #plan = new FetchPlan<MemberWish>();
+  readonly #plan = new FetchPlan<MemberFetch>();
   readonly #members = new Map<object, FetchingMember>();
-  /** Wishes whose batches are inflated in pieces; they are in the plan no more. */
-  readonly #aside = new Set<MemberWish>();
-  /** Members without a wish. */
+  /** Fetches whose batches are inflated in pieces; they are not in the plan any more. */
+  readonly #aside = new Set<MemberFetch>();
+  /** Members without a fetch. */
   #without = 0;
   #isNextTimed = false;
-  #isUnderWay = false;
-  /** Records are decoded: a wish that ended now would have to fetch its own again. */
-  #isAnswering = false;
-  /** Their time is over, and they wait for an answer. */
-  #late: MemberWish[] = [];
+  #isInFlight = false;
+  /** Records are decoded: a fetch that ended now would have to fetch its own again. */
+  #isDecoding = false;
+  /** Their time is over, and they wait for a response. */
+  #late: MemberFetch[] = [];
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
-  #answeredAtMs = Number.NEGATIVE_INFINITY;
+  #respondedAtMs = Number.NEGATIVE_INFINITY;
   /** Responses in a row that were throttled and had nothing. */
   #throttled = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  #answerMaxBytes = answerMaxBytes();
+  #responseMaxBytes = responseMaxBytes();
   /** The same as a time of day; null: never. */
-  #answeredDate: number | null = null;
+  #respondedDate: number | null = null;
   #recordsAtMs = performance.now();
-  /** The shortest of the wishes that are not asked yet. */
-  #wishedMs = Number.POSITIVE_INFINITY;
+  /** The shortest of the fetches that are not sent yet. */
+  #requestedWaitMs = Number.POSITIVE_INFINITY;
 
-  constructor(line: Line, outages: FetchOutages) {
-    this.line = line;
+  constructor(connection: BrokerConnection, outages: FetchOutages) {
+    this.connection = connection;
     this.#outages = outages;
   }
 
   /** Called every 2.5 s. */
   look(): void {
-    const { bytesRead, isHeldBack } = this.line;
-    const asked = this.#isWaiting ? this.#asked : null;
-    const sight = { asked, bytesRead, isHeldBack, answeredAtMs: this.#answeredAtMs };
+    const { bytesRead, hasPending } = this.connection;
+    const requestNumber = this.#isWaiting ? this.#requestCount : null;
+    const sight = { requestNumber, bytesRead, hasPending, respondedAtMs: this.#respondedAtMs };
     const finding = this.#silence.look(sight, performance.now());
-    if (finding === "unused") this.#outages.fetchesAnswered();
+    if (finding === "unused") this.#outages.reportResponse();
     if (finding !== "silent") return;
-    this.#outages.fetchesSilent(
+    this.#outages.reportSilence(
       new Error(`no response to a Fetch request within ${SILENT_MS / 1_000} s`),
     );
-    this.line.close();
+    this.connection.close();
   }
 
-  /** Whether another member has a wish for one of the partitions. */
+  /** Whether another member fetches one of the partitions. */
   isTaken(member: object, request: FetchRequest): boolean {
-    return this.#plan.isTaken({ owner: member, partitions: askedIn(request) });
+    return this.#plan.isTaken({ owner: member, partitions: requestedIn(request) });
   }
 
   /** @param take has what comes first, and may keep the fetch going. */
-  fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
+  fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     return new Promise((resolve, reject) => {
-      // A batch may be larger than a partition's part: then an answer has the first partition alone.
-      const partitions = [...turned(askedIn(request))];
+      // A batch may be larger than a partition's part: then a response has the first partition alone.
+      const partitions = [...rotated(requestedIn(request))];
       const fetching = this.#memberOf(member);
-      const wish: MemberWish = {
+      const cursor: MemberFetch = {
         owner: member,
         member: fetching,
-        standing: undefined,
+        entry: undefined,
         partitions,
         take,
         resolve,
@@ -129,37 +128,39 @@ export class SharedFetch {
         timer: undefined,
         isLate: false,
       };
-      wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
+      cursor.timer = setTimeout(() => this.#timeOut(cursor), request.maxWaitTime);
       for (const each of this.#aside) {
-        if (each.owner === member && overlaps(each.partitions, wish.partitions))
+        if (each.owner === member && overlaps(each.partitions, cursor.partitions))
           this.#settle(each).resolve(NOTHING);
       }
-      if (fetching.wish !== null) this.#settle(fetching.wish).resolve(NOTHING);
-      this.#plan.add(wish);
-      fetching.wish = wish;
+      if (fetching.cursor !== null) this.#settle(fetching.cursor).resolve(NOTHING);
+      this.#plan.add(cursor);
+      fetching.cursor = cursor;
       this.#without -= 1;
-      this.#wishedMs = Math.min(this.#wishedMs, request.maxWaitTime);
-      this.#soon();
+      this.#requestedWaitMs = Math.min(this.#requestedWaitMs, request.maxWaitTime);
+      this.#schedule();
     });
   }
 
   /** The member's fetch ends with nothing. */
   end(member: object): void {
-    const wish = this.#members.get(member)?.wish;
-    if (wish != null) this.#settle(wish).resolve(NOTHING);
+    const cursor = this.#members.get(member)?.cursor;
+    if (cursor != null) this.#settle(cursor).resolve(NOTHING);
   }
 
-  /** When the broker last answered a request that the member's fetch stood in, in epoch milliseconds. */
-  answeredAtMs(member: object): number | null {
-    const wish = this.#members.get(member)?.wish ?? null;
-    return wish !== null && this.#plan.wasAsked(wish, this.#isUnderWay) ? this.#answeredDate : null;
+  /** When the broker last responded to a request that the member's fetch was in, in epoch milliseconds. */
+  respondedAtMs(member: object): number | null {
+    const cursor = this.#members.get(member)?.cursor ?? null;
+    return cursor !== null && this.#plan.wasRequested(cursor, this.#isInFlight)
+      ? this.#respondedDate
+      : null;
   }
 
   /** The member fetches no more. */
   leave(member: object): void {
     if (!this.#members.has(member)) return;
-    for (const wish of [...this.#plan.wishes(), ...this.#aside]) {
-      if (wish.owner === member) this.#settle(wish).resolve(NOTHING);
+    for (const cursor of [...this.#plan.cursors(), ...this.#aside]) {
+      if (cursor.owner === member) this.#settle(cursor).resolve(NOTHING);
     }
     this.#members.delete(member);
     this.#without -= 1;
@@ -168,172 +169,172 @@ export class SharedFetch {
   #memberOf(member: object): FetchingMember {
     const there = this.#members.get(member);
     if (there !== undefined) return there;
-    const fetching: FetchingMember = { wish: null };
+    const fetching: FetchingMember = { cursor: null };
     this.#members.set(member, fetching);
     this.#without += 1;
     return fetching;
   }
 
-  #soon(): void {
-    if (this.#isUnderWay || this.#isNextTimed || this.#plan.size === 0) return;
-    const rhythm = {
+  #schedule(): void {
+    if (this.#isInFlight || this.#isNextTimed || this.#plan.size === 0) return;
+    const pacing = {
       untilMs: this.#spacedUntilMs,
-      answeredAtMs: this.#answeredAtMs,
+      respondedAtMs: this.#respondedAtMs,
       partitions: this.#plan.size,
       isEverybodyIn: this.#without === 0,
     };
     const nowMs = performance.now();
-    const inMs = Math.max(beginsInMs(rhythm, nowMs), this.#pausedUntilMs - nowMs);
+    const inMs = Math.max(startsInMs(pacing, nowMs), this.#pausedUntilMs - nowMs);
     this.#isNextTimed = true;
     // A timer would wake the process once more, and no sooner than a millisecond from now.
-    if (inMs === 0) setImmediate(() => void this.#ask());
-    else setTimeout(() => void this.#ask(), inMs);
+    if (inMs === 0) setImmediate(() => void this.#sendNext());
+    else setTimeout(() => void this.#sendNext(), inMs);
   }
 
-  async #ask(): Promise<void> {
+  async #sendNext(): Promise<void> {
     this.#isNextTimed = false;
-    this.#isUnderWay = true;
+    this.#isInFlight = true;
     try {
       // The plan is made when there is a connection, as late as can be.
-      await this.line.open();
+      await this.connection.open();
       const planned = this.#plan.request();
       if (planned === null) return;
       const partitions = this.#plan.size;
       const untilMs = this.#spacedUntilMs;
       this.#spacedUntilMs = spacedUntilMs({ untilMs, partitions }, performance.now());
-      this.#asked += 1;
+      this.#requestCount += 1;
       this.#isWaiting = true;
-      const response = await this.line.send<FetchResponse>(this.#protocol(planned));
+      const response = await this.connection.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
       const hasRecords = response.sets.some(({ records }) => records.length > 0);
       // One that names a partition, such as one with another leader, was not withheld.
-      const isWithheld = this.line.throttledForMs > 0 && response.sets.length === 0;
-      this.#answerMaxBytes = answerMaxBytes(this.#answerMaxBytes, { hasRecords, isWithheld });
+      const isWithheld = this.connection.throttledForMs > 0 && response.sets.length === 0;
+      this.#responseMaxBytes = responseMaxBytes(this.#responseMaxBytes, { hasRecords, isWithheld });
       this.#throttled = isWithheld ? this.#throttled + 1 : 0;
       this.#pausedUntilMs = performance.now() + throttledPauseMs(this.#throttled);
-      if (this.#silence.answered()) this.#outages.fetchesAnswered();
-      this.#isAnswering = true;
-      this.#answeredDate = Date.now();
-      await this.#answered(response);
+      if (this.#silence.recordResponse()) this.#outages.reportResponse();
+      this.#isDecoding = true;
+      this.#respondedDate = Date.now();
+      await this.#handleResponse(response);
     } catch (error) {
-      this.#plan.lost();
-      for (const wish of this.#plan.wishes()) this.#settle(wish).reject(error);
+      this.#plan.endSession();
+      for (const cursor of this.#plan.cursors()) this.#settle(cursor).reject(error);
     } finally {
       this.#isWaiting = false;
-      this.#isUnderWay = false;
-      this.#isAnswering = false;
-      this.#answeredAtMs = performance.now();
-      this.#soon();
+      this.#isInFlight = false;
+      this.#isDecoding = false;
+      this.#respondedAtMs = performance.now();
+      this.#schedule();
     }
   }
 
-  async #answered(response: FetchResponse): Promise<void> {
-    const meaning = this.#plan.answered(response);
+  async #handleResponse(response: FetchResponse): Promise<void> {
+    const meaning = this.#plan.applyResponse(response);
     if (meaning.kind === "failed") {
       const error = createErrorFromCode(meaning.errorCode);
-      for (const wish of meaning.wishes) this.#settle(wish).reject(error);
+      for (const cursor of meaning.cursors) this.#settle(cursor).reject(error);
     }
-    if (meaning.kind !== "answers") return;
-    // One budget of inflated bytes: a broker fills an answer with partitions of many members. Where
-    // it is used up records are left for another answer, so that each has to come to be the first.
-    const inflated = { bytes: 0, left: partitionsWithRecords(meaning.answers.values()) };
-    for (const [wish, sets] of turned([...meaning.answers])) {
-      if (!this.#plan.has(wish)) continue;
+    if (meaning.kind !== "results") return;
+    // One budget of inflated bytes: a broker fills a response with partitions of many members. When
+    // it is used up, records are left for another response, so that each has to come first once.
+    const inflated = { bytes: 0, left: partitionsWithRecords(meaning.results.values()) };
+    for (const [cursor, sets] of rotated([...meaning.results])) {
+      if (!this.#plan.has(cursor)) continue;
       this.#recordsAtMs = performance.now();
       const aside = Promise.withResolvers<void>();
-      const given = this.#give(wish, sets, inflated, () => {
-        if (this.#aside.size >= ASIDE_MAX || !this.#plan.has(wish)) return;
-        this.#plan.remove(wish);
-        this.#aside.add(wish);
-        // Its member's next wish may come any moment.
-        this.#waitsNoMore(wish);
+      const given = this.#give(cursor, sets, inflated, () => {
+        if (this.#aside.size >= ASIDE_MAX || !this.#plan.has(cursor)) return;
+        this.#plan.remove(cursor);
+        this.#aside.add(cursor);
+        // Its member's next fetch may come any moment.
+        this.#detach(cursor);
         aside.resolve();
       });
       await Promise.race([given, aside.promise]);
     }
     const late = this.#late;
     this.#late = [];
-    for (const wish of late) {
-      if (!this.#plan.has(wish)) continue;
-      if (this.#plan.wasAsked(wish, false)) this.#end(wish);
-      else this.#late.push(wish);
+    for (const cursor of late) {
+      if (!this.#plan.has(cursor)) continue;
+      if (this.#plan.wasRequested(cursor, false)) this.#end(cursor);
+      else this.#late.push(cursor);
     }
   }
 
   /** Never rejects. */
   async #give(
-    wish: MemberWish,
+    cursor: MemberFetch,
     sets: readonly FetchedSet[],
     inflated: Inflated,
     comesInPieces: () => void,
   ): Promise<void> {
     try {
-      const answer = await parse(await this.#decode(wish, sets, inflated, comesInPieces));
-      if (wish.take === undefined) this.#settle(wish).resolve(answer);
-      else if (this.#plan.has(wish)) this.#take(wish, wish.take(answer));
-      else if (this.#aside.has(wish)) {
-        // It stands in the plan no more, so that it cannot go on. Its member fetches anew.
-        wish.take(answer);
-        this.#settle(wish).resolve(NOTHING);
+      const result = await parse(await this.#decode(cursor, sets, inflated, comesInPieces));
+      if (cursor.take === undefined) this.#settle(cursor).resolve(result);
+      else if (this.#plan.has(cursor)) this.#take(cursor, cursor.take(result));
+      else if (this.#aside.has(cursor)) {
+        // It is not in the plan any more, so that it cannot continue. Its member fetches again.
+        cursor.take(result);
+        this.#settle(cursor).resolve(NOTHING);
       }
     } catch (error) {
-      this.#settle(wish).reject(error);
+      this.#settle(cursor).reject(error);
     }
   }
 
   async #decode(
-    wish: MemberWish,
+    cursor: MemberFetch,
     sets: readonly FetchedSet[],
     inflated: Inflated,
     comesInPieces: () => void,
-  ): Promise<FetchAnswer> {
-    // A fetch that goes on tells them when it is over.
-    const ends = wish.take === undefined ? this.#plan.ends(wish) : [];
+  ): Promise<FetchResult> {
+    // A fetch that continues reports them when it is over.
+    const ends = cursor.take === undefined ? this.#plan.ends(cursor) : [];
     const others = ends.filter((end) => !sets.some((set) => isSame(set, end)));
     const how = { inflated, comesInPieces };
-    return decodeAnswer(wish.partitions, [...turned(sets), ...others], how);
+    return decodeResponse(cursor.partitions, [...rotated(sets), ...others], how);
   }
 
-  #take(wish: MemberWish, next: readonly NextOffset[] | null): void {
-    if (next === null || wish.isLate) {
-      this.#settle(wish).resolve(NOTHING);
+  #take(cursor: MemberFetch, next: readonly NextOffset[] | null): void {
+    if (next === null || cursor.isLate) {
+      this.#settle(cursor).resolve(NOTHING);
       return;
     }
     for (const { topic, partition, offset } of next) {
-      const at = wish.partitions.findIndex((each) => isSame(each, { topic, partition }));
-      const asked = wish.partitions[at];
-      if (asked === undefined) continue;
-      wish.partitions[at] = { ...asked, offset };
-      this.#plan.advance(wish, at, wish.partitions[at]);
+      const at = cursor.partitions.findIndex((each) => isSame(each, { topic, partition }));
+      const requested = cursor.partitions[at];
+      if (requested === undefined) continue;
+      cursor.partitions[at] = { ...requested, offset };
+      this.#plan.advance(cursor, at, cursor.partitions[at]);
     }
   }
 
-  #isOver(wish: MemberWish): void {
-    if (!this.#isAnswering && this.#plan.wasAsked(wish, this.#isUnderWay)) this.#end(wish);
+  #timeOut(cursor: MemberFetch): void {
+    if (!this.#isDecoding && this.#plan.wasRequested(cursor, this.#isInFlight)) this.#end(cursor);
     else {
-      wish.isLate = true;
-      this.#late.push(wish);
+      cursor.isLate = true;
+      this.#late.push(cursor);
     }
   }
 
-  #end(wish: MemberWish): void {
+  #end(cursor: MemberFetch): void {
     const decoded = this.#plan
-      .ends(wish)
+      .ends(cursor)
       .map((set): [string, DecodedPartition] => [set.topic, decodedOf(set, 0, [])]);
-    this.#settle(wish).resolve(answerOf(decoded));
+    this.#settle(cursor).resolve(resultOf(decoded));
   }
 
-  #settle(wish: MemberWish): MemberWish {
-    clearTimeout(wish.timer);
-    this.#plan.remove(wish);
-    this.#aside.delete(wish);
-    this.#waitsNoMore(wish);
-    return wish;
+  #settle(cursor: MemberFetch): MemberFetch {
+    clearTimeout(cursor.timer);
+    this.#plan.remove(cursor);
+    this.#aside.delete(cursor);
+    this.#detach(cursor);
+    return cursor;
   }
 
-  #waitsNoMore(wish: MemberWish): void {
-    if (wish.member.wish !== wish) return;
-    wish.member.wish = null;
+  #detach(cursor: MemberFetch): void {
+    if (cursor.member.cursor !== cursor) return;
+    cursor.member.cursor = null;
     this.#without += 1;
   }
 
@@ -341,8 +342,12 @@ export class SharedFetch {
     const nowMs = performance.now();
     const isEverybodyIn = this.#without === 0;
     const quietMs = nowMs - this.#recordsAtMs;
-    const maxWaitMs = brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs: this.#wishedMs });
-    this.#wishedMs = Number.POSITIVE_INFINITY;
-    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: this.#answerMaxBytes });
+    const maxWaitMs = brokerWaitsMs({
+      isEverybodyIn,
+      quietMs,
+      requestedWaitMs: this.#requestedWaitMs,
+    });
+    this.#requestedWaitMs = Number.POSITIVE_INFINITY;
+    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: this.#responseMaxBytes });
   }
 }

@@ -12,7 +12,7 @@
  */
 
 import type { Grant } from "../../domain/permissions.ts";
-import { type Asker, isAboutPermission, permissionText } from "../cluster/permission.ts";
+import { type Identity, isAboutPermission, permissionText } from "../cluster/permission.ts";
 import type { BlockedBy } from "../port.ts";
 
 export type ProduceOutcome =
@@ -52,14 +52,14 @@ const INVALID_TIMESTAMP = "INVALID_TIMESTAMP";
 const WRONG_CLOCK = `the broker rejects the records because their time is too far from its own clock (by default more than an hour ahead): the clock of this process or of the broker is wrong (${INVALID_TIMESTAMP})`;
 
 /** For people: Kafka's name of the error, what it means for a clock, or the permission that is missing. */
-export function refusalText(topic: string, type: string, asker: Asker): string {
+export function rejectionText(topic: string, type: string, identity: Identity): string {
   if (type === INVALID_TIMESTAMP) return WRONG_CLOCK;
   if (!isAboutPermission(type)) return type;
   const isOnCluster = type === "CLUSTER_AUTHORIZATION_FAILED";
   const grant: Grant = isOnCluster
     ? { on: "cluster", names: [], pattern: "literal", operations: ["IdempotentWrite"] }
     : { on: "topic", names: [topic], pattern: "literal", operations: ["Write"] };
-  return permissionText(grant, type, asker);
+  return permissionText(grant, type, identity);
 }
 
 /** @param type Kafka's name of the error, or null when there was none. */

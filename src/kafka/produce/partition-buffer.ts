@@ -2,15 +2,15 @@
  * The records that wait for one partition, in the order in which they were sent.
  *
  *   state       means                                             sent with the next request
- *   idle        nothing is under way                              yes, if it has records
- *   under-way   a batch is sent and not answered                  no
+ *   idle        nothing is in flight                              yes, if it has records
+ *   in-flight   a batch is sent, without a response               no
  *   waiting     the last try failed, and the next one has a time  no
  *
- * One batch is under way at a time: that keeps the order whatever is retried. Its records stay in
+ * One batch is in flight at a time: that keeps the order whatever is retried. Its records stay in
  * the queue until it is acknowledged, so that retrying or splitting is a matter of counting.
  *
  * A broker takes a batch for one that it has when producer id and sequences are the same, and says
- * that it is written. So they must never stand for two batches: the lane keeps both together, and
+ * that it is written. So they must never stand for two batches: the buffer keeps both together, and
  * begins at 0 only with an id that it has never had.
  *
  * A bundle is a batch of its own. One that is larger than the topic takes is sent as the records
@@ -20,19 +20,19 @@
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
 import type { Bagged } from "../../runtime/in-flight-set.ts";
-import type { BlockedBy, RefusedRecord } from "../port.ts";
+import type { BlockedBy, RejectedRecord } from "../port.ts";
 import { compressRecord } from "../wire/compress-record.ts";
 import type { ProducerId } from "./producer-id.ts";
-import { Block } from "./write-failures.ts";
+import { WriteFailures } from "./write-failures.ts";
 
 /** One `send`. */
 export interface SendCall extends Bagged {
   /** Records that are not acknowledged yet. */
   unacknowledged: number;
-  readonly refused: RefusedRecord[];
+  readonly refused: RejectedRecord[];
   /** Its records come back when their topic takes nothing. */
   readonly giveBack: boolean;
-  readonly resolve: (refused: readonly RefusedRecord[]) => void;
+  readonly resolve: (refused: readonly RejectedRecord[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -43,8 +43,8 @@ export interface WaitingRecord {
   readonly call: SendCall;
 }
 
-/** The part of a topic that its lanes need. */
-export interface LaneTopic {
+/** The part of a topic that its buffers need. */
+export interface BufferedTopic {
   readonly name: string;
   readonly batchMaxBytes: number;
   batchWasTooLarge(bytes: number): void;
@@ -82,15 +82,15 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
 /** An array that waits for a record grows old, and keeps alive what it has held (0043). */
 const EMPTY: never[] = [];
 
-export class ProduceLane {
-  readonly topic: LaneTopic;
+export class PartitionBuffer {
+  readonly topic: BufferedTopic;
   readonly partition: number;
   /** Node that takes the records; null when nobody does at the moment. */
   leader: number | null = null;
-  state: "idle" | "under-way" | "waiting" = "idle";
+  state: "idle" | "in-flight" | "waiting" = "idle";
   /** In the line of those that are to be sent. */
-  isInLine = false;
-  readonly block = new Block();
+  isQueued = false;
+  readonly block = new WriteFailures();
   #records: OutgoingRecord[] = EMPTY;
   #bytes: number[] = EMPTY;
   #calls: SendCall[] = EMPTY;
@@ -107,7 +107,7 @@ export class ProduceLane {
   /** It was given a bundle at some time, or has compressed a record. */
   #hasBundles = false;
 
-  constructor(topic: LaneTopic, partition: number) {
+  constructor(topic: BufferedTopic, partition: number) {
     this.topic = topic;
     this.partition = partition;
   }
@@ -150,7 +150,7 @@ export class ProduceLane {
     if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
   }
 
-  /** The next batch: at least one record, beyond that as many as fit. Not for an empty lane. */
+  /** The next batch: at least one record, beyond that as many as fit. Not for an empty buffer. */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
       if (this.#hasBundles) this.#unbundle();
@@ -183,7 +183,7 @@ export class ProduceLane {
     return current;
   }
 
-  acknowledged(): void {
+  acknowledge(): void {
     this.#sequence = (this.#sequence + this.#batchRecords) % SEQUENCE_MODULUS;
     this.#leave(this.#count);
   }
@@ -212,10 +212,10 @@ export class ProduceLane {
   }
 
   /**
-   * Gives back the records of sends that asked for it. Not while a batch is under way. A batch that
+   * Gives back the records of sends that asked for it. Not while a batch is in flight. A batch that
    * may be written is forgotten: the next one needs a new id.
    */
-  giveBack({ by, error }: Block): void {
+  giveBack({ by, error }: WriteFailures): void {
     const records = this.#records.slice(this.#head);
     const bytes = this.#bytes.slice(this.#head);
     const calls = this.#calls.slice(this.#head);
@@ -235,8 +235,8 @@ export class ProduceLane {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** The broker accepts nothing more under the lane's id, which has been dropped. */
-  idRefused(): void {
+  /** The broker accepts nothing more under the buffer's id, which has been dropped. */
+  rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;
     // The next batch may fail before it has a new one.
@@ -244,10 +244,10 @@ export class ProduceLane {
   }
 
   /**
-   * Gives up all records: the topic was made anew without this partition. If a batch may be written,
-   * the caller has dropped the lane's id.
+   * Gives up all records: the topic was recreated without this partition. If a batch may be written,
+   * the caller has dropped the buffer's id.
    */
-  giveUp(): readonly WaitingRecord[] {
+  abort(): readonly WaitingRecord[] {
     const given = this.#records.slice(this.#head).map((record, index) => ({
       record,
       bytes: this.#bytes[this.#head + index] ?? 0,

@@ -4,8 +4,8 @@ import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
-import type { Asker } from "../cluster/permission.ts";
-import { refusalText } from "./outcome.ts";
+import type { Identity } from "../cluster/permission.ts";
+import { rejectionText } from "./outcome.ts";
 
 export interface ProducerId {
   readonly producerId: string | number;
@@ -18,7 +18,7 @@ export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
 export class ProducerIds {
   readonly #brokers: Brokers;
   readonly #outages: OutageLog;
-  readonly #asker: Asker;
+  readonly #identity: Identity;
   #current: Promise<ProducerId> | null = null;
   /** The id that `#current` resolved with. */
   #id: ProducerId | null = null;
@@ -26,12 +26,12 @@ export class ProducerIds {
   constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {
     this.#brokers = brokers;
     this.#outages = outages;
-    this.#asker = connection;
+    this.#identity = connection;
   }
 
   /** Never one that was current before another. Throws when no broker gives one. */
   current(): Promise<ProducerId> {
-    this.#current ??= this.#ask().then(
+    this.#current ??= this.#request().then(
       (id) => {
         this.#id = id;
         return id;
@@ -51,10 +51,10 @@ export class ProducerIds {
     this.#current = null;
   }
 
-  async #ask(): Promise<ProducerId> {
+  async #request(): Promise<ProducerId> {
     const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
     if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
-      const missing = refusalText("", "CLUSTER_AUTHORIZATION_FAILED", this.#asker);
+      const missing = rejectionText("", "CLUSTER_AUTHORIZATION_FAILED", this.#identity);
       const hint = `A cut connection may write records twice: ${missing}`;
       this.#outages.warnOnce("idempotence", { hint }, "kafka.produce.not-idempotent");
       return NO_ID;

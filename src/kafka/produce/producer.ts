@@ -2,7 +2,7 @@
  * The producer of the port: all callers' records go into a queue for each partition, and each
  * broker is sent one request at a time with the next batch of every queue that it leads.
  *
- * While a request is under way the next one fills up, so that load makes batches large, and
+ * While a request is in flight the next one fills up, so that load makes batches large, and
  * without load a record waits for nothing. Idempotent, because a cut connection leaves open
  * whether a batch was written: the same batch under the same sequence is not written again.
  */
@@ -16,7 +16,7 @@ import {
   type BlockedTopic,
   ClosedError,
   type ProducerOptions,
-  type RefusedRecord,
+  type RejectedRecord,
   type SendOptions,
   type WatchedProducer,
 } from "../port.ts";
@@ -53,7 +53,7 @@ export class KafkaProducer implements WatchedProducer {
   send(
     records: readonly OutgoingRecord[],
     { giveBack = false }: SendOptions = {},
-  ): Promise<readonly RefusedRecord[]> {
+  ): Promise<readonly RejectedRecord[]> {
     if (this.#isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
       const call: SendCall = {

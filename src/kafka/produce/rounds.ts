@@ -1,7 +1,7 @@
 /**
- * Sends what waits in the lanes, and deals with what brokers answer.
+ * Sends what waits in the buffers, and deals with what brokers answer.
  *
- *   a lane has records and            then
+ *   a buffer has records and          then
  *   its leader is not asked now       its next batch goes into the leader's next request
  *   its leader is being asked         it waits for that answer
  *   it failed just now                it waits a while (50 ms to 2 s), and the others go on
@@ -14,11 +14,11 @@ import { Brokers, type ProduceResponse } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
-import type { Asker } from "../cluster/permission.ts";
+import type { Identity } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { BlockedTopic, ProducerOptions } from "../port.ts";
-import { blockedBy, produceOutcome, refusalText } from "./outcome.ts";
-import type { ProduceLane, SendCall } from "./partition-buffer.ts";
+import { blockedBy, produceOutcome, rejectionText } from "./outcome.ts";
+import type { PartitionBuffer, SendCall } from "./partition-buffer.ts";
 import { NO_ID, ProducerIds } from "./producer-id.ts";
 import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
@@ -34,20 +34,20 @@ const NOT_ITS_TIME = "-1";
 /** An election costs one or two tries, and so does a coordinator that is still loading. */
 const WARN_AT = 3;
 
-type Batches = ReadonlyMap<ProduceLane, readonly OutgoingRecord[]>;
+type Batches = ReadonlyMap<PartitionBuffer, readonly OutgoingRecord[]>;
 
 export class ProduceRounds {
   readonly #client: Client;
   readonly #brokers: Brokers;
   readonly #outages: OutageLog;
-  readonly #asker: Asker;
+  readonly #identity: Identity;
   readonly #topics: ProduceTopics;
   readonly #ids: ProducerIds;
   readonly #options: ProducerOptions;
   readonly #clock: Clock;
-  /** Idle lanes with records, in the order in which they came. */
-  #line: ProduceLane[] = [];
-  /** Nodes that were asked, and whether a request is under way. */
+  /** Idle buffers with records, in the order in which they came. */
+  #queued: PartitionBuffer[] = [];
+  /** Nodes that were asked, and whether a request is in flight. */
   readonly #isBusy = new Map<number, boolean>();
   #busy = 0;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -63,17 +63,17 @@ export class ProduceRounds {
     this.#topics = new ProduceTopics({
       brokers: this.#brokers,
       outages: clients.outages,
-      asker: clients.connection,
+      identity: clients.connection,
       clock: clients.clock,
       recordMaxBytes: clients.connection.recordMaxBytes,
-      onRefused: (topic) => this.#watch(topic),
-      onLeaders: (lanes) => {
-        for (const lane of lanes) if (lane.state === "idle") this.#queue(lane);
+      onRejected: (topic) => this.#watch(topic),
+      onLeaders: (buffers) => {
+        for (const buffer of buffers) if (buffer.state === "idle") this.#queue(buffer);
         this.soon();
       },
-      dropId: (lane) => this.#ids.drop(lane.id),
+      dropId: (buffer) => this.#ids.drop(buffer.id),
     });
-    this.#asker = clients.connection;
+    this.#identity = clients.connection;
     this.#ids = new ProducerIds(this.#brokers, clients);
   }
 
@@ -82,9 +82,9 @@ export class ProduceRounds {
   }
 
   add(topic: ProduceTopic, record: OutgoingRecord, bytes: number, call: SendCall): void {
-    const lane = topic.add(record, bytes, call);
-    if (lane === null) this.#topics.lookUpInTurn(topic);
-    else if (lane.state === "idle") this.#queue(lane);
+    const buffer = topic.add(record, bytes, call);
+    if (buffer === null) this.#topics.lookUpInTurn(topic);
+    else if (buffer.state === "idle") this.#queue(buffer);
   }
 
   /** Sends after what runs now, so that callers of the same moment share requests. */
@@ -132,66 +132,66 @@ export class ProduceRounds {
     const nowMs = this.#clock.nowMs();
     if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
       this.#options.onMissing?.(topic.name);
-    topic.giveBack(nowMs, (lane) => {
+    topic.giveBack(nowMs, (buffer) => {
       // Others will stand where it may be written: they need other sequences.
-      if (lane.mayBeWritten) this.#ids.drop(lane.id);
+      if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
     });
   }
 
-  #queue(lane: ProduceLane): void {
-    if (lane.isInLine) return;
-    lane.isInLine = true;
-    this.#line.push(lane);
+  #queue(buffer: PartitionBuffer): void {
+    if (buffer.isQueued) return;
+    buffer.isQueued = true;
+    this.#queued.push(buffer);
   }
 
   #go(): void {
     if (this.#busy > 0 && this.#busy === this.#brokers.count) return;
     this.#topics.refresh(this.#clock.nowMs());
-    const requests = new Map<number, ProduceLane[]>();
-    const line = this.#line;
-    this.#line = [];
-    for (const lane of line) {
-      const { leader } = lane;
-      if (lane.isEmpty) {
+    const requests = new Map<number, PartitionBuffer[]>();
+    const queued = this.#queued;
+    this.#queued = [];
+    for (const buffer of queued) {
+      const { leader } = buffer;
+      if (buffer.isEmpty) {
         // Its records were given back, or its partition is gone and they wait elsewhere.
-        lane.isInLine = false;
+        buffer.isQueued = false;
       } else if (leader === null) {
-        lane.isInLine = false;
-        this.#topics.lookUpInTurn(this.topic(lane.topic.name));
+        buffer.isQueued = false;
+        this.#topics.lookUpInTurn(this.topic(buffer.topic.name));
       } else if (this.#isBusy.get(leader) === true) {
-        this.#line.push(lane);
+        this.#queued.push(buffer);
       } else {
-        const lanes = requests.get(leader);
-        if (lanes === undefined) requests.set(leader, [lane]);
-        else lanes.push(lane);
+        const buffers = requests.get(leader);
+        if (buffers === undefined) requests.set(leader, [buffer]);
+        else buffers.push(buffer);
       }
     }
-    for (const [nodeId, lanes] of requests) void this.#round(nodeId, lanes);
+    for (const [nodeId, buffers] of requests) void this.#round(nodeId, buffers);
   }
 
   /** One request to one broker. */
-  async #round(nodeId: number, lanes: readonly ProduceLane[]): Promise<void> {
+  async #round(nodeId: number, buffers: readonly PartitionBuffer[]): Promise<void> {
     this.#isBusy.set(nodeId, true);
     this.#busy += 1;
-    const batches = new Map<ProduceLane, readonly OutgoingRecord[]>();
+    const batches = new Map<PartitionBuffer, readonly OutgoingRecord[]>();
     let bytes = 0;
-    for (const lane of lanes) {
+    for (const buffer of buffers) {
       if (bytes >= REQUEST_MAX_BYTES) {
-        this.#line.push(lane);
+        this.#queued.push(buffer);
         continue;
       }
-      const batch = lane.cut();
+      const batch = buffer.cut();
       bytes += batch.bytes;
-      batches.set(lane, batch.records);
-      lane.state = "under-way";
-      lane.isInLine = false;
+      batches.set(buffer, batch.records);
+      buffer.state = "in-flight";
+      buffer.isQueued = false;
     }
-    const askedAtMs = performance.now();
+    const sentAtMs = performance.now();
     try {
-      this.#answered(await this.#produce(nodeId, batches), batches);
-      this.#options.onAnswered?.(performance.now() - askedAtMs);
+      this.#handleResponse(await this.#produce(nodeId, batches), batches);
+      this.#options.onResponse?.(performance.now() - sentAtMs);
     } catch (error) {
-      if (!this.#isClosed) this.#unanswered(nodeId, error as Error, [...batches.keys()]);
+      if (!this.#isClosed) this.#handleFailure(nodeId, error as Error, [...batches.keys()]);
     }
     this.#isBusy.set(nodeId, false);
     this.#busy -= 1;
@@ -205,52 +205,52 @@ export class ProduceRounds {
     const topicData = [...Map.groupBy(batches, ([{ topic }]) => topic.name)].map(
       ([topic, ofTopic]) => ({
         topic,
-        partitions: ofTopic.map(([lane, messages]) => {
-          const { producerId, producerEpoch } = lane.idFor(current);
-          const firstSequence = lane.id === NO_ID ? -1 : lane.sequence;
+        partitions: ofTopic.map(([buffer, messages]) => {
+          const { producerId, producerEpoch } = buffer.idFor(current);
+          const firstSequence = buffer.id === NO_ID ? -1 : buffer.sequence;
           const ids = { producerId, producerEpoch, firstSequence };
-          return { partition: lane.partition, ...ids, messages, nowMs };
+          return { partition: buffer.partition, ...ids, messages, nowMs };
         }),
       }),
     );
     const request = { acks: ALL_IN_SYNC, timeout: ACKNOWLEDGE_LIMIT_MS, topicData };
-    const askedAtMs = performance.now();
+    const sentAtMs = performance.now();
     const response = await this.#brokers.produce(broker, request);
-    if (this.#options.onAppended !== undefined) this.#appended(response, batches, askedAtMs);
+    if (this.#options.onAppended !== undefined) this.#appended(response, batches, sentAtMs);
     return response;
   }
 
   /** A batch that may have been written before has the time of then. */
-  #appended({ topics }: ProduceResponse, batches: Batches, askedAtMs: number): void {
-    const answeredAtMs = performance.now();
+  #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
+    const respondedAtMs = performance.now();
     for (const { topicName, partitions } of topics) {
       for (const { partition, errorCode, logAppendTime = NOT_ITS_TIME } of partitions) {
         if (errorCode !== 0 || logAppendTime === NOT_ITS_TIME) continue;
-        const lane = this.topic(topicName).lanes[partition];
-        if (lane === undefined || lane.mayBeWritten || !batches.has(lane)) continue;
+        const buffer = this.topic(topicName).buffers[partition];
+        if (buffer === undefined || buffer.mayBeWritten || !batches.has(buffer)) continue;
         const appendedAtMs = Number(logAppendTime);
-        this.#options.onAppended?.({ appendedAtMs, askedAtMs, answeredAtMs });
+        this.#options.onAppended?.({ appendedAtMs, sentAtMs, respondedAtMs });
       }
     }
   }
 
-  #answered({ topics }: ProduceResponse, batches: Batches): void {
-    const failed: ProduceLane[] = [];
+  #handleResponse({ topics }: ProduceResponse, batches: Batches): void {
+    const failed: PartitionBuffer[] = [];
     for (const { topicName, partitions } of topics) {
       for (const { partition, errorCode } of partitions) {
-        const lane = this.topic(topicName).lanes[partition];
-        if (lane?.state !== "under-way" || !batches.has(lane)) continue;
-        const isDone = this.#judge(lane, errorCode);
-        lane.state = isDone ? "idle" : "waiting";
-        if (!isDone) failed.push(lane);
-        else if (!lane.isEmpty) this.#queue(lane);
+        const buffer = this.topic(topicName).buffers[partition];
+        if (buffer?.state !== "in-flight" || !batches.has(buffer)) continue;
+        const isDone = this.#judge(buffer, errorCode);
+        buffer.state = isDone ? "idle" : "waiting";
+        if (!isDone) failed.push(buffer);
+        else if (!buffer.isEmpty) this.#queue(buffer);
       }
     }
-    // No broker leaves one out. But a lane whose answer is missing would wait forever.
-    for (const lane of batches.keys()) {
-      if (lane.state !== "under-way") continue;
-      lane.failed(true);
-      failed.push(lane);
+    // No broker leaves one out. But a buffer whose answer is missing would wait forever.
+    for (const buffer of batches.keys()) {
+      if (buffer.state !== "in-flight") continue;
+      buffer.failed(true);
+      failed.push(buffer);
     }
     this.#retry(failed);
     // A probe comes back with the first error.
@@ -260,72 +260,76 @@ export class ProduceRounds {
     }
   }
 
-  /** False when the lane has to wait before it is tried again. */
-  #judge(lane: ProduceLane, errorCode: number): boolean {
-    const topic = lane.topic.name;
+  /** False when the buffer has to wait before it is tried again. */
+  #judge(buffer: PartitionBuffer, errorCode: number): boolean {
+    const topic = buffer.topic.name;
     const type = errorCode === 0 ? null : errorType(errorCode);
     switch (produceOutcome(type)) {
       case "acknowledged":
-        lane.acknowledged();
+        buffer.acknowledge();
         return true;
       case "too-large":
         // Others will stand where it may be written: they need other sequences.
-        if (lane.mayBeWritten) this.#ids.drop(lane.id);
-        lane.tooLarge(`${topic} does not take it: ${errorText(errorCode)}`);
+        if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
+        buffer.tooLarge(`${topic} does not take it: ${errorText(errorCode)}`);
         return true;
       case "retry-with-new-id":
-        this.#ids.drop(lane.id);
-        lane.idRefused();
+        this.#ids.drop(buffer.id);
+        buffer.rejectId();
         break;
       case "retry-with-metadata":
         this.#topics.lookUp(this.topic(topic));
-        lane.failed(true);
+        buffer.failed(true);
         break;
       case "retry-as-it-was":
-        lane.failed(true);
+        buffer.failed(true);
         break;
       case "retry":
-        lane.failed(false);
+        buffer.failed(false);
         break;
     }
     const error = `${type}`;
     this.#options.onRetried?.(error);
     const by = blockedBy(error);
-    const text = refusalText(topic, error, this.#asker);
-    lane.block.refused(by, text, this.#clock.nowMs());
+    const text = rejectionText(topic, error, this.#identity);
+    buffer.block.refused(by, text, this.#clock.nowMs());
     this.#watch(this.topic(topic));
-    if (lane.failures < WARN_AT) return false;
-    if (by === "forbidden") this.#topics.tellRefused(topic, by, text);
+    if (buffer.failures < WARN_AT) return false;
+    if (by === "forbidden") this.#topics.reportRejected(topic, by, text);
     else {
-      this.#outages.trouble(`${topic} ${error}`, { topic, error: text }, "kafka.produce.failing");
+      this.#outages.warnUnlessOutage(
+        `${topic} ${error}`,
+        { topic, error: text },
+        "kafka.produce.failing",
+      );
     }
     return false;
   }
 
   /** No answer: the batches may be written or not. */
-  #unanswered(nodeId: number, error: Error, lanes: readonly ProduceLane[]): void {
+  #handleFailure(nodeId: number, error: Error, buffers: readonly PartitionBuffer[]): void {
     this.#brokers.drop(nodeId);
-    for (const lane of lanes) {
+    for (const buffer of buffers) {
       this.#options.onRetried?.("no-answer");
-      lane.failed(true);
-      this.#topics.lookUp(this.topic(lane.topic.name));
+      buffer.failed(true);
+      this.#topics.lookUp(this.topic(buffer.topic.name));
     }
-    if (lanes.some(({ failures }) => failures >= WARN_AT)) {
+    if (buffers.some(({ failures }) => failures >= WARN_AT)) {
       const fields = { brokerId: nodeId, error: error.message };
-      this.#outages.trouble(`produce ${nodeId}`, fields, "kafka.produce.failing");
+      this.#outages.warnUnlessOutage(`produce ${nodeId}`, fields, "kafka.produce.failing");
     }
-    this.#retry(lanes);
+    this.#retry(buffers);
   }
 
-  #retry(lanes: readonly ProduceLane[]): void {
-    if (lanes.length === 0) return;
-    for (const lane of lanes) lane.state = "waiting";
-    const delayMs = retryDelayMs(Math.max(...lanes.map(({ failures }) => failures)));
+  #retry(buffers: readonly PartitionBuffer[]): void {
+    if (buffers.length === 0) return;
+    for (const buffer of buffers) buffer.state = "waiting";
+    const delayMs = retryDelayMs(Math.max(...buffers.map(({ failures }) => failures)));
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      for (const lane of lanes) {
-        lane.state = "idle";
-        this.#queue(lane);
+      for (const buffer of buffers) {
+        buffer.state = "idle";
+        this.#queue(buffer);
       }
       this.soon();
     }, delayMs);

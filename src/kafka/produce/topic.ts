@@ -5,12 +5,12 @@ import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import { murmur2 } from "../wire/murmur2.ts";
 import {
   givenBack,
-  ProduceLane,
+  PartitionBuffer,
   type SendCall,
   unbundled,
   type WaitingRecord,
 } from "./partition-buffer.ts";
-import { Block } from "./write-failures.ts";
+import { WriteFailures } from "./write-failures.ts";
 
 /** Fits into a batch limit of 1 MiB, Kafka's default. Estimates may be a little too low. */
 const BATCH_MAX_BYTES = 1_000_000;
@@ -23,17 +23,17 @@ export class ProduceTopic {
   readonly recordMaxBytes: number;
   /**
    * By partition number; empty until the topic is known. Those of partitions that are gone stay: a
-   * lane keeps its producer id and sequence, should its partition come back.
+   * buffer keeps its producer id and sequence, should its partition come back.
    */
-  readonly lanes: ProduceLane[] = [];
+  readonly buffers: PartitionBuffer[] = [];
   /** Why the brokers do not show it, as last logged; null: they show it. */
   reportedError: string | null = null;
   /** It lacks something, and a timer asks for it again. */
   isAskedAgain = false;
   /** Of the whole topic: whether the brokers know it. */
-  readonly block = new Block();
+  readonly block = new WriteFailures();
   /** Of partitions that records name and that it does not have. */
-  readonly #absence = new Block();
+  readonly #absence = new WriteFailures();
   /** A timer looks at its blocks. */
   isWatched = false;
   /** A record was added, or given back at once, since the topics were last looked through. */
@@ -68,8 +68,8 @@ export class ProduceTopic {
   }
 
   /** Of the topic, or of one of its partitions; null: all of it takes records. */
-  blockNow(nowMs: number): Block | null {
-    const blocks = [this.block, this.#absence, ...this.lanes.map(({ block }) => block)];
+  blockNow(nowMs: number): WriteFailures | null {
+    const blocks = [this.block, this.#absence, ...this.buffers.map(({ block }) => block)];
     return blocks.find((block) => block.isBlocked(nowMs)) ?? null;
   }
 
@@ -79,31 +79,31 @@ export class ProduceTopic {
   }
 
   /** Whether something that it refuses is looked at again. */
-  get isRefusing(): boolean {
+  get isRejecting(): boolean {
     if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
     return this.#current.some(({ leader }) => leader === null);
   }
 
   /** The block of the place that the record would wait in, when it would wait in vain. */
-  blockFor(record: OutgoingRecord, nowMs: number): Block | null {
+  blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
-    const blocks = [this.block, ...this.lanes.map(({ block }) => block)];
+    const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;
     // A record without a key goes round robin, and may go elsewhere after all.
     if (record.key === null && record.partition === undefined) return null;
-    const lane = this.#laneOf(record);
-    if (lane === null || !lane.block.isBlocked(nowMs)) return null;
-    const mayProbe = lane.leader !== null && lane.isEmpty && lane.block.mayProbe(nowMs);
-    return mayProbe ? null : lane.block;
+    const buffer = this.#bufferOf(record);
+    if (buffer === null || !buffer.block.isBlocked(nowMs)) return null;
+    const mayProbe = buffer.leader !== null && buffer.isEmpty && buffer.block.mayProbe(nowMs);
+    return mayProbe ? null : buffer.block;
   }
 
   /**
    * Gives back the records that wait in vain.
    *
-   * @param withdraw called with each lane whose records are given back, before that.
+   * @param withdraw called with each buffer whose records are given back, before that.
    */
-  giveBack(nowMs: number, withdraw: (lane: ProduceLane) => void): void {
+  giveBack(nowMs: number, withdraw: (buffer: PartitionBuffer) => void): void {
     const isMissing = this.block.isBlocked(nowMs);
     // Of a topic that is known, only those wait unplaced whose partition is not there.
     const { by, error } = isMissing ? this.block : this.#absence;
@@ -115,20 +115,20 @@ export class ProduceTopic {
         else this.#unplaced.push(each);
       }
     }
-    for (const lane of this.lanes) {
-      if (lane.state === "under-way" || lane.isEmpty) continue;
-      const block = isMissing ? this.block : lane.block;
+    for (const buffer of this.buffers) {
+      if (buffer.state === "in-flight" || buffer.isEmpty) continue;
+      const block = isMissing ? this.block : buffer.block;
       if (!block.isBlocked(nowMs)) continue;
-      withdraw(lane);
-      lane.giveBack(block);
+      withdraw(buffer);
+      buffer.giveBack(block);
     }
   }
 
-  /** Without the lanes of partitions that are gone. */
-  get #current(): readonly ProduceLane[] {
-    return this.lanes.length === this.#partitions
-      ? this.lanes
-      : this.lanes.slice(0, this.#partitions);
+  /** Without the buffers of partitions that are gone. */
+  get #current(): readonly PartitionBuffer[] {
+    return this.buffers.length === this.#partitions
+      ? this.buffers
+      : this.buffers.slice(0, this.#partitions);
   }
 
   /** Records whose partition is not known. */
@@ -137,21 +137,21 @@ export class ProduceTopic {
   }
 
   get hasRecords(): boolean {
-    return this.isWaiting || this.lanes.some((lane) => !lane.isEmpty);
+    return this.isWaiting || this.buffers.some((buffer) => !buffer.isEmpty);
   }
 
-  /** The lane that the record now waits in; null while the topic is not known. */
-  add(record: OutgoingRecord, bytes: number, call: SendCall): ProduceLane | null {
+  /** The buffer that the record now waits in; null while the topic is not known. */
+  add(record: OutgoingRecord, bytes: number, call: SendCall): PartitionBuffer | null {
     this.wasUsed = true;
-    const lane = this.#laneOf(record);
-    if (lane === null) this.#unplaced.push({ record, bytes, call });
-    else lane.add(record, bytes, call);
-    return lane;
+    const buffer = this.#bufferOf(record);
+    if (buffer === null) this.#unplaced.push({ record, bytes, call });
+    else buffer.add(record, bytes, call);
+    return buffer;
   }
 
   /**
-   * Takes over partitions and leaders. Returns the lanes that have records and a leader. Records of a
-   * partition that is gone, because the topic was made anew, are placed again. Those that name it wait
+   * Takes over partitions and leaders. Returns the buffers that have records and a leader. Records of a
+   * partition that is gone, because the topic was recreated, are placed again. Those that name it wait
    * for it.
    *
    * @param dropId called before a batch is given up that may be written.
@@ -159,28 +159,28 @@ export class ProduceTopic {
   update(
     { partitionMetadata }: TopicMetadata,
     nowMs: number,
-    dropId: (lane: ProduceLane) => void,
-  ): ProduceLane[] {
+    dropId: (buffer: PartitionBuffer) => void,
+  ): PartitionBuffer[] {
     // Its partitions have refused records because there was no topic.
-    if (this.block.sinceMs !== null) for (const lane of this.lanes) lane.block.taken();
+    if (this.block.sinceMs !== null) for (const buffer of this.buffers) buffer.block.taken();
     this.block.taken();
     for (const { partitionId, leader } of partitionMetadata) {
-      this.lanes[partitionId] ??= new ProduceLane(this, partitionId);
-      const lane = this.lanes[partitionId];
-      const hadLeader = lane.leader !== null;
-      lane.leader = leader >= 0 ? leader : null;
-      if (lane.leader === null) lane.block.refused("unavailable", NO_LEADER, nowMs);
-      else if (!hadLeader) lane.block.taken();
+      this.buffers[partitionId] ??= new PartitionBuffer(this, partitionId);
+      const buffer = this.buffers[partitionId];
+      const hadLeader = buffer.leader !== null;
+      buffer.leader = leader >= 0 ? leader : null;
+      if (buffer.leader === null) buffer.block.refused("unavailable", NO_LEADER, nowMs);
+      else if (!hadLeader) buffer.block.taken();
     }
     this.#partitions = partitionMetadata.length;
     const moved: WaitingRecord[] = [];
-    for (const lane of this.lanes.slice(this.#partitions)) {
-      lane.leader = null;
-      lane.block.taken();
+    for (const buffer of this.buffers.slice(this.#partitions)) {
+      buffer.leader = null;
+      buffer.block.taken();
       // Its answer comes first: then the topic is asked for again.
-      if (lane.state === "under-way") continue;
-      if (lane.mayBeWritten) dropId(lane);
-      moved.push(...lane.giveUp());
+      if (buffer.state === "in-flight") continue;
+      if (buffer.mayBeWritten) dropId(buffer);
+      moved.push(...buffer.abort());
     }
     // The keys of a bundle may belong elsewhere by now.
     const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
@@ -189,7 +189,7 @@ export class ProduceTopic {
     this.#unplaced = [];
     for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
     this.#lookForAbsent(nowMs);
-    return this.lanes.filter((lane) => lane.leader !== null && !lane.isEmpty);
+    return this.buffers.filter((buffer) => buffer.leader !== null && !buffer.isEmpty);
   }
 
   #lookForAbsent(nowMs: number): void {
@@ -213,17 +213,17 @@ export class ProduceTopic {
   }
 
   /** Murmur2 of the key as Java does; without a key in turn. */
-  #laneOf(record: OutgoingRecord): ProduceLane | null {
+  #bufferOf(record: OutgoingRecord): PartitionBuffer | null {
     const count = this.#partitions;
     if (record.partition !== undefined) {
-      return record.partition < count ? (this.lanes[record.partition] ?? null) : null;
+      return record.partition < count ? (this.buffers[record.partition] ?? null) : null;
     }
     if (count === 0) return null;
     // Read once: some records decode it each time.
     const { key } = record;
-    if (key !== null) return this.lanes[positiveHash(key) % count] ?? null;
+    if (key !== null) return this.buffers[positiveHash(key) % count] ?? null;
     this.#next = (this.#next + 1) % count;
-    return this.lanes[this.#next] ?? null;
+    return this.buffers[this.#next] ?? null;
   }
 }
 

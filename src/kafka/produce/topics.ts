@@ -14,12 +14,12 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
-import type { Asker } from "../cluster/permission.ts";
+import type { Identity } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import type { BlockedBy } from "../port.ts";
-import { blockedBy, refusalText } from "./outcome.ts";
-import type { ProduceLane } from "./partition-buffer.ts";
+import { blockedBy, rejectionText } from "./outcome.ts";
+import type { PartitionBuffer } from "./partition-buffer.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
@@ -29,31 +29,31 @@ const IDLE_ROUNDS_MAX = 15;
 export interface ProduceTopicsOptions {
   readonly brokers: Brokers;
   readonly outages: OutageLog;
-  readonly asker: Asker;
+  readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
   readonly recordMaxBytes: (topic: string) => number;
   /** Called when the brokers say that a topic, or a partition of it, takes nothing. */
-  readonly onRefused: (topic: ProduceTopic) => void;
-  /** Called with lanes that have records and a leader, whenever leaders have been looked up. */
-  readonly onLeaders: (lanes: readonly ProduceLane[]) => void;
-  /** Called with a lane whose batch may be written, before it gives up its records. */
-  readonly dropId: (lane: ProduceLane) => void;
+  readonly onRejected: (topic: ProduceTopic) => void;
+  /** Called with buffers that have records and a leader, whenever leaders have been looked up. */
+  readonly onLeaders: (buffers: readonly PartitionBuffer[]) => void;
+  /** Called with a buffer whose batch may be written, before it gives up its records. */
+  readonly dropId: (buffer: PartitionBuffer) => void;
 }
 
 export class ProduceTopics {
   readonly #options: ProduceTopicsOptions;
   readonly #topics = new Map<string, ProduceTopic>();
   readonly #wanted = new Set<ProduceTopic>();
-  #isAsking = false;
+  #isRequesting = false;
   /** Pending while something was asked for in vain. */
   #timer: NodeJS.Timeout | null = null;
   #failures = 0;
-  #askedAllAtMs: number;
+  #refreshedAtMs: number;
   #isClosed = false;
 
   constructor(options: ProduceTopicsOptions) {
     this.#options = options;
-    this.#askedAllAtMs = options.clock.nowMs();
+    this.#refreshedAtMs = options.clock.nowMs();
   }
 
   get(name: string): ProduceTopic {
@@ -69,7 +69,7 @@ export class ProduceTopics {
     if (this.#isClosed) return;
     const isFirst = this.#wanted.size === 0;
     this.#wanted.add(topic);
-    if (isFirst && !this.#isAsking) setImmediate(() => void this.#ask());
+    if (isFirst && !this.#isRequesting) setImmediate(() => void this.#request());
   }
 
   /** The same for records that no leader takes yet, unless a timer is going to ask. */
@@ -80,8 +80,8 @@ export class ProduceTopics {
   /** Looks all topics up when the last time is long ago. */
   refresh(nowMs: number): void {
     // A clock that was set back asks, too.
-    if (Math.abs(nowMs - this.#askedAllAtMs) < AGE_MAX_MS) return;
-    this.#askedAllAtMs = nowMs;
+    if (Math.abs(nowMs - this.#refreshedAtMs) < AGE_MAX_MS) return;
+    this.#refreshedAtMs = nowMs;
     for (const topic of this.#topics.values()) {
       if (this.#isIdle(topic)) this.#forget(topic);
       else this.lookUp(topic);
@@ -96,11 +96,11 @@ export class ProduceTopics {
     return topic.idleRounds >= (isMissing ? 1 : IDLE_ROUNDS_MAX);
   }
 
-  /** Written again, its lanes begin at 0: that needs an id which they have never had. */
+  /** Written again, its buffers begin at 0: that needs an id which they have never had. */
   #forget(topic: ProduceTopic): void {
     this.#topics.delete(topic.name);
     this.#wanted.delete(topic);
-    for (const lane of topic.lanes) this.#options.dropId(lane);
+    for (const buffer of topic.buffers) this.#options.dropId(buffer);
   }
 
   all(): Iterable<ProduceTopic> {
@@ -112,21 +112,21 @@ export class ProduceTopics {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #ask(): Promise<void> {
-    if (this.#isClosed || this.#isAsking) return;
-    this.#isAsking = true;
-    const asked = [...this.#wanted];
+  async #request(): Promise<void> {
+    if (this.#isClosed || this.#isRequesting) return;
+    this.#isRequesting = true;
+    const requested = [...this.#wanted];
     this.#wanted.clear();
     try {
-      const names = asked.map(({ name }) => name);
+      const names = requested.map(({ name }) => name);
       const { topicMetadata } = await this.#options.brokers.metadata(names);
       for (const metadata of topicMetadata) this.#learn(metadata);
     } catch (error) {
       if (!this.#isClosed) this.#failed(error as Error);
     }
-    this.#isAsking = false;
-    this.#askAgain(
-      asked.filter((topic) => topic.isWaiting || topic.isRefusing || !topic.hasLeaders),
+    this.#isRequesting = false;
+    this.#retryLookup(
+      requested.filter((topic) => topic.isWaiting || topic.isRejecting || !topic.hasLeaders),
     );
   }
 
@@ -136,24 +136,24 @@ export class ProduceTopics {
     if (metadata.topicErrorCode !== 0) {
       const error = errorType(metadata.topicErrorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
-      const text = refusalText(topic.name, error, this.#options.asker);
+      const text = rejectionText(topic.name, error, this.#options.identity);
       topic.block.refused(by, text, this.#options.clock.nowMs());
-      this.#options.onRefused(topic);
+      this.#options.onRejected(topic);
       if (topic.reportedError === error) return;
       topic.reportedError = error;
-      this.tellRefused(topic.name, by, text);
+      this.reportRejected(topic.name, by, text);
       return;
     }
     topic.reportedError = null;
     this.#options.onLeaders(
       topic.update(metadata, this.#options.clock.nowMs(), this.#options.dropId),
     );
-    this.#tellAbsent(topic);
-    if (topic.isRefusing) this.#options.onRefused(topic);
+    this.#reportAbsent(topic);
+    if (topic.isRejecting) this.#options.onRejected(topic);
   }
 
   /** Says it once a minute. */
-  tellRefused(topic: string, by: BlockedBy, error: string): void {
+  reportRejected(topic: string, by: BlockedBy, error: string): void {
     const { outages } = this.#options;
     const hint = "Its records wait until it can be written; other topics go on.";
     const fields = { topic, error, hint };
@@ -162,7 +162,7 @@ export class ProduceTopics {
     else outages.warnOnce(`${topic} ${error}`, fields, "kafka.produce.topic-missing");
   }
 
-  #tellAbsent(topic: ProduceTopic): void {
+  #reportAbsent(topic: ProduceTopic): void {
     const partition = topic.absentPartition(this.#options.clock.nowMs());
     if (partition === null) return;
     const { name, partitions } = topic;
@@ -176,10 +176,10 @@ export class ProduceTopics {
 
   #failed(error: Error): void {
     const fields = { error: error.message };
-    this.#options.outages.trouble("produce metadata", fields, "kafka.produce.failing");
+    this.#options.outages.warnUnlessOutage("produce metadata", fields, "kafka.produce.failing");
   }
 
-  #askAgain(topics: readonly ProduceTopic[]): void {
+  #retryLookup(topics: readonly ProduceTopic[]): void {
     if (this.#isClosed) return;
     for (const topic of topics) topic.isAskedAgain = true;
     if (topics.length === 0) {
@@ -189,7 +189,7 @@ export class ProduceTopics {
       this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
       this.#failures += 1;
     }
-    if (this.#wanted.size > 0) void this.#ask();
+    if (this.#wanted.size > 0) void this.#request();
   }
 
   /** Looks through all topics for those that still lack something. A list of them would grow. */
@@ -197,7 +197,7 @@ export class ProduceTopics {
     this.#timer = null;
     for (const topic of this.#topics.values()) {
       topic.isAskedAgain = false;
-      const lacks = topic.isWaiting || topic.isRefusing || (topic.hasRecords && !topic.hasLeaders);
+      const lacks = topic.isWaiting || topic.isRejecting || (topic.hasRecords && !topic.hasLeaders);
       if (lacks) this.lookUp(topic);
     }
   }

@@ -18,7 +18,7 @@ import type { BlockedBy } from "../port.ts";
 export const BLOCK_AFTER_MS = 2_000;
 const PROBE_EVERY_MS = 2_000;
 
-export class Block {
+export class WriteFailures {
   #sinceMs: number | null = null;
   #probedAtMs = Number.NEGATIVE_INFINITY;
   by: BlockedBy = "unavailable";

@@ -1,4 +1,4 @@
-/** Where a damaged batch ends, and how it is passed on to those who skip it. */
+/** Where a corrupt batch ends, and how it is passed on to those who skip it. */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 
@@ -12,7 +12,7 @@ const HEADER_BYTES = 61;
 type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
 
 /**
- * The offsets of a damaged batch, as far as its header and what follows it can be believed.
+ * The offsets of a corrupt batch, as far as its header and what follows it can be believed.
  *
  *   behind the batch is the lowest of these that lies above `from` and is not behind the end
  *     its first offset and the difference to its last one
@@ -76,7 +76,7 @@ export function noRecordsOf(batch: CorruptBatch): readonly unknown[] {
   return none;
 }
 
-/** The damaged batch that these decoded records stand for; null: they are what they are. */
+/** The corrupt batch that these decoded records stand for; null: they are what they are. */
 export function corruptInPlaceOf(messages: readonly unknown[]): CorruptBatch | null {
   return corruptIn.get(messages) ?? null;
 }

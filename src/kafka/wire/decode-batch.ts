@@ -41,7 +41,7 @@ export function magicAt(buffer: Buffer, start: number): number | null {
   return buffer[start + MAGIC_AT] ?? null;
 }
 
-/** The wishes of a consumer for one partition. */
+/** What a consumer wants of one partition. */
 export interface Wanted {
   readonly topic: string;
   readonly partition: number;

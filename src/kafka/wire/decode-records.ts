@@ -110,7 +110,7 @@ export async function decodeRecords(
       }
     } catch (error) {
       if (start === 0 || !(error instanceof CorruptBatchError)) throw error;
-      // The batches before it are handed over first. So the group comes to stand at the damaged one.
+      // The batches before it are handed over first. So the group comes to stand at the corrupt one.
       messages.length = whole;
       return messages;
     }

@@ -8,7 +8,7 @@ const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
 
-export interface AskedPartition {
+export interface RequestedPartition {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
@@ -23,29 +23,29 @@ export interface FetchWithSession {
   readonly maxWaitMs: number;
   readonly maxBytes: number;
   /** New in the session, or asked for at another offset. */
-  readonly asked: readonly AskedPartition[];
+  readonly requested: readonly RequestedPartition[];
   /** They leave the session. */
   readonly forgotten: readonly { readonly topic: string; readonly partition: number }[];
 }
 
 /** @param roomBytes left free in front. */
 export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer {
-  const asked = Map.groupBy(fetch.asked, ({ topic }) => topic);
+  const requested = Map.groupBy(fetch.requested, ({ topic }) => topic);
   const forgotten = Map.groupBy(fetch.forgotten, ({ topic }) => topic);
   const names = (topics: Iterable<string>) =>
     [...topics].reduce((bytes, topic) => bytes + 2 + Buffer.byteLength(topic) + 4, 4);
   const bytes =
     roomBytes +
     HEAD_BYTES +
-    names(asked.keys()) +
-    fetch.asked.length * PARTITION_BYTES +
+    names(requested.keys()) +
+    fetch.requested.length * PARTITION_BYTES +
     names(forgotten.keys()) +
     fetch.forgotten.length * 4 +
     2;
   const buffer = Buffer.allocUnsafe(bytes);
   let at = writeHead(buffer, roomBytes, fetch);
-  at = buffer.writeInt32BE(asked.size, at);
-  for (const [topic, partitions] of asked) {
+  at = buffer.writeInt32BE(requested.size, at);
+  for (const [topic, partitions] of requested) {
     at = writeName(buffer, at, topic);
     at = buffer.writeInt32BE(partitions.length, at);
     for (const each of partitions) at = writePartition(buffer, at, each);
@@ -77,10 +77,10 @@ function writeName(buffer: Buffer, start: number, name: string): number {
   return start + 2 + bytes;
 }
 
-function writePartition(buffer: Buffer, start: number, asked: AskedPartition): number {
-  let at = buffer.writeInt32BE(asked.partition, start);
+function writePartition(buffer: Buffer, start: number, requested: RequestedPartition): number {
+  let at = buffer.writeInt32BE(requested.partition, start);
   at = buffer.writeInt32BE(UNKNOWN, at);
-  at = buffer.writeBigInt64BE(BigInt(asked.offset), at);
+  at = buffer.writeBigInt64BE(BigInt(requested.offset), at);
   at = buffer.writeBigInt64BE(BigInt(UNKNOWN), at);
-  return buffer.writeInt32BE(asked.maxBytes, at);
+  return buffer.writeInt32BE(requested.maxBytes, at);
 }

@@ -3,7 +3,7 @@
  * has thousands that wait for their turn.
  */
 
-import type { IncomingRecord, Omitted, RecordHeaders, TellHeader } from "../../domain/record.ts";
+import type { IncomingRecord, Omitted, RecordHeaders, VisitHeader } from "../../domain/record.ts";
 import type { RecordReader } from "./record-reader.ts";
 
 /** The part that the records of a batch share. */
@@ -78,7 +78,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#start === REMOVED ? NO_HEADERS : this.#batch.reader.headersAt(this.#start);
   }
 
-  eachHeader(tell: TellHeader): void {
+  eachHeader(tell: VisitHeader): void {
     if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, tell);
   }
 

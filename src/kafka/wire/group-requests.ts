@@ -26,7 +26,7 @@ export interface OffsetsOfTopic {
 
 const THROTTLE_BYTES = 4;
 
-export interface GroupAnswer {
+export interface GroupResponse {
   /** 0: none. Of a commit the first partition's that has one. */
   readonly errorCode: number;
 }
@@ -65,11 +65,11 @@ export function encodeCommit(
   return buffer;
 }
 
-export function readHeartbeatAnswer(payload: Buffer): GroupAnswer {
+export function readHeartbeatResponse(payload: Buffer): GroupResponse {
   return { errorCode: payload.readInt16BE(THROTTLE_BYTES) };
 }
 
-export function readCommitAnswer(payload: Buffer): GroupAnswer {
+export function readCommitResponse(payload: Buffer): GroupResponse {
   let at = THROTTLE_BYTES + 4;
   for (let topics = payload.readInt32BE(THROTTLE_BYTES); topics > 0; topics -= 1) {
     at += 2 + payload.readInt16BE(at);

@@ -9,7 +9,7 @@
  *   comes when the part is full                    not at all: the next fetch begins there
  *
  * A batch whose parts are asked for in turn is inflated once: its inflation waits between two
- * fetches. Only a few wait at a time. One that does not wait any more begins anew.
+ * fetches. Only a few wait at a time. One that does not wait any more begins again.
  *
  * Nothing is committed here. Each record of the batch has an offset, so a commit may stand within it:
  *

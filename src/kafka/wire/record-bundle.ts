@@ -91,7 +91,7 @@ export class RecordBundle implements OutgoingRecord {
     return bytes;
   }
 
-  /** The same records one by one. They are where the bundle's are: until it begins anew. */
+  /** The same records one by one. They are where the bundle's are: until it begins again. */
   records(): readonly OutgoingRecord[] {
     const { topic, encoded } = this;
     const reader = new RecordReader(encoded, 0);

@@ -8,7 +8,7 @@
  * The content of a record is its key, its value and its headers, as the record format has them.
  */
 
-import type { RecordHeader, RecordHeaders, TellHeader } from "../../domain/record.ts";
+import type { RecordHeader, RecordHeaders, VisitHeader } from "../../domain/record.ts";
 import { headerName } from "./header-names.ts";
 
 export class RecordReader {
@@ -78,7 +78,7 @@ export class RecordReader {
   }
 
   /** A header costs far less this way: its value need not be a buffer of its own. */
-  eachHeaderAt(start: number, tell: TellHeader): void {
+  eachHeaderAt(start: number, tell: VisitHeader): void {
     const resumeAt = this.#at;
     this.#at = start;
     this.#skip(this.#buffer.length);

@@ -57,11 +57,11 @@ export function commonVersion(
   broker: string | null,
 ): number {
   const version = highestCommon(kind.versions, accepted);
-  if (version === null) throw new NoCommonVersionError(refusalText(kind, accepted, broker));
+  if (version === null) throw new NoCommonVersionError(rejectionText(kind, accepted, broker));
   return version;
 }
 
-function refusalText(
+function rejectionText(
   { apiName, versions }: RequestKind,
   accepted: AcceptedVersions | undefined,
   broker: string | null,

@@ -19,7 +19,7 @@ export function encodeLeadersRequest(topics: readonly string[]): Buffer {
 }
 
 /** Whether two answers, each after its correlation id, say the same. */
-export function isSameAnswer(one: Buffer, other: Buffer): boolean {
+export function isSameResponse(one: Buffer, other: Buffer): boolean {
   return one.subarray(THROTTLE_BYTES).equals(other.subarray(THROTTLE_BYTES));
 }
 

@@ -95,7 +95,7 @@ export class NumberingCluster {
       createForRecords: () => ({ brokerPool: () => pool, destroy: () => undefined }),
       outages: {
         warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
-        trouble: (_text: string, fields: object, msg: string) =>
+        warnUnlessOutage: (_text: string, fields: object, msg: string) =>
           this.troubles.push({ msg, fields }),
       },
       connection: {

@@ -1,19 +1,19 @@
 /**
- * A broker's side of fetch sessions (KIP-227), without bytes: it keeps what a session was asked for,
+ * A broker's side of fetch sessions (KIP-227), without bytes: it keeps what a session was requested for,
  * and answers with what is new of it. Records are a text that says which offsets they are.
  */
 
 import type { Planned } from "../../../src/kafka/kafkajs/fetch-plan.ts";
-import type { AskedPartition } from "../../../src/kafka/wire/fetch-request.ts";
+import type { RequestedPartition } from "../../../src/kafka/wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../../../src/kafka/wire/fetch-response.ts";
 
 const SESSION_NOT_FOUND = 70;
 const INVALID_EPOCH = 71;
 
 interface Cached {
-  asked: AskedPartition;
+  requested: RequestedPartition;
   /** The end that was told last. */
-  toldEnd: number;
+  reportedEnd: number;
 }
 
 interface Session {
@@ -45,7 +45,7 @@ export class SessionBroker {
 
   answer(request: Planned): {
     readonly response: FetchResponse;
-    readonly looked: AskedPartition[];
+    readonly looked: RequestedPartition[];
   } {
     const { sessionId, sessionEpoch } = request;
     if (sessionEpoch === 0) {
@@ -64,30 +64,30 @@ export class SessionBroker {
     return this.#read(sessionId, session);
   }
 
-  #update({ partitions }: Session, { asked, forgotten }: Planned): void {
-    for (const each of asked) {
+  #update({ partitions }: Session, { requested, forgotten }: Planned): void {
+    for (const each of requested) {
       const key = SessionBroker.keyOf(each);
       const cached = partitions.get(key);
-      if (cached === undefined) partitions.set(key, { asked: each, toldEnd: -1 });
-      else cached.asked = each;
+      if (cached === undefined) partitions.set(key, { requested: each, reportedEnd: -1 });
+      else cached.requested = each;
     }
     for (const each of forgotten) partitions.delete(SessionBroker.keyOf(each));
   }
 
   #read(sessionId: number, { partitions }: Session) {
-    const looked = [...partitions.values()].map(({ asked }) => asked);
+    const looked = [...partitions.values()].map(({ requested }) => requested);
     const sets: FetchedSet[] = [];
     let withRecords = 0;
     for (const [key, cached] of [...partitions]) {
-      const { topic, partition, offset } = cached.asked;
+      const { topic, partition, offset } = cached.requested;
       const end = this.ends.get(key) ?? 0;
       const errorCode = this.errors.get(key) ?? 0;
       const isRead = errorCode === 0 && offset < end && withRecords < this.partitionsMax;
-      if (!isRead && errorCode === 0 && cached.toldEnd === end) continue;
+      if (!isRead && errorCode === 0 && cached.reportedEnd === end) continue;
       const to = Math.min(end, offset + this.recordsMax);
       const records = Buffer.from(isRead ? JSON.stringify([offset, to]) : "");
       sets.push({ topic, partition, errorCode, end, lastStableOffset: end, aborted: [], records });
-      cached.toldEnd = errorCode === 0 ? end : -1;
+      cached.reportedEnd = errorCode === 0 ? end : -1;
       if (!isRead) continue;
       withRecords += 1;
       // Those that had records come last the next time.

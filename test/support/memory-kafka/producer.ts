@@ -8,7 +8,7 @@ import type { OutgoingRecord } from "../../../src/domain/record.ts";
 import {
   type BlockedTopic,
   ClosedError,
-  type RefusedRecord,
+  type RejectedRecord,
   type SendOptions,
   type WatchedProducer,
 } from "../../../src/kafka/port.ts";
@@ -24,9 +24,9 @@ const PROBE_EVERY_MS = 2_000;
 interface Send {
   /** Those that are not answered. */
   records: readonly OutgoingRecord[];
-  readonly refused: RefusedRecord[];
+  readonly refused: RejectedRecord[];
   readonly giveBack: boolean;
-  readonly resolve: (refused: readonly RefusedRecord[]) => void;
+  readonly resolve: (refused: readonly RejectedRecord[]) => void;
   readonly reject: (reason: Error) => void;
 }
 
@@ -34,7 +34,7 @@ interface Send {
 interface Answer {
   readonly send: Send;
   readonly written: ReadonlySet<OutgoingRecord>;
-  readonly refused: readonly RefusedRecord[];
+  readonly refused: readonly RejectedRecord[];
 }
 
 interface Missing {
@@ -62,9 +62,9 @@ export class MemoryProducer implements WatchedProducer {
   send(
     records: readonly OutgoingRecord[],
     { giveBack = false }: SendOptions = {},
-  ): Promise<readonly RefusedRecord[]> {
+  ): Promise<readonly RejectedRecord[]> {
     if (this.#isClosed) return Promise.reject(closed());
-    const refused: RefusedRecord[] = [];
+    const refused: RejectedRecord[] = [];
     const left = records.flatMap(unbundled).filter((record) => {
       const isVain = giveBack && this.#isVain(record.topic);
       if (isVain) refused.push(missing(record));
@@ -143,7 +143,7 @@ export class MemoryProducer implements WatchedProducer {
     network.toClient(this.#party, () => this.#answered(isLost ? [] : answers, lacking), extraMs);
   }
 
-  #write(record: OutgoingRecord): RefusedRecord[] {
+  #write(record: OutgoingRecord): RejectedRecord[] {
     const { topics, clock, recordMaxBytes } = this.#broker;
     const topic = topics.get(record.topic);
     const bytes = outgoingBytes(record);
@@ -173,7 +173,7 @@ export class MemoryProducer implements WatchedProducer {
   #settle(
     send: Send,
     written: ReadonlySet<OutgoingRecord>,
-    refused: readonly RefusedRecord[],
+    refused: readonly RejectedRecord[],
     nowMs: number,
   ): void {
     send.refused.push(...refused);
@@ -202,7 +202,7 @@ function unbundled(record: OutgoingRecord): readonly OutgoingRecord[] {
 
 const MISSING = "UNKNOWN_TOPIC_OR_PARTITION";
 
-function missing(record: OutgoingRecord): RefusedRecord {
+function missing(record: OutgoingRecord): RejectedRecord {
   return { record, error: MISSING, blocked: "missing" };
 }
 

@@ -21,11 +21,11 @@ class World {
 
   /** A request of so long, whose record is appended at that share of it. */
   measure(tookMs: number, share = 0.5): void {
-    const askedAtMs = this.elapsedMs;
+    const sentAtMs = this.elapsedMs;
     this.elapsedMs += tookMs * share;
     const appendedAtMs = this.trueMs();
     this.elapsedMs += tookMs * (1 - share);
-    this.clock.measure({ appendedAtMs, askedAtMs, answeredAtMs: this.elapsedMs });
+    this.clock.measure({ appendedAtMs, sentAtMs, respondedAtMs: this.elapsedMs });
   }
 
   /** How far the clock is from the truth. */

@@ -34,7 +34,7 @@ function world(skewMs = 0, firstBroker: Broker = "measures") {
       }
       const atMs = monotonicMs();
       if (state.broker === "measures") {
-        clock.measure({ appendedAtMs: time.nowMs(), askedAtMs: atMs, answeredAtMs: atMs });
+        clock.measure({ appendedAtMs: time.nowMs(), sentAtMs: atMs, respondedAtMs: atMs });
       }
       return [];
     },

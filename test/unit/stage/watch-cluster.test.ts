@@ -41,8 +41,8 @@ test("a sentence for each broker that is away says since when, and what fails", 
 
 test("a producer's answers and repeated batches are counted", async () => {
   const metrics = createMetrics();
-  const { onAnswered, onRetried } = produceSignals(metrics);
-  onAnswered(40);
+  const { onResponse, onRetried } = produceSignals(metrics);
+  onResponse(40);
   onRetried("NOT_ENOUGH_REPLICAS");
   onRetried("NOT_ENOUGH_REPLICAS");
   const text = await metrics.text();

@@ -6,7 +6,7 @@ import type { DestinationId } from "../../../src/domain/ids.ts";
 import { KnownOperatorActions } from "../../../src/domain/operator-action-state.ts";
 import { readOperatorAction } from "../../../src/domain/operator-actions.ts";
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
-import type { RefusedRecord } from "../../../src/kafka/port.ts";
+import type { RejectedRecord } from "../../../src/kafka/port.ts";
 import {
   forgetOperatorActions,
   pauseDestination,
@@ -21,7 +21,7 @@ const PAUSE = { destination: crm, sinceMs: T, by: "command", untilMs: T + 1_000 
 function world(refusal: string | null = null) {
   const written: OutgoingRecord[] = [];
   const known = new KnownOperatorActions();
-  const send = (records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]> => {
+  const send = (records: readonly OutgoingRecord[]): Promise<readonly RejectedRecord[]> => {
     if (refusal !== null) {
       return Promise.resolve(records.map((record) => ({ record, error: refusal })));
     }

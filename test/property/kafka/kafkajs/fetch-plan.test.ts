@@ -4,7 +4,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { FetchPlan, type Planned, type Wish } from "../../../../src/kafka/kafkajs/fetch-plan.ts";
+import {
+  type FetchCursor,
+  FetchPlan,
+  type Planned,
+} from "../../../../src/kafka/kafkajs/fetch-plan.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { SessionBroker } from "../../../support/kafkajs/session-broker.ts";
 
@@ -62,17 +66,17 @@ const action = fc.oneof(
 );
 
 class World {
-  readonly plan = new FetchPlan<Wish>();
+  readonly plan = new FetchPlan<FetchCursor>();
   readonly broker = new SessionBroker();
   readonly members = Array.from({ length: MEMBERS }, (_, index) => ({
     topic: `t${index}`,
     positions: new Array<number>(PARTITIONS).fill(0),
-    wish: null as Wish | null,
+    cursor: null as FetchCursor | null,
   }));
-  underWay: { readonly planned: Planned; readonly wished: string } | null = null;
+  inFlight: { readonly planned: Planned; readonly wanted: string } | null = null;
   isDisturbed = false;
 
-  wish(of: number, mask: number): void {
+  cursor(of: number, mask: number): void {
     const member = this.members[of];
     if (member === undefined) throw new Error("no such member");
     const partitions = member.positions.flatMap((offset, partition) =>
@@ -80,35 +84,35 @@ class World {
         ? []
         : [{ topic: member.topic, partition, offset, maxBytes: 1_000 }],
     );
-    if (member.wish !== null) this.plan.remove(member.wish);
-    member.wish = { owner: member, partitions };
-    expect(this.plan.add(member.wish)).toEqual([]);
+    if (member.cursor !== null) this.plan.remove(member.cursor);
+    member.cursor = { owner: member, partitions };
+    expect(this.plan.add(member.cursor)).toEqual([]);
   }
 
   request(): void {
-    if (this.underWay !== null) return;
-    const wished = this.wished();
+    if (this.inFlight !== null) return;
+    const wanted = this.wanted();
     const planned = this.plan.request();
-    expect(planned === null).toBe(wished === "");
-    if (planned !== null) this.underWay = { planned, wished };
+    expect(planned === null).toBe(wanted === "");
+    if (planned !== null) this.inFlight = { planned, wanted };
   }
 
   answer(): void {
-    if (this.underWay === null) return;
-    const { planned, wished } = this.underWay;
-    this.underWay = null;
+    if (this.inFlight === null) return;
+    const { planned, wanted } = this.inFlight;
+    this.inFlight = null;
     const { response, looked } = this.broker.answer(planned);
     // Without a disturbance the broker knows session and epoch.
     if (response.errorCode !== 0) expect(this.isDisturbed).toBe(true);
-    else expect(asText(looked)).toBe(wished);
+    else expect(asText(looked)).toBe(wanted);
     this.isDisturbed = false;
-    const meaning = this.plan.answered(response);
-    if (meaning.kind !== "answers") return;
-    for (const [wish, sets] of meaning.answers) {
-      const member = this.members.find((each) => each.wish === wish);
+    const meaning = this.plan.applyResponse(response);
+    if (meaning.kind !== "results") return;
+    for (const [cursor, sets] of meaning.results) {
+      const member = this.members.find((each) => each.cursor === cursor);
       if (member === undefined) throw new Error("an answer for nobody");
-      this.plan.remove(wish);
-      member.wish = null;
+      this.plan.remove(cursor);
+      member.cursor = null;
       for (const { partition, records, errorCode } of sets) {
         if (errorCode !== 0) continue;
         const [from, to] = JSON.parse(`${records}`) as [number, number];
@@ -119,13 +123,13 @@ class World {
   }
 
   cut(isProcessed: boolean): void {
-    if (this.underWay === null) return;
-    if (isProcessed) this.broker.answer(this.underWay.planned);
-    this.underWay = null;
-    this.plan.lost();
+    if (this.inFlight === null) return;
+    if (isProcessed) this.broker.answer(this.inFlight.planned);
+    this.inFlight = null;
+    this.plan.endSession();
     for (const member of this.members) {
-      if (member.wish !== null) this.plan.remove(member.wish);
-      member.wish = null;
+      if (member.cursor !== null) this.plan.remove(member.cursor);
+      member.cursor = null;
     }
   }
 
@@ -137,12 +141,12 @@ class World {
     );
   }
 
-  wished(): string {
-    return asText(this.members.flatMap(({ wish }) => wish?.partitions ?? []));
+  wanted(): string {
+    return asText(this.members.flatMap(({ cursor }) => cursor?.partitions ?? []));
   }
 }
 
-function asText(partitions: Wish["partitions"]): string {
+function asText(partitions: FetchCursor["partitions"]): string {
   return partitions
     .map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`)
     .sort()
@@ -155,7 +159,7 @@ test("members that share a session each read their partitions whole, once and in
       const world = new World();
       const { broker } = world;
       for (const step of script) {
-        if (step.do === "wish") world.wish(step.of, step.mask);
+        if (step.do === "wish") world.cursor(step.of, step.mask);
         if (step.do === "request") world.request();
         if (step.do === "answer") world.answer();
         if (step.do === "append") {
@@ -164,8 +168,8 @@ test("members that share a session each read their partitions whole, once and in
         }
         if (step.do === "expire") {
           const member = world.members[step.of];
-          if (member?.wish != null) world.plan.remove(member.wish);
-          if (member !== undefined) member.wish = null;
+          if (member?.cursor != null) world.plan.remove(member.cursor);
+          if (member !== undefined) member.cursor = null;
         }
         if (step.do === "error") {
           const key = `t${step.of}/${step.partition}`;
@@ -185,11 +189,11 @@ test("members that share a session each read their partitions whole, once and in
       }
       broker.errors.clear();
       // Some wish for a part of theirs.
-      for (const index of world.members.keys()) world.wish(index, 7);
+      for (const index of world.members.keys()) world.cursor(index, 7);
       let rounds = 0;
       for (; !world.isDone() && rounds < ROUNDS_MAX; rounds += 1) {
-        for (const [index, { wish }] of world.members.entries()) {
-          if (wish === null) world.wish(index, 7);
+        for (const [index, { cursor }] of world.members.entries()) {
+          if (cursor === null) world.cursor(index, 7);
         }
         world.request();
         world.answer();

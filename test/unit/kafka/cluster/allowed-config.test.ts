@@ -14,13 +14,16 @@ type Policy = (config: TopicConfig) => string | null;
 
 async function found(config: TopicConfig, policy: Policy, otherwiseBytes?: number) {
   const asked: TopicConfig[] = [];
-  const ask = async (some: TopicConfig) => {
+  const tryConfig = async (some: TopicConfig) => {
     asked.push(some);
     return policy(some);
   };
   const reason = policy(config);
   if (reason === null) throw new Error("it is allowed");
-  return { allowed: await allowedConfig(config, reason, ask, otherwiseBytes), asked: asked.length };
+  return {
+    allowed: await allowedConfig(config, reason, tryConfig, otherwiseBytes),
+    asked: asked.length,
+  };
 }
 
 const atMost =

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { errorSentence, errorTypes, troubleOf } from "../../../../src/kafka/cluster/kafka-error.ts";
+import { errorKind, errorSentence, errorTypes } from "../../../../src/kafka/cluster/kafka-error.ts";
 
 function error(fields: { name?: string; type?: string; retriable?: boolean }, cause?: unknown) {
   return Object.assign(new Error("something"), fields, cause === undefined ? {} : { cause });
@@ -25,12 +25,12 @@ describe("the trouble that an error means", () => {
     [error({ type: "TOPIC_AUTHORIZATION_FAILED" }), "fatal"],
     [error({ type: "GROUP_AUTHORIZATION_FAILED" }), "fatal"],
     [error({ name: "KafkaJSSASLAuthenticationError" }), "fatal"],
-    [error({ name: "DamagedBatchError", retriable: false }), "fatal"],
+    [error({ name: "CorruptBatchError", retriable: false }), "fatal"],
     [new TypeError("Cannot read properties of undefined"), "unknown"],
     [error({ type: "UNKNOWN", retriable: false }), "unknown"],
     ["no error at all", "unknown"],
   ])("%s", (given, trouble) => {
-    expect(troubleOf(given)).toBe(trouble);
+    expect(errorKind(given)).toBe(trouble);
   });
 });
 

@@ -32,9 +32,9 @@ const refused = new Error("connect ECONNREFUSED");
 
 describe("a broker", () => {
   test("that is gone is said once, and once that it is back, with the time", () => {
-    for (let times = 0; times < 1_000; times += 1) outages.connectionFailed("a:1", refused);
+    for (let times = 0; times < 1_000; times += 1) outages.recordFailure("a:1", refused);
     nowMs += 60_000;
-    for (let times = 0; times < 1_000; times += 1) outages.connected("a:1");
+    for (let times = 0; times < 1_000; times += 1) outages.recordConnection("a:1");
     expect(lines.lines).toEqual([
       {
         level: "warn",
@@ -54,9 +54,9 @@ describe("a broker", () => {
   });
 
   test("that was never gone is not said to be back; each broker counts for itself", () => {
-    outages.connected("a:1");
-    outages.connectionFailed("a:1", refused);
-    outages.connectionFailed("b:2", refused);
+    outages.recordConnection("a:1");
+    outages.recordFailure("a:1", refused);
+    outages.recordFailure("b:2", refused);
     expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.unreachable"]);
   });
 });
@@ -64,7 +64,7 @@ describe("a broker", () => {
 describe("a broker that stays away", () => {
   test("is said once a minute, with what fails now and since when", () => {
     for (let second = 0; second < 150; second += 1) {
-      outages.silent("a:1", new Error(`no answer ${second}`));
+      outages.recordSilence("a:1", new Error(`no answer ${second}`));
       nowMs += 1_000;
     }
     const since = "1970-01-01T00:00:01.000Z";
@@ -73,21 +73,21 @@ describe("a broker that stays away", () => {
       { broker: "a:1", error: "no answer 60", since },
       { broker: "a:1", error: "no answer 120", since },
     ]);
-    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000, error: "no answer 149" });
-    expect(outages.awayOf("b:2")).toBeNull();
-    outages.answered("a:1");
+    expect(outages.outageOf("a:1")).toMatchObject({ sinceMs: 1_000, error: "no answer 149" });
+    expect(outages.outageOf("b:2")).toBeNull();
+    outages.recordResponse("a:1");
     expect(lines.lines.at(-1)?.fields).toEqual({ broker: "a:1", unreachableForMs: 150_000 });
-    expect(outages.awayOf("a:1")).toBeNull();
+    expect(outages.outageOf("a:1")).toBeNull();
   });
 
   test("and takes connections all the same is back only with an answer", () => {
-    outages.silent("a:1", new Error("no answer"));
-    outages.connected("a:1");
-    expect(outages.awayOf("a:1")).not.toBeNull();
-    outages.connectionFailed("a:1", refused);
-    outages.connected("a:1");
-    expect(outages.awayOf("a:1")).not.toBeNull();
-    outages.answered("a:1");
+    outages.recordSilence("a:1", new Error("no answer"));
+    outages.recordConnection("a:1");
+    expect(outages.outageOf("a:1")).not.toBeNull();
+    outages.recordFailure("a:1", refused);
+    outages.recordConnection("a:1");
+    expect(outages.outageOf("a:1")).not.toBeNull();
+    outages.recordResponse("a:1");
     expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
   });
 });
@@ -96,36 +96,36 @@ describe("a broker that does not respond to fetches", () => {
   const hung = new Error("no response to a Fetch request within 10 s");
 
   test("is away until it does, whatever else it answers and although connections are made", () => {
-    const { fetchesSilent, fetchesAnswered } = outages.ofFetches("a:1");
+    const { reportSilence, reportResponse } = outages.fetchOutages("a:1");
     for (let times = 0; times < 6; times += 1) {
-      fetchesSilent(hung);
-      outages.answered("a:1");
-      outages.connected("a:1");
+      reportSilence(hung);
+      outages.recordResponse("a:1");
+      outages.recordConnection("a:1");
       nowMs += 5_000;
     }
-    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000, error: hung.message });
-    expect(outages.awayOf("b:2")).toBeNull();
-    trouble("failed");
+    expect(outages.outageOf("a:1")).toMatchObject({ sinceMs: 1_000, error: hung.message });
+    expect(outages.outageOf("b:2")).toBeNull();
+    warnUnlessOutage("failed");
     pass(10_000);
-    fetchesAnswered();
+    reportResponse();
     expect(lines.lines.map(({ msg, level }) => [level, msg])).toEqual([
       ["warn", "kafka.broker.unreachable"],
       ["debug", FAILING],
       ["info", "kafka.broker.reachable"],
     ]);
     expect(lines.lines.at(-1)?.fields).toEqual({ broker: "a:1", unreachableForMs: 40_000 });
-    fetchesAnswered();
+    reportResponse();
     expect(lines.lines).toHaveLength(3);
   });
 
   test("and does not answer at all is one outage", () => {
-    const { fetchesSilent, fetchesAnswered } = outages.ofFetches("a:1");
-    outages.silent("a:1", new Error("no answer"));
+    const { reportSilence, reportResponse } = outages.fetchOutages("a:1");
+    outages.recordSilence("a:1", new Error("no answer"));
     nowMs += 1_000;
-    fetchesSilent(hung);
-    outages.answered("a:1");
-    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000 });
-    fetchesAnswered();
+    reportSilence(hung);
+    outages.recordResponse("a:1");
+    expect(outages.outageOf("a:1")).toMatchObject({ sinceMs: 1_000 });
+    reportResponse();
     expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
     expect(lines.lines.at(-1)?.fields).toMatchObject({ unreachableForMs: 1_000 });
   });
@@ -134,57 +134,57 @@ describe("a broker that does not respond to fetches", () => {
 const FAILED = { error: "it failed" };
 const FAILING = "kafka.produce.failing";
 
-function trouble(text: string): void {
-  outages.trouble(text, FAILED, FAILING);
+function warnUnlessOutage(text: string): void {
+  outages.warnUnlessOutage(text, FAILED, FAILING);
 }
 
 describe("trouble", () => {
   test("waits until an outage would be known, and is said once a minute, whatever its numbers", () => {
-    for (let times = 0; times < 100; times += 1) trouble(`failed ${times}`);
+    for (let times = 0; times < 100; times += 1) warnUnlessOutage(`failed ${times}`);
     expect(lines.seen).toEqual([]);
     expect(waiting).toHaveLength(1);
     pass(10_000);
     expect(lines.seen).toEqual([FAILING]);
-    trouble("failed 7");
+    warnUnlessOutage("failed 7");
     pass(10_000);
     expect(lines.seen).toEqual([FAILING]);
     pass(60_000);
-    trouble("failed 7");
-    trouble("failed otherwise");
+    warnUnlessOutage("failed 7");
+    warnUnlessOutage("failed otherwise");
     pass(10_000);
     expect(lines.seen).toEqual([FAILING, FAILING, FAILING]);
   });
 
   test("is silent while a broker is known to be unreachable", () => {
-    outages.connectionFailed("a:1", refused);
-    trouble("failed");
+    outages.recordFailure("a:1", refused);
+    warnUnlessOutage("failed");
     expect([lines.seen, waiting]).toEqual([["kafka.broker.unreachable"], []]);
   });
 
   test("is silent when a broker turns out to be unreachable, although it is back by then", () => {
-    trouble("failed");
-    outages.connectionFailed("a:1", refused);
+    warnUnlessOutage("failed");
+    outages.recordFailure("a:1", refused);
     pass(5_000);
-    outages.connected("a:1");
+    outages.recordConnection("a:1");
     pass(5_000);
     expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
     expect(lines.lines.at(-1)).toEqual({ level: "debug", msg: FAILING, fields: FAILED });
   });
 
   test("is silent shortly after a broker has come back, and said later", () => {
-    outages.connectionFailed("a:1", refused);
-    outages.connected("a:1");
+    outages.recordFailure("a:1", refused);
+    outages.recordConnection("a:1");
     pass(10_000);
-    trouble("of the outage");
+    warnUnlessOutage("of the outage");
     pass(10_000);
     expect(lines.seen).not.toContain(FAILING);
-    trouble("of something else");
+    warnUnlessOutage("of something else");
     pass(10_000);
     expect(lines.seen.at(-1)).toBe(FAILING);
   });
 
   test("waits for at most 200 texts", () => {
-    for (let at = 0; at < 500; at += 1) trouble(`failed ${"x".repeat(at)}`);
+    for (let at = 0; at < 500; at += 1) warnUnlessOutage(`failed ${"x".repeat(at)}`);
     expect(waiting).toHaveLength(200);
     expect(lines.lines).toHaveLength(300);
   });

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { protocolError, troubleOf } from "../../../../src/kafka/cluster/kafka-error.ts";
+import { errorKind, protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { principalOf, withPermission } from "../../../../src/kafka/cluster/permission.ts";
 import { MissingPermissionError } from "../../../../src/kafka/port.ts";
 import { pem } from "../../../../tools/kafka/security.ts";
@@ -12,11 +12,11 @@ const GROUP_CODE = 30;
 const CLUSTER_CODE = 31;
 const TRANSACTION_CODE = 53;
 const sasl = { mechanism: "plain", username: "svc", password: "p" } as const;
-const asker = { brokers: ["a:1", "b:2"], tls: null, sasl };
+const identity = { brokers: ["a:1", "b:2"], tls: null, sasl };
 const grant = (on: "topic" | "group" | "cluster", ...names: readonly string[]) =>
   ({ on, names, pattern: "literal", operations: ["Read"] }) as const;
 const needed = [grant("topic", "t", "u"), grant("group", "g"), grant("cluster")];
-const textOf = (error: Error) => withPermission(error, needed, asker).message;
+const textOf = (error: Error) => withPermission(error, needed, identity).message;
 
 test.each([
   [
@@ -62,16 +62,16 @@ test("a permission that nothing of ours needs is told by its name", () => {
 });
 
 test("it stays fatal, and is named once", () => {
-  const named = withPermission(protocolError(GROUP_CODE), needed, asker);
+  const named = withPermission(protocolError(GROUP_CODE), needed, identity);
   expect(named).toBeInstanceOf(MissingPermissionError);
-  expect(troubleOf(named)).toBe("fatal");
+  expect(errorKind(named)).toBe("fatal");
   const outer = new Error("outer", { cause: named });
-  expect(withPermission(outer, [], asker)).toBe(outer);
+  expect(withPermission(outer, [], identity)).toBe(outer);
 });
 
 test("any other error stays as it is", () => {
   const error = protocolError(3);
-  expect(withPermission(error, needed, asker)).toBe(error);
+  expect(withPermission(error, needed, identity)).toBe(error);
 });
 
 test.each([
@@ -86,7 +86,10 @@ test.each([
 
 test("where only the brokers know the principal, the command has a place for it", () => {
   const login = { mechanism: "aws-msk-iam", region: "r" } as const;
-  const { message } = withPermission(protocolError(GROUP_CODE), needed, { ...asker, sasl: login });
+  const { message } = withPermission(protocolError(GROUP_CODE), needed, {
+    ...identity,
+    sasl: login,
+  });
   expect(message).toContain("is missing for the principal of this process (");
   expect(message).toContain("--allow-principal 'User:<principal>'");
 });

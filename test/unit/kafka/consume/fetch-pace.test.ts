@@ -16,24 +16,24 @@ test.each([
   [5_000, 0],
 ])("%d ms after one began, the next waits for %d ms", (elapsedMs, expected) => {
   const pace = new FetchPace();
-  pace.begins("1", 1_000);
+  pace.start("1", 1_000);
   expect(pace.waitMs("1", 1_000 + elapsedMs)).toBe(expected);
 });
 
 test("where a longer spacing is asked for, it holds as long as nothing is left behind", () => {
   const pace = new FetchPace(100);
-  pace.begins("1", 1_000);
-  pace.ended("1", false);
+  pace.start("1", 1_000);
+  pace.end("1", false);
   expect(pace.waitMs("1", 1_030)).toBe(70);
-  pace.ended("1", true);
+  pace.end("1", true);
   expect(pace.waitMs("1", 1_004)).toBe(6);
   expect(pace.waitMs("1", 1_030)).toBe(0);
-  pace.ended("1", false);
+  pace.end("1", false);
   expect(pace.waitMs("1", 1_030)).toBe(70);
 });
 
 test("the loops of other brokers keep their own time", () => {
   const pace = new FetchPace();
-  pace.begins("1", 1_000);
+  pace.start("1", 1_000);
   expect(pace.waitMs("2", 1_000)).toBe(0);
 });

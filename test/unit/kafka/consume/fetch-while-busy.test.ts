@@ -29,7 +29,7 @@ async function world({ recordsMax = 1_000, fetchSpacingMs = 0 } = {}) {
     disconnect: done,
     destroy: () => undefined,
     endFetches: () => undefined,
-    fetchAnsweredAtMs: () => null,
+    fetchRespondedAtMs: () => null,
   };
   const passed = { next: 0 };
   const member = {

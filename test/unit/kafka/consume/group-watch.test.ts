@@ -11,7 +11,7 @@ afterEach(() => {
 
 /** A group that rebalances once, from the given time on, and is not asked any more until it has. */
 class Group {
-  readonly asked: number[] = [];
+  readonly sent: number[] = [];
   isRebalancing = false;
   /** By default it is heard of all the time. */
   heardAt: () => number | null = () => Date.now();
@@ -20,8 +20,8 @@ class Group {
     return this.heardAt();
   }
 
-  ask(): Promise<boolean> {
-    this.asked.push(performance.now());
+  sendHeartbeat(): Promise<boolean> {
+    this.sent.push(performance.now());
     const told = this.isRebalancing;
     this.isRebalancing = false;
     return Promise.resolve(told);
@@ -35,7 +35,7 @@ function watched(count: number) {
   return { watch, groups };
 }
 
-const asks = (groups: readonly Group[]) => groups.reduce((sum, { asked }) => sum + asked.length, 0);
+const asks = (groups: readonly Group[]) => groups.reduce((sum, { sent }) => sum + sent.length, 0);
 
 test.each([1, 10, 1_000])(
   "%i groups at rest are asked in turns, 20 times a second in all",
@@ -43,7 +43,7 @@ test.each([1, 10, 1_000])(
     const { groups } = watched(count);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(asks(groups)).toBe(200);
-    const most = Math.max(...groups.map(({ asked }) => asked.length));
+    const most = Math.max(...groups.map(({ sent }) => sent.length));
     expect(most).toBe(Math.ceil(200 / count));
   },
 );
@@ -58,7 +58,7 @@ test("the first group of a thousand that rebalances has all asked at once", asyn
 
 test("groups that begin to rebalance later are heard of, too, for a while", async () => {
   const { watch, groups } = watched(100);
-  watch.rebalances();
+  watch.startAlarm();
   await vi.advanceTimersByTimeAsync(2_000);
   const [late] = groups;
   if (late !== undefined) late.isRebalancing = true;
@@ -73,7 +73,7 @@ test("groups that begin to rebalance later are heard of, too, for a while", asyn
 
 test("an alarm of many groups is bounded", async () => {
   const { watch, groups } = watched(1_000);
-  for (let times = 0; times < 100; times += 1) watch.rebalances();
+  for (let times = 0; times < 100; times += 1) watch.startAlarm();
   await vi.advanceTimersByTimeAsync(1_999);
   expect(asks(groups)).toBe(1_000);
 });
@@ -92,12 +92,12 @@ test("one that was not heard of for half of a session is asked, and one that is 
   silent.heardAt = () => beganAtMs;
   underWay.heardAt = () => null;
   await vi.advanceTimersByTimeAsync(4_900);
-  const before = [silent.asked.length, underWay.asked.length];
+  const before = [silent.sent.length, underWay.sent.length];
   await vi.advanceTimersByTimeAsync(600);
-  expect([silent.asked.length, underWay.asked.length]).toEqual([(before[0] ?? 0) + 2, before[1]]);
+  expect([silent.sent.length, underWay.sent.length]).toEqual([(before[0] ?? 0) + 2, before[1]]);
   // By a clock that was set back.
   ahead.heardAt = () => Date.now() + 60_000;
-  const asked = ahead.asked.length;
+  const sent = ahead.sent.length;
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(ahead.asked.length).toBeGreaterThan(asked);
+  expect(ahead.sent.length).toBeGreaterThan(sent);
 });

@@ -73,7 +73,7 @@ async function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Give
   const heartbeat = group.heartbeat.bind(group);
   group.heartbeat = (request) => lease.heartbeat(member, () => heartbeat(request));
   const join = async () => {
-    lease.begin();
+    lease.start();
     await group.joinAndSync();
     ownership.assign(member, { [TOPIC]: [PARTITION] });
   };
@@ -134,7 +134,7 @@ test.each([
   for (const taken of taker.taken) {
     if (taken.offset < 100 || taken.offset >= 200) taker.finish(taken);
   }
-  await ownership.giveUp();
+  await ownership.revoke();
   expect(commits).toEqual([100]);
   expect(lines.seen).toEqual([]);
 });
@@ -149,7 +149,7 @@ test("a log that was cut off is read anew from its beginning, with a new handler
   expect(offsets().slice(100)).toEqual(range(0, 60));
   for (const offset of range(0, 100)) taker.tenures[0]?.assigned.finish(offset);
   taker.tenures[1]?.assigned.finish(0);
-  await ownership.giveUp();
+  await ownership.revoke();
   expect(commits).toEqual([-2, 1]);
   expect([lines.seen, resets()]).toEqual([
     ["kafka.offset.out-of-range", "kafka.partition.truncated"],
@@ -168,7 +168,7 @@ test("an answer from before a reset passes nothing that is read after it", async
   await (await fetch("2")).answers(range(20, 60), 60);
   expect(offsets().slice(100)).toEqual(range(0, 60));
   for (const taken of taker.taken) taker.finish(taken);
-  await ownership.giveUp();
+  await ownership.revoke();
   expect(commits).toEqual([-2, 60]);
 });
 
@@ -205,7 +205,7 @@ test("what is finished while a partition drains is committed before it is given 
   });
   const { ownership, commits, fetch } = await world({ taker });
   await (await fetch("1")).answers(range(0, 5));
-  await ownership.giveUp();
+  await ownership.revoke();
   expect(commits).toEqual([3]);
   taker.tenures[0]?.assigned.finish(3);
   expect(ownership.progress()).toEqual([]);
@@ -224,12 +224,12 @@ test("what was finished and could not be committed is not handed over again by t
     taker.finish(taken);
   }
   kafka.coordinator.onCommit = () => Promise.reject(new Error("the broker is gone"));
-  await ownership.giveUp();
+  await ownership.revoke();
   await join();
   await fetchAll();
   expect(offsets().slice(5)).toEqual([2, 4]);
   kafka.coordinator.onCommit = () => Promise.resolve();
-  await ownership.giveUp();
+  await ownership.revoke();
   expect(commits).toEqual([2]);
   expect(memory.finished.size).toBe(0);
 });
@@ -290,7 +290,7 @@ test("a batch that is damaged twice is passed: exactly its offsets, and told of 
   await (await fetch("1")).answers(range(8, 10));
   expect(offsets()).toEqual([...range(0, 5), 8, 9]);
   for (const taken of taker.taken) if (taken.offset !== 3) taker.finish(taken);
-  await ownership.giveUp();
+  await ownership.revoke();
   // What lies before the batch is not given up with it.
   expect(commits).toEqual([3]);
 });

@@ -47,7 +47,7 @@ function world() {
 test("before it has joined, nothing is certain; after that it is for most of the session", () => {
   const { lease, pass } = world();
   expect(lease.isCertain()).toBe(false);
-  lease.begin();
+  lease.start();
   pass(8_999);
   expect(lease.isCertain()).toBe(true);
   pass(1);
@@ -56,7 +56,7 @@ test("before it has joined, nothing is certain; after that it is for most of the
 
 test("an answered heartbeat counts from when it was sent, also for those who asked later", async () => {
   const { lease, pass, ask, accept } = world();
-  lease.begin();
+  lease.start();
   pass(5_000);
   const first = ask();
   pass(3_000);
@@ -71,7 +71,7 @@ test("an answered heartbeat counts from when it was sent, also for those who ask
 
 test("one that was not sent, or not answered, proves nothing", async () => {
   const { lease, pass, ask, passOver, refuse } = world();
-  lease.begin();
+  lease.start();
   pass(8_000);
   const notSent = ask();
   passOver();
@@ -88,7 +88,7 @@ test.each([
   ["UNKNOWN_MEMBER_ID", false],
 ])("after the answer %s it is certain: %s", async (type, isCertain) => {
   const { lease, pass, ask, refuse } = world();
-  lease.begin();
+  lease.start();
   pass(20_000);
   const asked = ask();
   refuse(type);
@@ -98,7 +98,7 @@ test.each([
 
 test("a heartbeat that was under way during a freeze does not do: another one is sent", async () => {
   const { lease, pass, ask, accept, makeCertain } = world();
-  lease.begin();
+  lease.start();
   const underWay = ask();
   pass(20_000);
   const certain = makeCertain();
@@ -113,7 +113,7 @@ test("a heartbeat that was under way during a freeze does not do: another one is
 
 test("who cannot become certain is told so, not kept waiting", async () => {
   const { pass, lease, passOver, makeCertain } = world();
-  lease.begin();
+  lease.start();
   pass(20_000);
   const certain = makeCertain();
   for (let heartbeat = 0; heartbeat < 3; heartbeat += 1) {
@@ -144,7 +144,7 @@ describe("a clock that is set back", () => {
     };
     const fetches = new MemberFetches(group, 5_000, () => undefined);
     watch(group, new KafkajsMember(group), events, fetches);
-    lease.begin();
+    lease.start();
     vi.setSystemTime(Date.now() - 600_000);
     expect(lease.isCertain()).toBe(false);
     for (let second = 0; second < 10; second += 1) {

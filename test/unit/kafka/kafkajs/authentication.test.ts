@@ -1,7 +1,7 @@
 // What a log-in throws, by what happened on its connection; with kafkajs' own authenticator.
 
 import { expect, test } from "vitest";
-import { troubleOf } from "../../../../src/kafka/cluster/kafka-error.ts";
+import { errorKind } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { createErrorFromCode } from "../../../../src/kafka/kafkajs/internals.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 
@@ -59,6 +59,6 @@ test.each(["plain", "scram-sha-256", "scram-sha-512"])("what cut %s off is told"
 test.each(["plain", "scram-sha-256"])("a refused log-in by %s stays one", async (by) => {
   const failure = await failedWith(by, refused);
   expect(failure).toMatchObject({ name: "KafkaJSSASLAuthenticationError" });
-  expect(troubleOf(failure)).toBe("fatal");
-  expect(troubleOf(closed)).toBe("outage");
+  expect(errorKind(failure)).toBe("fatal");
+  expect(errorKind(closed)).toBe("outage");
 });

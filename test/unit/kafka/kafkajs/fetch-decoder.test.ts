@@ -41,7 +41,7 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
     expect(whole).toContain('"offset":43');
     batch.writeUInt8(0, 17);
     await expect(response.decode(fetchResponse(version, batch))).rejects.toMatchObject({
-      name: "DamagedBatchError",
+      name: "CorruptBatchError",
       topic: "second",
       partition: 6,
       offset: 41,
@@ -103,7 +103,7 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
   async (version) => {
     const payload = fetchResponse(version, Buffer.alloc(0), Buffer.alloc(0), 2);
     await expect(responseTo(version, 41, true).decode(payload)).rejects.toMatchObject({
-      name: "DamagedBatchError",
+      name: "CorruptBatchError",
       at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
       message: expect.stringContaining("the broker itself cannot read it"),
     });

@@ -3,10 +3,10 @@
 import { expect, test } from "vitest";
 
 import {
-  answerMaxBytes,
-  beginsInMs,
   brokerWaitsMs,
+  responseMaxBytes,
   spacedUntilMs,
+  startsInMs,
   throttledPauseMs,
 } from "../../../../src/kafka/kafkajs/fetch-schedule.ts";
 
@@ -21,21 +21,21 @@ test.each([
   ["asked three times a moment ago", 131, 101, 0, true, 0],
   ["asked four times a moment ago", 140, 101, 0, true, 9],
   ["asked four times, many partitions", 260, 101, 3_000, true, 39],
-])("%s", (_, untilMs, answeredAtMs, partitions, isEverybodyIn, expected) => {
-  const rhythm = { untilMs, answeredAtMs, partitions, isEverybodyIn };
-  expect(beginsInMs(rhythm, 101)).toBeCloseTo(expected);
+])("%s", (_, untilMs, respondedAtMs, partitions, isEverybodyIn, expected) => {
+  const pacing = { untilMs, respondedAtMs, partitions, isEverybodyIn };
+  expect(startsInMs(pacing, 101)).toBeCloseTo(expected);
 });
 
 test("requests that begin as soon as they may are four at once, and then one in 10 ms", () => {
   const began: number[] = [];
   let untilMs = never;
   for (let nowMs = 1_000; began.length < 10; ) {
-    const rhythm = { untilMs, answeredAtMs: nowMs, partitions: 0, isEverybodyIn: true };
-    const inMs = beginsInMs(rhythm, nowMs);
+    const pacing = { untilMs, respondedAtMs: nowMs, partitions: 0, isEverybodyIn: true };
+    const inMs = startsInMs(pacing, nowMs);
     nowMs += inMs;
     if (inMs > 0) continue;
     began.push(nowMs - 1_000);
-    untilMs = spacedUntilMs(rhythm, nowMs);
+    untilMs = spacedUntilMs(pacing, nowMs);
   }
   expect(began).toEqual([0, 0, 0, 0, 10, 20, 30, 40, 50, 60]);
 });
@@ -47,8 +47,8 @@ test.each([
   ["somebody is busy for a while", false, 300, any, 300],
   ["somebody is busy for long", false, 60_000, any, 1_000],
   ["one asks for what is there", false, 300, 0, 0],
-])("%s", (_, isEverybodyIn, quietMs, wishedMs, expected) => {
-  expect(brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs })).toBe(expected);
+])("%s", (_, isEverybodyIn, quietMs, requestedWaitMs, expected) => {
+  expect(brokerWaitsMs({ isEverybodyIn, quietMs, requestedWaitMs })).toBe(expected);
 });
 
 test("throttled responses without records are followed by longer and longer pauses", () => {
@@ -70,8 +70,8 @@ test.each([
   ["records again and again", [refused, refused, refused, records, records, records], 4 * MIB],
 ])("an answer may have: %s", (_, answers, expected) => {
   const bytes = answers.reduce(
-    (before, answer) => answerMaxBytes(before, answer),
-    answerMaxBytes(),
+    (before, last) => responseMaxBytes(before, last),
+    responseMaxBytes(),
   );
   expect(bytes).toBe(expected);
 });

@@ -2,15 +2,23 @@
 
 import { expect, test } from "vitest";
 
-import { type FetchSight, FetchSilence } from "../../../../src/kafka/kafkajs/fetch-silence.ts";
+import {
+  type FetchObservation,
+  FetchSilence,
+} from "../../../../src/kafka/kafkajs/fetch-silence.ts";
 
 const EVERY_MS = 2_500;
-const WAITING: FetchSight = { asked: 7, bytesRead: 100, isHeldBack: false, answeredAtMs: 0 };
+const WAITING: FetchObservation = {
+  requestNumber: 7,
+  bytesRead: 100,
+  hasPending: false,
+  respondedAtMs: 0,
+};
 
 /** What looks find that follow each other. */
 function findings(
   count: number,
-  sightAt: (look: number) => Partial<FetchSight>,
+  sightAt: (look: number) => Partial<FetchObservation>,
   everyMs = EVERY_MS,
 ) {
   const silence = new FetchSilence();
@@ -20,16 +28,16 @@ function findings(
 }
 
 test("a request without a byte of its response for 10 s is silent, and so is the one after it", () => {
-  const found = findings(12, (look) => ({ asked: look < 5 ? 1 : 2 }));
+  const found = findings(12, (look) => ({ requestNumber: look < 5 ? 1 : 2 }));
   const silent = found.flatMap((finding, look) => (finding === "silent" ? [look] : []));
   expect(silent).toEqual([4, 9]);
 });
 
-test.each<[string, (look: number) => Partial<FetchSight>]>([
-  ["requests that are answered", (look) => ({ asked: look })],
-  ["no request", () => ({ asked: null, answeredAtMs: 1e9 })],
+test.each<[string, (look: number) => Partial<FetchObservation>]>([
+  ["requests that are answered", (look) => ({ requestNumber: look })],
+  ["no request", () => ({ requestNumber: null, respondedAtMs: 1e9 })],
   ["a response that comes slowly", (look) => ({ bytesRead: look })],
-  ["a request that a quota holds back", () => ({ isHeldBack: true })],
+  ["a request that a quota holds back", () => ({ hasPending: true })],
 ])("%s: nothing", (_name, sightAt) => {
   expect(new Set(findings(100, sightAt))).toEqual(new Set(["nothing"]));
 });
@@ -41,8 +49,10 @@ test("looks that come late find nothing", () => {
 test("it is over with an answer, or when nobody fetches any more", () => {
   const silence = new FetchSilence();
   for (let look = 0; look < 5; look += 1) silence.look(WAITING, look * EVERY_MS);
-  expect([silence.answered(), silence.answered()]).toEqual([true, false]);
-  const unused = findings(30, (look) => (look < 5 ? {} : { asked: null, answeredAtMs: 10_000 }));
+  expect([silence.recordResponse(), silence.recordResponse()]).toEqual([true, false]);
+  const unused = findings(30, (look) =>
+    look < 5 ? {} : { requestNumber: null, respondedAtMs: 10_000 },
+  );
   expect(unused.filter((finding) => finding === "unused")).toHaveLength(1);
   expect(unused.indexOf("unused") * EVERY_MS).toBeGreaterThan(30_000);
 });

@@ -113,7 +113,7 @@ test.each<[string, (w: ReturnType<typeof world>) => unknown, number]>([
 
 test("one that has not asked yet ends when a partition is resumed; the others go on", async () => {
   const { state, fetches, onFetch, lasts, fetch } = world();
-  onFetch.run = async () => fetches.resumed();
+  onFetch.run = async () => fetches.markResumed();
   await fetch("1");
   expect({ lasts, ended: state.ended }).toEqual({ lasts: [null], ended: 0 });
 });

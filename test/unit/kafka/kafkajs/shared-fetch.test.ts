@@ -1,9 +1,9 @@
 // The table of src/kafka/kafkajs/shared-fetch.ts, on a line that answers as it is told to.
 
 import { afterEach, expect, test, vi } from "vitest";
-import type { Line } from "../../../../src/kafka/kafkajs/broker-connection.ts";
+import type { BrokerConnection } from "../../../../src/kafka/kafkajs/broker-connection.ts";
 import type { FetchRequest } from "../../../../src/kafka/kafkajs/consumer-group.ts";
-import type { FetchAnswer } from "../../../../src/kafka/kafkajs/fetch-result.ts";
+import type { FetchResult } from "../../../../src/kafka/kafkajs/fetch-result.ts";
 import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import { SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
@@ -13,7 +13,7 @@ import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";
 class ScriptedLine {
   readonly #asked: { answer(payload: Buffer): void; fail(error: Error): void }[] = [];
   #arrived: (() => void) | null = null;
-  underWay = 0;
+  inFlight = 0;
   underWayMax = 0;
   throttledForMs = 0;
   /** Fails to connect. */
@@ -24,15 +24,15 @@ class ScriptedLine {
   }
 
   async send(protocol: Protocol): Promise<unknown> {
-    this.underWay += 1;
-    this.underWayMax = Math.max(this.underWay, this.underWayMax);
+    this.inFlight += 1;
+    this.underWayMax = Math.max(this.inFlight, this.underWayMax);
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     this.#asked.push({ answer: resolve, fail: reject });
     this.#arrived?.();
     try {
       return await protocol.response.decode(await promise);
     } finally {
-      this.underWay -= 1;
+      this.inFlight -= 1;
     }
   }
 
@@ -56,9 +56,9 @@ afterEach(() => {
 });
 
 function create() {
-  const line = new ScriptedLine();
-  const outages = { fetchesSilent: () => undefined, fetchesAnswered: () => undefined };
-  return { line, fetch: new SharedFetch(line as unknown as Line, outages) };
+  const connection = new ScriptedLine();
+  const outages = { reportSilence: () => undefined, reportResponse: () => undefined };
+  return { connection, fetch: new SharedFetch(connection as unknown as BrokerConnection, outages) };
 }
 
 function request(topic: string, maxWaitTime = LONG_MS, offset = 0): FetchRequest {
@@ -71,23 +71,23 @@ const batch = () => encodeBatch([{ key: null, value: Buffer.from("v"), headers: 
 const [one, other, third] = [{}, {}, {}];
 
 test("each member has the records of its own partitions, and the others wait on", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const first = fetch.fetch(one, request("a"));
   const second = fetch.fetch(other, request("b"));
   const records = await batch();
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records }, { topic: "b" }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records }, { topic: "b" }]));
   const { responses } = await first;
   expect(responses).toMatchObject([
     { topicName: "a", partitions: [{ partition: 0, highWatermark: "9" }] },
   ]);
   expect(responses[0]?.partitions[0]?.messages).toHaveLength(1);
-  (await line.next()).answer(fetchAnswer([{ topic: "b", records }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "b", records }]));
   expect((await second).responses).toMatchObject([{ topicName: "b" }]);
-  expect(line.underWayMax).toBe(1);
+  expect(connection.underWayMax).toBe(1);
 });
 
 test("an error of a partition is its member's alone, as kafkajs makes it", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const failing = fetch.fetch(one, request("a"));
   const outOfRange = fetch.fetch(third, request("c"));
   const fine = fetch.fetch(other, request("b"));
@@ -105,20 +105,20 @@ test("an error of a partition is its member's alone, as kafkajs makes it", async
       partition: 0,
     }),
   ]);
-  (await line.next()).answer(fetchAnswer(answered));
+  (await connection.next()).answer(fetchAnswer(answered));
   await errors;
   expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
 });
 
 test("a damaged batch is its member's alone", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const corrupt = fetch.fetch(one, request("a"));
   const fine = fetch.fetch(other, request("b"));
   const records = await batch();
   const broken = Buffer.from(records);
   broken.writeUInt8(broken.readUInt8(66) ^ 1, 66);
-  const error = expect(corrupt).rejects.toMatchObject({ name: "DamagedBatchError", topic: "a" });
-  (await line.next()).answer(
+  const error = expect(corrupt).rejects.toMatchObject({ name: "CorruptBatchError", topic: "a" });
+  (await connection.next()).answer(
     fetchAnswer([
       { topic: "a", records: broken },
       { topic: "b", records },
@@ -129,60 +129,60 @@ test("a damaged batch is its member's alone", async () => {
 });
 
 test("a fetch ends when its time is over, with the ends that are known", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const short = fetch.fetch(one, request("a", 20));
-  (await line.next()).answer(fetchAnswer([{ topic: "a", end: 7 }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", end: 7 }]));
   expect((await short).responses).toMatchObject([
     { topicName: "a", partitions: [{ highWatermark: "7", messages: [] }] },
   ]);
 });
 
 test("a fetch that may not wait has one answer all the same", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const look = fetch.fetch(one, request("a", 0));
   const records = await batch();
-  const asked = await line.next();
+  const asked = await connection.next();
   await new Promise((resolve) => setTimeout(resolve, 5));
   asked.answer(fetchAnswer([{ topic: "a", records }]));
   expect((await look).responses[0]?.partitions[0]?.messages).toHaveLength(1);
 });
 
 test("a connection that breaks fails all fetches, and the next ones begin a session", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const fetches = [fetch.fetch(one, request("a")), fetch.fetch(other, request("b"))];
   const cut = new Error("cut");
   const errors = Promise.all(fetches.map((each) => expect(each).rejects.toBe(cut)));
-  (await line.next()).fail(cut);
+  (await connection.next()).fail(cut);
   await errors;
-  line.refused = new Error("refused");
-  await expect(fetch.fetch(one, request("a"))).rejects.toBe(line.refused);
-  line.refused = null;
+  connection.refused = new Error("refused");
+  await expect(fetch.fetch(one, request("a"))).rejects.toBe(connection.refused);
+  connection.refused = null;
   const again = fetch.fetch(one, request("a"));
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
   expect((await again).responses).toMatchObject([{ topicName: "a" }]);
 });
 
 test("after a session that is lost the fetches go on in another", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const waiting = fetch.fetch(one, request("a"));
-  (await line.next()).answer(fetchAnswer([], { errorCode: 70, sessionId: 0 }));
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  (await connection.next()).answer(fetchAnswer([], { errorCode: 70, sessionId: 0 }));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
   expect((await waiting).responses).toMatchObject([{ topicName: "a" }]);
 });
 
 test("another error of the whole answer fails those that were asked", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const failing = fetch.fetch(one, request("a"));
   const error = expect(failing).rejects.toMatchObject({ type: "CLUSTER_AUTHORIZATION_FAILED" });
-  (await line.next()).answer(fetchAnswer([], { errorCode: 31 }));
+  (await connection.next()).answer(fetchAnswer([], { errorCode: 31 }));
   await error;
 });
 
 test("a member that leaves has nothing, and takes nothing from the others", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const leaving = fetch.fetch(one, request("a"));
   const staying = fetch.fetch(other, request("b"));
-  const asked = await line.next();
+  const asked = await connection.next();
   fetch.leave(one);
   expect(await leaving).toEqual({ responses: [] });
   const records = await batch();
@@ -196,9 +196,9 @@ test("a member that leaves has nothing, and takes nothing from the others", asyn
 });
 
 test("a member that asks anew ends its earlier fetch, whose answer counts for the same offset", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const earlier = fetch.fetch(one, request("a"));
-  const asked = await line.next();
+  const asked = await connection.next();
   const later = fetch.fetch(one, request("a"));
   expect(await earlier).toEqual({ responses: [] });
   asked.answer(fetchAnswer([{ topic: "a", records: await batch() }]));
@@ -206,21 +206,21 @@ test("a member that asks anew ends its earlier fetch, whose answer counts for th
 });
 
 test("a partition of one member is taken for another", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const mine = fetch.fetch(one, request("a"));
   expect(fetch.isTaken(other, request("a"))).toBe(true);
   expect(fetch.isTaken(one, request("a"))).toBe(false);
   expect(fetch.isTaken(other, request("b"))).toBe(false);
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
   await mine;
   expect(fetch.isTaken(other, request("a"))).toBe(false);
 });
 
 test("a fetch goes on behind what is taken of it, without another one", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const records = await batch();
   const taken: (readonly (string | number)[])[] = [];
-  const take = ({ responses }: FetchAnswer) => {
+  const take = ({ responses }: FetchResult) => {
     const [{ topicName = "", partitions = [] } = {}] = responses;
     const offset = partitions[0]?.fetchOffset ?? -1;
     taken.push([topicName, offset]);
@@ -231,12 +231,12 @@ test("a fetch goes on behind what is taken of it, without another one", async ()
     isOver = true;
     return answer;
   });
-  const first = await line.next();
+  const first = await connection.next();
   first.answer(fetchAnswer([{ topic: "a", records }]));
-  const second = await line.next();
+  const second = await connection.next();
   expect({ isOver, taken }).toEqual({ isOver: false, taken: [["a", 0]] });
   second.answer(fetchAnswer([{ topic: "a", records }]));
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records }]));
   expect((await over).responses).toEqual([]);
   expect(taken).toEqual([
     ["a", 0],
@@ -246,7 +246,7 @@ test("a fetch goes on behind what is taken of it, without another one", async ()
 });
 
 test("a fetch whose records are not taken fails with the error, and others' go on", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const broken = new Error("the handler is broken");
   const failing = expect(
     fetch.fetch(one, request("a"), () => {
@@ -255,7 +255,7 @@ test("a fetch whose records are not taken fails with the error, and others' go o
   ).rejects.toBe(broken);
   const fine = fetch.fetch(other, request("b"));
   const records = await batch();
-  (await line.next()).answer(
+  (await connection.next()).answer(
     fetchAnswer([
       { topic: "a", records },
       { topic: "b", records },
@@ -268,13 +268,13 @@ test("a fetch whose records are not taken fails with the error, and others' go o
 test("a fetch that goes on ends when its time is over, with the ends that are known", async () => {
   const records = await batch();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const goOn = () => [{ topic: "a", partition: 0, offset: 1 }];
   const over = fetch.fetch(one, request("a"), goOn);
   await vi.advanceTimersByTimeAsync(20);
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records, end: 7 }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records, end: 7 }]));
   await vi.advanceTimersByTimeAsync(20);
-  await line.next();
+  await connection.next();
   await vi.advanceTimersByTimeAsync(LONG_MS);
   expect((await over).responses).toMatchObject([
     { topicName: "a", partitions: [{ highWatermark: "7", messages: [] }] },
@@ -282,14 +282,14 @@ test("a fetch that goes on ends when its time is over, with the ends that are kn
 });
 
 test("a member that has left takes nothing of a late answer", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const records = await batch();
   let taken = 0;
   const over = fetch.fetch(one, request("a"), () => {
     taken += 1;
     return null;
   });
-  const asked = await line.next();
+  const asked = await connection.next();
   fetch.leave(one);
   asked.answer(fetchAnswer([{ topic: "a", records }]));
   await over;
@@ -304,7 +304,7 @@ const inflating = (mebibytes = 8) =>
   });
 
 test("a batch that is inflated in pieces holds up nobody else", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const order: string[] = [];
   const slow = fetch.fetch(one, request("a")).then((answer) => {
     order.push("inflated");
@@ -312,10 +312,10 @@ test("a batch that is inflated in pieces holds up nobody else", async () => {
   });
   const records = await batch();
   const large = await inflating(64);
-  let asked = await line.next();
+  let asked = await connection.next();
   const quick = fetch.fetch(other, request("b"));
   asked.answer(fetchAnswer([{ topic: "a", records: large }]));
-  asked = await line.next();
+  asked = await connection.next();
   asked.answer(fetchAnswer([{ topic: "b", records }]));
   expect((await quick).responses).toMatchObject([{ topicName: "b" }]);
   order.push("other");
@@ -325,12 +325,12 @@ test("a batch that is inflated in pieces holds up nobody else", async () => {
 });
 
 test("a member that leaves while its batch is inflated has nothing", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const leaving = fetch.fetch(one, request("a"));
   const large = await inflating();
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
   const staying = fetch.fetch(other, request("b"));
-  const asked = await line.next();
+  const asked = await connection.next();
   fetch.leave(one);
   expect(await leaving).toEqual({ responses: [] });
   asked.answer(fetchAnswer([{ topic: "b", records: await batch() }]));
@@ -338,42 +338,42 @@ test("a member that leaves while its batch is inflated has nothing", async () =>
 });
 
 test("a partition that is asked for again while its batch is inflated is answered once", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const earlier = fetch.fetch(one, request("a"));
   const large = await inflating();
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
   const staying = fetch.fetch(other, request("b"));
-  const asked = await line.next();
+  const asked = await connection.next();
   const later = fetch.fetch(one, request("a"));
   expect(await earlier).toEqual({ responses: [] });
   asked.answer(fetchAnswer([{ topic: "b", records: await batch() }]));
   await staying;
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
   expect((await later).responses).toMatchObject([{ topicName: "a" }]);
 });
 
 test("a fetch that goes on takes what was inflated, and is over", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const taken: number[] = [];
   const over = fetch.fetch(one, request("a"), ({ responses }) => {
     taken.push(responses[0]?.partitions[0]?.messages.length ?? 0);
     return [{ topic: "a", partition: 0, offset: 1 }];
   });
   const large = await inflating();
-  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
   expect(await over).toEqual({ responses: [] });
   expect(taken).toEqual([1]);
 });
 
 test("a fetch that its member ends gives nothing, and its partitions leave the session", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const ended = fetch.fetch(one, request("a"));
   const stays = fetch.fetch(other, request("b"));
-  const first = await line.next();
+  const first = await connection.next();
   fetch.end(one);
   expect(await ended).toEqual({ responses: [] });
   first.answer(fetchAnswer([{ topic: "a", records: await batch() }, { topic: "b" }]));
-  (await line.next()).answer(fetchAnswer([{ topic: "b", records: await batch() }]));
+  (await connection.next()).answer(fetchAnswer([{ topic: "b", records: await batch() }]));
   expect((await stays).responses).toMatchObject([{ topicName: "b" }]);
 });
 
@@ -387,36 +387,36 @@ test("a member's later fetch ends its earlier one, whatever either asks for", as
 });
 
 test("a fetch that goes on has been answered as often as its broker has", async () => {
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
   void fetch.fetch(one, request("a"));
-  expect(fetch.answeredAtMs(one)).toBe(null);
-  (await line.next()).answer(fetchAnswer([{ topic: "a" }]));
-  const second = await line.next();
-  expect(fetch.answeredAtMs(one)).toBe(1_000);
+  expect(fetch.respondedAtMs(one)).toBe(null);
+  (await connection.next()).answer(fetchAnswer([{ topic: "a" }]));
+  const second = await connection.next();
+  expect(fetch.respondedAtMs(one)).toBe(1_000);
   vi.setSystemTime(5_000);
   second.answer(fetchAnswer([]));
-  await line.next();
-  expect(fetch.answeredAtMs(one)).toBe(5_000);
+  await connection.next();
+  expect(fetch.respondedAtMs(one)).toBe(5_000);
   fetch.end(one);
-  expect(fetch.answeredAtMs(one)).toBe(null);
+  expect(fetch.respondedAtMs(one)).toBe(null);
 });
 
 test("after throttled responses without records it asks less and less often, until some come", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  const { line, fetch } = create();
+  const { connection, fetch } = create();
   const asked: number[] = [];
   const first = fetch.fetch(one, request("a"));
   const beganMs = performance.now();
   const answer = async (throttledForMs: number, payload: Buffer) => {
     let isAsked = false;
-    const next = line.next().then((request) => {
+    const next = connection.next().then((request) => {
       isAsked = true;
       return request;
     });
     while (!isAsked) await vi.advanceTimersByTimeAsync(10);
     asked.push(Math.round((performance.now() - beganMs) / 1_000));
-    line.throttledForMs = throttledForMs;
+    connection.throttledForMs = throttledForMs;
     (await next).answer(payload);
   };
   // The line itself, which is none here, waits for the throttle time.

@@ -6,7 +6,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { BrokerPool, Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
-import { encodeHeartbeat, readHeartbeatAnswer } from "../../../../src/kafka/wire/group-requests.ts";
+import {
+  encodeHeartbeat,
+  readHeartbeatResponse,
+} from "../../../../src/kafka/wire/group-requests.ts";
 import { COMMIT, HEARTBEAT } from "../../../../src/kafka/wire/request-kinds.ts";
 
 interface Pushed {
@@ -110,7 +113,7 @@ function heartbeat(at: number) {
     apiVersion: 3,
     isRepeatable: true,
     encode: (roomBytes: number) => encodeHeartbeat(member, roomBytes),
-    read: readHeartbeatAnswer,
+    read: readHeartbeatResponse,
   };
 }
 
@@ -132,19 +135,19 @@ afterEach(() => {
 /** One that is connected, for requests of all kinds. */
 async function connected() {
   const broker = new ThrottlingBroker();
-  const silence = { fetchesSilent: () => undefined, fetchesAnswered: () => undefined };
+  const silence = { reportSilence: () => undefined, reportResponse: () => undefined };
   const isThrottled = () => broker.isThrottling;
   const connections = new SharedConnections(broker.source, () => silence, isThrottled);
   open.push(connections);
   const shared = connections.broker({ host: "test", port: 9092 });
-  const first = Promise.all([shared.line.open(), shared.ask(commit(0))]);
+  const first = Promise.all([shared.connection.open(), shared.sendDirect(commit(0))]);
   await vi.advanceTimersByTimeAsync(READ_MS * 2);
   await first;
   const askAll = (questions: readonly ReturnType<typeof heartbeat>[]) => {
     const answeredMs: number[] = [];
     const beganMs = performance.now();
-    for (const question of questions) {
-      void shared.ask(question).then(() => answeredMs.push(performance.now() - beganMs));
+    for (const request of questions) {
+      void shared.sendDirect(request).then(() => answeredMs.push(performance.now() - beganMs));
     }
     return answeredMs;
   };

@@ -26,12 +26,12 @@ function world() {
   const topics = new ProduceTopics({
     brokers: { metadata } as unknown as Brokers,
     outages: { warnOnce: () => undefined } as unknown as OutageLog,
-    asker: { brokers: ["b:9092"], tls: null, sasl: null },
+    identity: { brokers: ["b:9092"], tls: null, sasl: null },
     clock: { nowMs: Date.now },
     recordMaxBytes: () => 1_000,
-    onRefused: () => undefined,
+    onRejected: () => undefined,
     onLeaders: () => undefined,
-    dropId: (lane) => dropped.push(lane.topic.name),
+    dropId: (buffer) => dropped.push(buffer.topic.name),
   });
   const nowMs = Date.now();
   let rounds = 0;

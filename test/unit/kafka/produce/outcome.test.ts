@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { produceOutcome, refusalText } from "../../../../src/kafka/produce/outcome.ts";
+import { produceOutcome, rejectionText } from "../../../../src/kafka/produce/outcome.ts";
 
 test.each([
   [null, "acknowledged"],
@@ -28,6 +28,6 @@ test.each([
   ["INVALID_TIMESTAMP", /the clock of this process or of the broker is wrong/],
   ["TOPIC_AUTHORIZATION_FAILED", /the permission Write on the topic calls is missing/],
 ])("an operator reads of %s: %s", (type, text) => {
-  const asker = { brokers: ["a:9092"], tls: null, sasl: null };
-  expect(refusalText("calls", type, asker)).toMatch(text);
+  const identity = { brokers: ["a:9092"], tls: null, sasl: null };
+  expect(rejectionText("calls", type, identity)).toMatch(text);
 });

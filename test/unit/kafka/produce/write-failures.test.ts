@@ -2,16 +2,16 @@
 
 import { expect, test } from "vitest";
 
-import { BLOCK_AFTER_MS, Block } from "../../../../src/kafka/produce/write-failures.ts";
+import { BLOCK_AFTER_MS, WriteFailures } from "../../../../src/kafka/produce/write-failures.ts";
 
 test("a topic that takes records, or says nothing, is not blocked however long", () => {
-  const block = new Block();
+  const block = new WriteFailures();
   expect(block.sinceMs).toBeNull();
   expect(block.isBlocked(Number.MAX_SAFE_INTEGER)).toBe(false);
 });
 
 test("it is blocked when it has refused for 2 s, counted from the first refusal", () => {
-  const block = new Block();
+  const block = new WriteFailures();
   block.refused("unavailable", "LEADER_NOT_AVAILABLE", 1_000);
   block.refused("missing", "UNKNOWN_TOPIC_OR_PARTITION", 2_500);
   expect(block.isBlocked(1_000 + BLOCK_AFTER_MS - 1)).toBe(false);
@@ -21,7 +21,7 @@ test("it is blocked when it has refused for 2 s, counted from the first refusal"
 });
 
 test("an acknowledgement ends it, and the next refusal counts anew", () => {
-  const block = new Block();
+  const block = new WriteFailures();
   block.refused("unavailable", "NOT_ENOUGH_REPLICAS", 0);
   block.taken();
   expect(block.isBlocked(10_000)).toBe(false);
@@ -30,14 +30,14 @@ test("an acknowledgement ends it, and the next refusal counts anew", () => {
 });
 
 test("one record probes every two seconds", () => {
-  const block = new Block();
+  const block = new WriteFailures();
   block.refused("unavailable", "NOT_ENOUGH_REPLICAS", 0);
   const asked = [2_000, 2_001, 3_999, 4_000, 4_001, 6_000];
   expect(asked.filter((atMs) => block.mayProbe(atMs))).toEqual([2_000, 4_000, 6_000]);
 });
 
 test("a clock that was set back keeps neither a block from being seen nor a probe from going", () => {
-  const block = new Block();
+  const block = new WriteFailures();
   block.refused("unavailable", "NOT_ENOUGH_REPLICAS", 3_600_000);
   expect(block.mayProbe(3_600_000)).toBe(true);
   expect(block.isBlocked(2_000)).toBe(true);

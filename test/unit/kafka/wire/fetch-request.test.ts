@@ -27,11 +27,11 @@ test.each([
   ["with what is forgotten", ASKED.slice(2), FORGOTTEN, 0],
   ["with room in front", ASKED, FORGOTTEN, 30],
   ["without anything new", [], [], 0],
-])("a request %s is kafkajs'", async (_, asked, forgotten, roomBytes) => {
+])("a request %s is kafkajs'", async (_, requested, forgotten, roomBytes) => {
   const session = { sessionId: 123_456, sessionEpoch: 7 };
-  const fetch = { ...session, maxWaitMs: 500, maxBytes: 4_096, asked, forgotten };
+  const fetch = { ...session, maxWaitMs: 500, maxBytes: 4_096, requested, forgotten };
   const encoded = encodeFetch(fetch, roomBytes);
-  const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, partitions]) => ({
+  const topics = [...Map.groupBy(requested, ({ topic }) => topic)].map(([topic, partitions]) => ({
     topic,
     partitions: partitions.map((each) => ({ ...each, fetchOffset: each.offset })),
   }));

@@ -7,8 +7,8 @@ import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import {
   encodeCommit,
   encodeHeartbeat,
-  readCommitAnswer,
-  readHeartbeatAnswer,
+  readCommitResponse,
+  readHeartbeatResponse,
 } from "../../../../src/kafka/wire/group-requests.ts";
 
 const MEMBER = { groupId: "grüppe", generationId: 2 ** 31 - 1, memberId: "m-1" };
@@ -45,7 +45,7 @@ test.each([
 
 test("the answer to a heartbeat has its error and the pause that is asked for", () => {
   const payload = new Encoder().writeInt32(250).writeInt8(0).writeInt8(27).buffer;
-  expect(readHeartbeatAnswer(payload)).toEqual({ errorCode: 27 });
+  expect(readHeartbeatResponse(payload)).toEqual({ errorCode: 27 });
 });
 
 const partition = (number: number, errorCode: number) =>
@@ -70,5 +70,5 @@ test.each([
 ])("the answer to a commit has its first error: %s", (_, errors, errorCode) => {
   const topics = errors.map((errorCodes, at) => topic(`tôpic-${at}`, errorCodes));
   const payload = new Encoder().writeInt32(7).writeArray(topics).buffer;
-  expect(readCommitAnswer(payload)).toEqual({ errorCode });
+  expect(readCommitResponse(payload)).toEqual({ errorCode });
 });

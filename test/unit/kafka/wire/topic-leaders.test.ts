@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import {
   encodeLeadersRequest,
-  isSameAnswer,
+  isSameResponse,
   readLeaders,
 } from "../../../../src/kafka/wire/topic-leaders.ts";
 
@@ -63,6 +63,6 @@ test("leaders come by partition; a topic that lacks one, or has an error, is lef
 
 test("a broker that asks for a pause says the same; other leaders are something else", () => {
   const before = answer([topic("a", [1])]);
-  expect(isSameAnswer(before, answer([topic("a", [1])], 100))).toBe(true);
-  expect(isSameAnswer(before, answer([topic("a", [2])]))).toBe(false);
+  expect(isSameResponse(before, answer([topic("a", [1])], 100))).toBe(true);
+  expect(isSameResponse(before, answer([topic("a", [2])]))).toBe(false);
 });
