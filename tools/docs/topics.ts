@@ -197,7 +197,7 @@ headers are text. Instants are milliseconds since the epoch.
 | \`switchyard-retry-count\` | deliver | no | times parked |
 | \`switchyard-due-at\` | deliver | no | time of parking plus the tier's delay |
 | \`switchyard-not-before\` | deliver, after \`Retry-After\` | no | earliest time of the next attempt |
-| \`switchyard-reroute-count\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-takes-nothing); chooses the tier there |
+| \`switchyard-reroute-count\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-is-not-writable); chooses the tier there |
 | \`switchyard-retry-topic\` | deliver | no | for people: the delay stage knows the topic from the destination |
 | \`switchyard-rejected-by\` | deliver | no | keys of endpoints that rejected it, with commas |
 | \`switchyard-last-result\` | deliver | no | such as \`<endpoint key>=503,<endpoint key>=timeout\` |

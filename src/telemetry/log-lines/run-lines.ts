@@ -116,7 +116,7 @@ export const RUN_LINES = {
   "stage.halted": {
     levels: ["error"],
     meaning: "A damaged batch keeps a stage from going on at its partition. It is tried again.",
-    action: "[A damaged batch](delivery.md#a-damaged-batch).",
+    action: "[A damaged batch](delivery.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "nextAt"],
   },
   "stage.restarting": {
@@ -131,7 +131,7 @@ export const RUN_LINES = {
     levels: ["error"],
     meaning:
       "A damaged batch was passed over, as `kafka.onCorruptBatch` says. Its records are lost.",
-    action: "[Skipping damaged batches](delivery.md#skipping-damaged-batches).",
+    action: "[Skipping damaged batches](delivery.md#skip-corrupt-batches-automatically).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
