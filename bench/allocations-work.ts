@@ -15,11 +15,10 @@ import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { deliveryOf } from "../test/support/build/webhook-destination.ts";
-import { benchLog } from "./bench-kafka.ts";
-import { benchDelivery, benchDestination } from "./deliver-work.ts";
 import { countAllocated } from "./measure.ts";
-import { benchCall, benchTopicDestinations } from "./route-work.ts";
 import { type Straight, straightKafka } from "./straight-kafka.ts";
+import { benchDelivery, benchDestination, benchTopicDestinations, callRecord } from "./work.ts";
+import { benchLog } from "./workbench.ts";
 
 /** Until then, functions are compiled, and allocate otherwise. */
 const WARM_UP = 30_000;
@@ -39,10 +38,7 @@ const deps = ({ kafka, producer }: Straight) => ({
 });
 
 async function startRouteOf(): Promise<Straight> {
-  const straight = straightKafka(topics.calls, [], (offset) => {
-    const { key, value } = benchCall(offset, "all");
-    return { topic: topics.calls, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
-  });
+  const straight = straightKafka(topics.calls, [], (offset) => callRecord(topics.calls, offset));
   const destinations = benchTopicDestinations();
   const source = aSource(
     "bench",
@@ -54,7 +50,7 @@ async function startRouteOf(): Promise<Straight> {
 }
 
 async function startDeliverOf(): Promise<Straight> {
-  const destination = benchDestination(0, "http://127.0.0.1:1/", 64);
+  const destination = benchDestination("http://127.0.0.1:1/", 64);
   const topic = topics.deliveries(destination.id);
   const straight = straightKafka(topic, [], (offset) => benchDelivery(topic, 0, offset));
   const accepted = { kind: "response", status: 200, retryAfter: null, durationMs: 1 } as const;

@@ -14,8 +14,8 @@ import { systemClock } from "../src/runtime/clock.ts";
 import { levelStores } from "../src/store/owned-store.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
 import { createLog } from "../src/telemetry/log.ts";
-import { benchKafka } from "./bench-kafka.ts";
 import { createMeter } from "./measure.ts";
+import { benchKafka } from "./workbench.ts";
 
 const [brokers = "", prefix = "", count = "", directory = ""] = process.argv.slice(2);
 const members = Number(count);

@@ -5,15 +5,12 @@
  * The event loop's delay stands for what other stages of the process, and other partitions, feel.
  */
 
-import { randomUUID } from "node:crypto";
 import { readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { topicNames } from "../src/domain/topics.ts";
-import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
-import { benchKafka } from "./bench-kafka.ts";
-import { type Measured, markdown, NODE_FLAGS, perThousand } from "./measure.ts";
+import { type Measured, markdown, perThousand, runOnce } from "./measure.ts";
+import { Workbench } from "./workbench.ts";
 
 const ID_BYTES = 16;
 
@@ -23,47 +20,31 @@ interface SyncMeasured extends Measured {
 }
 
 export async function benchAudience(brokers: string, members: number): Promise<string> {
-  const prefix = `bench-${randomUUID().slice(0, 8)}.`;
-  const topics = topicNames(prefix);
+  await using bench = new Workbench(brokers);
+  const { prefix, calls, audienceSyncs, audiences, deadLetters, audienceMembers } = bench.topics;
   const directory = join(tmpdir(), `${prefix}state`);
-  const kafka = benchKafka(brokers);
-  const topic = (name: string, config: Readonly<Record<string, string>> = {}) => ({
-    name,
-    partitions: 1,
-    replicationFactor: 1,
-    config,
+  const names = [calls, audienceSyncs, audiences, deadLetters, audienceMembers];
+  await bench.create(names, { partitions: 1 });
+  const argv = ["bench/audience-work.ts", brokers, prefix, `${members}`, directory];
+  const { results } = await runOnce<{ readonly results: readonly SyncMeasured[] }>({
+    name: "the audience stage",
+    argv,
   });
-  const names = [topics.calls, topics.audienceSyncs, topics.audiences, topics.deadLetters];
-  await kafka.admin.create([...names.map((name) => topic(name)), topic(topics.audienceMembers)]);
-  const results = await run([brokers, prefix, `${members}`, directory]);
   const disk = await bytesIn(directory);
-  const changelog = await changelogBytes(kafka, topics.audienceMembers);
-  await kafka.admin.deleteTopics([...names, topics.audienceMembers]);
-  await kafka.close();
+  const changelog = await changelogBytes(bench, audienceMembers);
   await rm(directory, { recursive: true, force: true });
-  const rows = results.map((measured) => [
-    measured.name,
-    `${(measured.wallMs / 1_000).toFixed(1)}`,
-    `${Math.round((measured.units / measured.wallMs) * 1_000)}`,
-    perThousand(measured).toFixed(1),
-    `${measured.rssMaxMb}`,
-    measured.delayP99Ms.toFixed(1),
-  ]);
-  const header = ["sync", "s", "members / s", "CPU ms / 1,000", "peak MB", "loop delay p99 ms"];
+  const table = markdown(
+    results.map((measured) => ({
+      sync: measured.name,
+      s: (measured.wallMs / 1_000).toFixed(1),
+      "members / s": ((measured.units / measured.wallMs) * 1_000).toFixed(0),
+      "CPU ms / 1,000": perThousand(measured).toFixed(1),
+      "peak MB": measured.rssMaxMb.toFixed(0),
+      "loop delay p99 ms": measured.delayP99Ms.toFixed(1),
+    })),
+  );
   const perMember = (bytes: number) => (bytes / members - ID_BYTES).toFixed(1);
-  return `${members} members\n\n${markdown(header, rows)}\n\nBytes per member beyond the id: ${perMember(disk)} on local disk, ${perMember(changelog)} in the changelog as keys and values after compaction, before Kafka's own 7 or so.`;
-}
-
-async function run(args: readonly string[]): Promise<readonly SyncMeasured[]> {
-  const command = [process.execPath, ...NODE_FLAGS, "bench/audience-work.ts", ...args];
-  const child = spawnGuarded(null, command, { output: ["pipe", "inherit"] });
-  let output = "";
-  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
-    output += chunk;
-  });
-  const status = await new Promise<number | null>((resolve) => child.on("close", resolve));
-  if (status !== 0) throw new Error(`bench/audience-work.ts ended with status ${status}`);
-  return (JSON.parse(output) as { readonly results: readonly SyncMeasured[] }).results;
+  return `${members} members\n\n${table}\n\nBytes per member beyond the id: ${perMember(disk)} on local disk, ${perMember(changelog)} in the changelog as keys and values after compaction, before Kafka's own 7 or so.`;
 }
 
 async function bytesIn(directory: string): Promise<number> {
@@ -73,17 +54,13 @@ async function bytesIn(directory: string): Promise<number> {
 }
 
 /** Of what compaction leaves: members come once at the first sync, and 1 % of them twice. */
-async function changelogBytes(kafka: ReturnType<typeof benchKafka>, topic: string) {
-  const end = (await kafka.admin.offsets(topic))[0]?.end ?? 0;
-  const range = { topic, partition: 0, from: 0, to: end, maxBytes: 1_048_576 };
-  const { signal } = new AbortController();
+async function changelogBytes(bench: Workbench, topic: string): Promise<number> {
   let bytes = 0;
-  for await (const records of kafka.read({ ...range, signal })) {
+  for await (const records of bench.read(topic)) {
     for (const { key, value } of records) {
       if (key?.[0] !== 0x6d) continue;
-      const size = key.length + (value?.length ?? 0);
       // A tombstone takes its member's record with it.
-      bytes += value === null ? -key.length - 1 : size;
+      bytes += value === null ? -key.length - 1 : key.length + value.length;
     }
   }
   return bytes;

@@ -13,14 +13,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Kafka } from "../src/kafka/port.ts";
-import { type LocalCluster, startCluster } from "../tools/kafka/cluster.ts";
-import { benchKafka, newPrefix } from "./bench-kafka.ts";
-import { post, readAppends, untilCount } from "./isolation-run.ts";
+import { startCluster } from "../tools/kafka/cluster.ts";
 import { markdown } from "./measure.ts";
-import { type Program, startProgram } from "./program.ts";
-import { benchCall } from "./route-work.ts";
-import { type Receiver, startReceiver } from "./start-receiver.ts";
+import { PIPELINE, type Program } from "./program.ts";
+import { type Arrival, type Receiver, startReceiver } from "./receiver.ts";
+import { tell, Workbench } from "./workbench.ts";
 
 const PARTITIONS = 12;
 const PROCESSES = 4;
@@ -33,12 +30,9 @@ const WARM_UP_S = 10;
 const AFTER_KILL_S = 25;
 const COLLECT_MS = 500;
 
-interface Bench {
-  readonly cluster: LocalCluster;
-  readonly kafka: Kafka;
-  readonly prefix: string;
+interface Running {
+  readonly bench: Workbench;
   readonly receivers: readonly Receiver[];
-  posted: number;
 }
 
 interface Waits {
@@ -53,33 +47,26 @@ interface Waits {
 export async function benchCluster(): Promise<string> {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster({ log: tell }));
-  const kafka = benchKafka(cluster.brokers.join());
-  stack.defer(() => kafka.close());
+  const bench = stack.use(new Workbench(cluster.brokers.join()));
   const receivers = await Promise.all(DESTINATIONS.map(() => startReceiver({ journal: true })));
   for (const receiver of receivers) stack.use(receiver);
-  const bench: Bench = { cluster, kafka, prefix: newPrefix(), receivers, posted: 0 };
-  const config = { "message.timestamp.type": "LogAppendTime" };
-  const calls = {
-    name: `${bench.prefix}calls`,
-    partitions: PARTITIONS,
-    replicationFactor: 3,
-    config,
-  };
-  await kafka.admin.create([calls]);
+  const running = { bench, receivers };
+  const topic = { partitions: PARTITIONS, replicationFactor: 3, isStamped: true };
+  await bench.create([bench.topics.calls], topic);
 
-  const one = [await start(bench)];
-  const alone = await steady(bench, one);
-  for (const program of one) await program.stop();
+  const one = await start(running);
+  const alone = await steady(running, [one]);
+  await one.stop();
   const four: Program[] = [];
-  for (let started = 0; started < PROCESSES; started += 1) four.push(await start(bench));
-  const shared = await steady(bench, four);
-  const rolled = await during(bench, async () => {
+  for (let started = 0; started < PROCESSES; started += 1) four.push(await start(running));
+  const shared = await steady(running, four);
+  const rolled = await during(running, async () => {
     for (const [index, program] of four.entries()) {
       await program.stop();
-      four[index] = await start(bench);
+      four[index] = await start(running);
     }
   });
-  const killed = await during(bench, async () => {
+  const killed = await during(running, async () => {
     await four.pop()?.kill();
     await sleep(AFTER_KILL_S * 1_000);
   });
@@ -87,17 +74,12 @@ export async function benchCluster(): Promise<string> {
   return text(alone, shared, rolled, killed);
 }
 
-function start({ cluster, prefix, receivers }: Bench): Promise<Program> {
-  return startProgram({
-    brokers: cluster.brokers.join(),
-    topicPrefix: prefix,
+function start({ bench, receivers }: Running): Promise<Program> {
+  return bench.start({
     partitions: PARTITIONS,
     replicationFactor: 3,
-    stages: ["route", "deliver", "delay"],
-    destinations: DESTINATIONS.map((id, index) => ({
-      id,
-      url: `http://127.0.0.1:${receivers[index]?.port}/`,
-    })),
+    stages: PIPELINE,
+    destinations: DESTINATIONS.map((id, index) => ({ id, url: receivers[index]?.url ?? "" })),
   });
 }
 
@@ -107,12 +89,12 @@ interface Steady {
   readonly busiest: number;
 }
 
-async function steady(bench: Bench, programs: readonly Program[]): Promise<Steady> {
-  await flow(bench, WARM_UP_S);
+async function steady(running: Running, programs: readonly Program[]): Promise<Steady> {
+  await flow(running, WARM_UP_S);
   const requests = () =>
     Promise.all(programs.map((program) => program.metric("switchyard_delivery_requests_total")));
   const [cpuBefore, before] = [cpuOf(programs), await requests()];
-  await flow(bench, STEADY_S);
+  await flow(running, STEADY_S);
   const [cpuMs, after] = [cpuOf(programs) - cpuBefore, await requests()];
   const shares = after.map((count, index) => count - (before[index] ?? 0));
   const all = shares.reduce((sum, share) => sum + share, 0);
@@ -127,29 +109,21 @@ function cpuOf(programs: readonly Program[]): number {
 }
 
 /** Posts at an even rate, and waits until all has arrived. */
-async function flow(bench: Bench, seconds: number): Promise<void> {
+async function flow({ bench, receivers }: Running, seconds: number): Promise<void> {
   await send(bench, PER_SECOND * seconds);
-  await Promise.all(bench.receivers.map((receiver) => untilCount(receiver, bench.posted)));
+  await Promise.all(receivers.map((receiver) => receiver.untilCount(bench.calls)));
 }
 
-async function send(bench: Bench, count: number): Promise<void> {
-  const first = bench.posted;
-  bench.posted += count;
-  await post(bench.kafka, count, PER_SECOND, (number) => {
-    const { key, value } = benchCall(first + number, "all");
-    const topic = `${bench.prefix}calls`;
-    return { topic, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
-  });
+function send(bench: Workbench, count: number): Promise<void> {
+  return bench.post(count, PER_SECOND, bench.nextCalls(count));
 }
 
 /** What waits while `act` goes on, with calls before, meanwhile and after. */
-async function during(bench: Bench, act: () => Promise<void>): Promise<Waits> {
-  const topic = `${bench.prefix}calls`;
-  for (const receiver of bench.receivers) await receiver.journal();
-  const from = new Map(
-    (await bench.kafka.admin.offsets(topic)).map(({ partition, end }) => [partition, end]),
-  );
-  const first = bench.posted;
+async function during(running: Running, act: () => Promise<void>): Promise<Waits> {
+  const { bench, receivers } = running;
+  for (const receiver of receivers) await receiver.journal();
+  const from = await bench.ends(bench.topics.calls);
+  const first = bench.calls;
   await send(bench, PER_SECOND);
   const acting = { isOver: false };
   const acted = act().finally(() => {
@@ -157,10 +131,10 @@ async function during(bench: Bench, act: () => Promise<void>): Promise<Waits> {
   });
   while (!acting.isOver) await send(bench, PER_SECOND);
   await acted;
-  await flow(bench, 2);
-  const appended = await readAppends(bench.kafka, topic, from);
-  const wanted = bench.posted - first;
-  const journals = await Promise.all(bench.receivers.map((receiver) => whole(receiver, wanted)));
+  await flow(running, 2);
+  const appended = await bench.appends(bench.topics.calls, from);
+  const wanted = bench.calls - first;
+  const journals = await Promise.all(receivers.map((receiver) => whole(receiver, wanted)));
   return {
     stillMs: Math.max(...journals.map((journal) => longestGap(journal.map(([, atMs]) => atMs)))),
     longestMs: Math.max(...journals.flat().map(([id, atMs]) => atMs - (appended.get(id) ?? atMs))),
@@ -169,10 +143,8 @@ async function during(bench: Bench, act: () => Promise<void>): Promise<Waits> {
   };
 }
 
-type Arrivals = Awaited<ReturnType<Receiver["journal"]>>;
-
 /** The arrivals of so many calls, and what came twice. */
-async function whole(receiver: Receiver, wanted: number): Promise<Arrivals> {
+async function whole(receiver: Receiver, wanted: number): Promise<readonly Arrival[]> {
   const arrivals = [...(await receiver.journal())];
   while (new Set(arrivals.map(([id]) => id)).size < wanted) {
     await sleep(COLLECT_MS);
@@ -188,37 +160,26 @@ function longestGap(arrivalsMs: readonly number[]): number {
 
 function text(alone: Steady, shared: Steady, rolled: Waits, killed: Waits): string {
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  const steadyRow = (name: string, { cpuMsPerThousand, busiest }: Steady) => [
-    name,
-    cpuMsPerThousand.toFixed(0),
-    (cpuMsPerThousand / alone.cpuMsPerThousand).toFixed(2),
-    busiest.toFixed(2),
-  ];
-  const waitRow = (name: string, { stillMs, longestMs, repeated, deliveries }: Waits) => [
-    ...[name, seconds(stillMs), seconds(longestMs)],
-    ...[`${repeated}`, `${deliveries}`],
-  ];
-  const steadyHeader = [
-    "processes",
-    "CPU ms / 1,000 deliveries",
-    "of one process",
-    "busiest / mean",
-  ];
-  const waitHeader = ["four processes", "a destination stood still", "longest wait"];
+  const steadyRow = (processes: number, { cpuMsPerThousand, busiest }: Steady) => ({
+    processes: `${processes}`,
+    "CPU ms / 1,000 deliveries": cpuMsPerThousand.toFixed(0),
+    "of one process": (cpuMsPerThousand / alone.cpuMsPerThousand).toFixed(2),
+    "busiest / mean": busiest.toFixed(2),
+  });
+  const waitRow = (what: string, { stillMs, longestMs, repeated, deliveries }: Waits) => ({
+    "four processes": what,
+    "a destination stood still": seconds(stillMs),
+    "longest wait": seconds(longestMs),
+    repeated: `${repeated}`,
+    deliveries: `${deliveries}`,
+  });
   return [
-    markdown(steadyHeader, [steadyRow("1", alone), steadyRow(`${PROCESSES}`, shared)]),
+    markdown([steadyRow(1, alone), steadyRow(PROCESSES, shared)]),
     "",
-    markdown(
-      [...waitHeader, "repeated", "deliveries"],
-      [waitRow("rolling restart", rolled), waitRow("SIGKILL of one", killed)],
-    ),
+    markdown([waitRow("rolling restart", rolled), waitRow("SIGKILL of one", killed)]),
     "",
     `${DESTINATIONS.length} destinations, ${PARTITIONS} partitions, three brokers with three copies; ` +
       `${PER_SECOND} calls a second, each to every destination. Goals: 1 s and nothing repeated in a ` +
       "rolling restart, 12 s after a SIGKILL.",
   ].join("\n");
-}
-
-function tell(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

@@ -1,46 +1,53 @@
 /**
- * The ceiling of `bench deliver` and `bench product`: the same requests by `undici.request`, without
- * Kafka and without Switchyard.
+ * The ceiling of `bench deliver` and `bench product`: the same signed requests by `undici.request`,
+ * without Kafka and without Switchyard. Body and signature are computed each time, and the response's
+ * body is read.
  *
- *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> [--product=standard|full] <url...>
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [standard|full]
+ *
+ * With a payload they are those of `bench product`.
  */
 
-import { Agent } from "undici";
+import { createHmac } from "node:crypto";
+import { Agent, request } from "undici";
 
-import { webhookPayloads } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
-import { plainRequest } from "./plain-request.ts";
-import { productPayloads } from "./product-work.ts";
+import { benchCall, productCall, SECRET, webhookPayloads } from "./work.ts";
 
-const args = process.argv.slice(2);
-const product = args.find((word) => word.startsWith("--product="));
-const [inFlight = "64", units = "0", warmUp = "0", ...urls] = args.filter(
-  (word) => !word.startsWith("--"),
-);
-const perUrl = Number(inFlight);
+const [inFlight = "64", units = "0", warmUp = "0", url = "", payload] = process.argv.slice(2);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
-const payloads =
-  product === undefined
-    ? webhookPayloads(1_000)
-    : productPayloads(1_000, product === "--product=full");
+const callOf = payload === undefined ? (number: number) => benchCall(number) : productCall;
+const payloads = webhookPayloads(1_000, callOf, payload === "full");
+const dispatcher = new Agent({ connections: Number(inFlight), pipelining: 1 });
 const meter = createMeter();
 let started = 0;
 let done = 0;
 
-async function caller(url: string, dispatcher: Agent): Promise<void> {
+async function post(content: object): Promise<void> {
+  const body = Buffer.from(JSON.stringify(content));
+  const response = await request(url, {
+    method: "POST",
+    dispatcher,
+    headers: {
+      "User-Agent": "Switchyard/1.0",
+      "Content-Type": "application/json",
+      "X-Signature": createHmac("sha1", SECRET).update(body).digest("hex"),
+    },
+    body,
+  });
+  await response.body.text();
+  if (response.statusCode !== 200) throw new Error(`the receiver answered ${response.statusCode}`);
+}
+
+async function caller(): Promise<void> {
   while (started < total) {
-    await plainRequest(url, dispatcher, payloads[started++ % payloads.length] ?? {});
+    await post(payloads[started++ % payloads.length] ?? {});
     done += 1;
     if (done === warmUpUnits) meter.start();
   }
 }
 
-// Connections of its own for each, as destinations have, though all are at one receiver.
-const callers = urls.flatMap((url) => {
-  const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
-  return Array.from({ length: perUrl }, () => caller(url, dispatcher));
-});
-await Promise.all(callers);
+await Promise.all(Array.from({ length: Number(inFlight) }, caller));
 process.stdout.write(`${JSON.stringify(meter.stop(done - warmUpUnits))}\n`);
 process.exit(0);

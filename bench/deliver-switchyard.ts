@@ -2,7 +2,7 @@
  * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage on the real Kafka
  * and real sockets. What is counted is the answers.
  *
- *   node bench/deliver-switchyard.ts <brokers> <topic prefix> <in flight> <units> <warm-up units> <log level> <url...>
+ *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level>
  */
 
 import type { HttpResult } from "../src/deliver/attempt.ts";
@@ -13,11 +13,11 @@ import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
 import { createLog, type LogLevel } from "../src/telemetry/log.ts";
-import { benchKafka } from "./bench-kafka.ts";
-import { benchDestination } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
+import { benchDestination } from "./work.ts";
+import { benchKafka } from "./workbench.ts";
 
-const [brokers = "", prefix = "", inFlight = "", units = "", warmUp = "", level = "", ...urls] =
+const [inFlight = "", units = "", warmUp = "", url = "", brokers = "", prefix = "", level = ""] =
   process.argv.slice(2);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
@@ -65,7 +65,7 @@ const stage = await startDeliver(
   {
     topics,
     groups: groupNames(prefix),
-    destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
+    destinations: [benchDestination(url, Number(inFlight))],
     retryDelaysMs: [1_000],
     retryWindowMs: 14_400_000,
     maxBytes: () => 8 * 1_024 * 1_024,

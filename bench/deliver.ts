@@ -1,5 +1,5 @@
 /**
- * `bench deliver`: signed webhooks of 1 KB calls to keep-alive receivers in processes of their own,
+ * `bench deliver`: signed webhooks of 1 KB calls to a keep-alive receiver in a process of its own,
  * against the same requests by `undici.request` without Kafka and without Switchyard.
  *
  * The ratio is the ceiling's CPU per request over ours: larger is better, 1 would mean that Kafka
@@ -9,76 +9,55 @@
  * receivers and ten destinations gave.
  */
 
-import {
-  benchKafka,
-  createTopics,
-  deleteTopics,
-  fill,
-  forgetGroups,
-  newPrefix,
-} from "./bench-kafka.ts";
-import { benchDelivery } from "./deliver-work.ts";
-import { type Contestant, type Measured, markdown, measureInTurns, summarise } from "./measure.ts";
+import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
 import { profileTable } from "./profile.ts";
-import { startReceiver } from "./start-receiver.ts";
+import { startReceiver } from "./receiver.ts";
+import { benchDelivery } from "./work.ts";
+import { Workbench } from "./workbench.ts";
 
-const PARTITIONS = 3;
 const IN_FLIGHT = 64;
 /** V8 still compiles after 20,000. A process pays that once, and then runs for weeks. */
 const WARM_UP = 60_000;
 const REQUESTS = 60_000;
 
 export async function benchDeliver(brokers: string, rounds: number): Promise<string> {
-  const prefix = newPrefix();
-  const topic = `${prefix}deliveries.d1`;
-  const kafka = benchKafka(brokers);
-  await createTopics(kafka, [topic, `${prefix}delays.1s`, `${prefix}dead-letters`], PARTITIONS);
-  await createTopics(kafka, [`${prefix}retries.d1`], 1);
-  const producer = kafka.producer();
-  await fill(producer, WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
-  await producer.close(10_000);
-  await kafka.close();
-
+  await using bench = new Workbench(brokers);
+  const topic = bench.deliveries("d1");
+  await bench.create([topic]);
+  await bench.createForDeliver("d1");
+  await bench.fill(WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
   using receiver = await startReceiver();
-  const url = `http://127.0.0.1:${receiver.port}/d1`;
-  const work = [`${IN_FLIGHT}`, `${REQUESTS}`, `${WARM_UP}`];
+  const work = [IN_FLIGHT, REQUESTS, WARM_UP, receiver.url].map(String);
   const ours = (level: string): Contestant => ({
     name: `Switchyard, log level ${level}`,
-    argv: ["bench/deliver-switchyard.ts", brokers, prefix, ...work, level, url],
+    argv: ["bench/deliver-switchyard.ts", ...work, brokers, bench.topics.prefix, level],
   });
-  const ceiling = { name: "undici.request", argv: ["bench/deliver-ceiling.ts", ...work, url] };
+  const ceiling = { name: "undici.request", argv: ["bench/deliver-ceiling.ts", ...work] };
   const flagged = { ...ceiling, name: "undici.request with our V8 flags" };
   const warn = ours("warn");
-  const contestants: Contestant[] = [{ ...ceiling, nodeFlags: [] }, flagged, warn, ours("info")];
-  try {
-    const reset = async () => {
-      await receiver.reset();
-      await forgetGroups(brokers, [[`${prefix}deliver.d1`, topic]]);
-    };
-    const results = await measureInTurns(contestants, rounds, reset);
-    const profile = await profileTable([flagged, warn], reset);
-    return `${table(contestants, results)}\n\nWhere it goes:\n\n${profile}`;
-  } finally {
-    await deleteTopics(brokers, prefix);
-  }
+  const contestants = [{ ...ceiling, nodeFlags: [] }, flagged, warn, ours("info")];
+  const reset = async () => {
+    await receiver.reset();
+    await bench.forgetGroups([`${bench.topics.prefix}deliver.d1`, topic]);
+  };
+  const summaries = await measureContestants(contestants, rounds, reset);
+  const profile = await profileTable([flagged, warn], reset);
+  return `${table(summaries)}\n\nWhere it goes:\n\n${profile}`;
 }
 
-function table(
-  contestants: readonly Contestant[],
-  results: ReadonlyMap<string, readonly Measured[]>,
-): string {
-  const summaries = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));
+function table(summaries: readonly Summary[]): string {
   const ratio = (to: number, cpuMsPerThousand: number) =>
     ((summaries[to]?.cpuMsPerThousand ?? Number.NaN) / cpuMsPerThousand).toFixed(2);
   return markdown(
-    [
-      ...["destinations", "receiver", "contestant", "CPU ms / 1,000"],
-      ...["ratio", "ratio to flags", "requests / s", "peak MB"],
-    ],
-    summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
-      ...["1", "0 ms", name, cpuMsPerThousand.toFixed(1)],
-      ...[ratio(0, cpuMsPerThousand), ratio(1, cpuMsPerThousand)],
-      ...[unitsPerSecond.toFixed(0), `${rssMaxMb}`],
-    ]),
+    summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => ({
+      destinations: "1",
+      receiver: "0 ms",
+      contestant: name,
+      "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
+      ratio: ratio(0, cpuMsPerThousand),
+      "ratio to flags": ratio(1, cpuMsPerThousand),
+      "requests / s": unitsPerSecond.toFixed(0),
+      "peak MB": rssMaxMb.toFixed(0),
+    })),
   );
 }

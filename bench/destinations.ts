@@ -13,34 +13,30 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { OutgoingRecord } from "../src/domain/record.ts";
-import type { Kafka } from "../src/kafka/port.ts";
 import { startCluster } from "../tools/kafka/cluster.ts";
-import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
-import { post, untilCount } from "./isolation-run.ts";
 import { bootstrapped, markdown } from "./measure.ts";
-import { type Program, startProgram } from "./program.ts";
-import { benchCall } from "./route-work.ts";
-import { type Receiver, startReceiver } from "./start-receiver.ts";
+import { concurrencyFor, PIPELINE, type Program, percentOfCore } from "./program.ts";
+import { type Receiver, startReceiver } from "./receiver.ts";
+import { idOf, turnOf } from "./work.ts";
+import { tell, Workbench } from "./workbench.ts";
 
-const PARTITIONS = 3;
-const FEW = 10;
+const [MANY, FEW] = [1_000, 10] as const;
+const CALLS_PER_SECOND = 150;
+/** Pairs of spans that are not counted: V8 compiles. */
+const WARM_UP = 3;
 /** Each call goes to so many destinations, in turns over all of them. */
 const COPIES = 10;
-/** Of all destinations, at most 64 of each. */
-const CONNECTIONS = 4_000;
 const SPAN_S = 5;
 const SETTLE_MS = 15_000;
 const COMMIT_MS = 1_000;
 /** A collection of the whole heap comes about once in 70 s. */
 const IDLE_MS = 150_000;
 
-export interface DestinationsBench {
-  readonly many: number;
-  readonly callsPerSecond: number;
-  /** Pairs of spans that are not counted: V8 compiles. */
-  readonly warmUp: number;
-  readonly pairs: number;
+interface Contestant {
+  readonly count: number;
+  readonly bench: Workbench;
+  readonly receiver: Receiver;
+  readonly program: Program;
 }
 
 interface Span {
@@ -48,148 +44,90 @@ interface Span {
   readonly cpuMs: number;
 }
 
-class Contestant implements AsyncDisposable {
-  readonly #kafka: Kafka;
-  readonly #destinations: number;
-  readonly #callsTopic: string;
-  readonly #receiver: Receiver;
-  readonly program: Program;
-  #posted = 0;
-
-  private constructor(
-    kafka: Kafka,
-    destinations: number,
-    callsTopic: string,
-    receiver: Receiver,
-    program: Program,
-  ) {
-    this.#kafka = kafka;
-    this.#destinations = destinations;
-    this.#callsTopic = callsTopic;
-    this.#receiver = receiver;
-    this.program = program;
+export async function benchDestinations(brokers: string, pairs: number): Promise<string> {
+  await using stack = new AsyncDisposableStack();
+  const large = await start(stack, brokers, MANY);
+  const small = await start(stack, brokers, FEW);
+  const startMs = large.program.cpuMs();
+  const spans: { readonly large: Span; readonly small: Span }[] = [];
+  for (let pair = 1 - WARM_UP; pair <= pairs; pair += 1) {
+    const [one, other] = [await span(large), await span(small)];
+    tell(`  pair ${pair}/${pairs}: ${us(one)} and ${us(other)} us CPU each`);
+    if (pair >= 1) spans.push({ large: one, small: other });
   }
-
-  /** The caller disposes of it, which leaves its topics. */
-  static async start(
-    brokers: string,
-    kafka: Kafka,
-    topicPrefix: string,
-    count: number,
-  ): Promise<Contestant> {
-    const callsTopic = `${topicPrefix}calls`;
-    await createTopics(kafka, [callsTopic], PARTITIONS);
-    const receiver = await startReceiver();
-    const url = `http://127.0.0.1:${receiver.port}/`;
-    const concurrency = Math.min(64, Math.ceil(CONNECTIONS / count));
-    const program = await startProgram({
-      brokers,
-      topicPrefix,
-      stages: ["route", "deliver", "delay"],
-      destinations: Array.from({ length: count }, (_, index) => {
-        return { id: idOf(index), url, concurrency };
-      }),
-    });
-    return new Contestant(kafka, count, callsTopic, receiver, program);
-  }
-
-  async span(callsPerSecond: number): Promise<Span> {
-    const calls = callsPerSecond * SPAN_S;
-    const first = this.#posted;
-    this.#posted += calls;
-    const before = this.program.cpuMs();
-    await post(this.#kafka, calls, callsPerSecond, (number) => this.#call(first + number));
-    await untilCount(this.#receiver, this.#posted * COPIES);
-    await sleep(COMMIT_MS);
-    return { deliveries: calls * COPIES, cpuMs: this.program.cpuMs() - before };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.program.stop();
-    this.#receiver[Symbol.dispose]();
-  }
-
-  #call(number: number): OutgoingRecord {
-    const { key, value } = benchCall(number, "all");
-    const named = Array.from({ length: COPIES }, (_, at) => [
-      idOf((number * COPIES + at) % this.#destinations),
-      true,
-    ]);
-    const integrations = { All: false, ...Object.fromEntries(named) };
-    const text = JSON.stringify({ ...(JSON.parse(value) as object), integrations });
-    const topic = this.#callsTopic;
-    return { topic, key: Buffer.from(key), value: Buffer.from(text), headers: [] };
-  }
-}
-
-export async function benchDestinations(
-  brokers: string,
-  { many, callsPerSecond, warmUp, pairs }: DestinationsBench,
-): Promise<string> {
-  const kafka = benchKafka(brokers);
-  const prefixes = [newPrefix(), newPrefix()] as const;
-  try {
-    await using large = await Contestant.start(brokers, kafka, prefixes[0], many);
-    await using small = await Contestant.start(brokers, kafka, prefixes[1], FEW);
-    const startMs = large.program.cpuMs();
-    const spans: { readonly large: Span; readonly small: Span }[] = [];
-    for (let pair = 1 - warmUp; pair <= pairs; pair += 1) {
-      const one = await large.span(callsPerSecond);
-      const other = await small.span(callsPerSecond);
-      process.stderr.write(`  pair ${pair}/${pairs}: ${us(one)} and ${us(other)} us CPU each\n`);
-      if (pair >= 1) spans.push({ large: one, small: other });
-    }
-    await sleep(SETTLE_MS);
-    const idle = await Promise.all([idlePercent(large.program), idlePercent(small.program)]);
-    const rssMb = [large, small].map(({ program }) => program.rssMb().toFixed(0));
-    const all = [spans.map((each) => each.large), spans.map((each) => each.small)];
-    const rows = [many, FEW].map((count, at) => [
-      `${count}`,
-      us(sum(all[at] ?? [])),
-      (idle[at] ?? Number.NaN).toFixed(1),
-      rssMb[at] ?? "",
-    ]);
-    const ratio = bootstrapped(spans, (some) => {
-      const of = (which: "large" | "small") => sum(some.map((each) => each[which])).cpuMs;
-      return of("large") / of("small");
-    });
-    return (
-      `${markdown(["destinations", "CPU us a delivery", "idle % of a core", "MB"], rows)}\n\n` +
-      `Ratio of CPU of a delivery: ${ratio.value.toFixed(2)}, with 95 % certainty between ` +
-      `${ratio.low.toFixed(2)} and ${ratio.high.toFixed(2)} (bootstrap over ${pairs} pairs of spans of ` +
-      `${SPAN_S} s). ${callsPerSecond} calls a second, each to ${COPIES} destinations in turns, log level ` +
-      `warn. ${many} destinations were ready after ${(startMs / 1_000).toFixed(1)} s of CPU. Idle: over ` +
-      `${IDLE_MS / 1_000} s. Goals: a ratio of at most 1.5; idle at most 3 %.`
-    );
-  } finally {
-    await kafka.close();
-    for (const prefix of prefixes) await deleteTopics(brokers, prefix);
-  }
+  await sleep(SETTLE_MS);
+  const [idleLarge = 0, idleSmall = 0] = await Promise.all(
+    [large, small].map(({ program }) => percentOfCore(program, IDLE_MS)),
+  );
+  const row = ({ count, program }: Contestant, of: readonly Span[], idle: number) => ({
+    destinations: `${count}`,
+    "CPU us a delivery": us(sum(of)),
+    "idle % of a core": idle.toFixed(1),
+    MB: program.rssMb().toFixed(0),
+  });
+  const table = markdown([
+    row(
+      large,
+      spans.map((each) => each.large),
+      idleLarge,
+    ),
+    row(
+      small,
+      spans.map((each) => each.small),
+      idleSmall,
+    ),
+  ]);
+  const ratio = bootstrapped(spans, (some) => {
+    const of = (which: "large" | "small") => sum(some.map((each) => each[which])).cpuMs;
+    return of("large") / of("small");
+  });
+  return (
+    `${table}\n\n` +
+    `Ratio of CPU of a delivery: ${ratio.value.toFixed(2)}, with 95 % certainty between ` +
+    `${ratio.low.toFixed(2)} and ${ratio.high.toFixed(2)} (bootstrap over ${pairs} pairs of spans of ` +
+    `${SPAN_S} s). ${CALLS_PER_SECOND} calls a second, each to ${COPIES} destinations in turns, log level ` +
+    `warn. ${MANY} destinations were ready after ${(startMs / 1_000).toFixed(1)} s of CPU. Idle: over ` +
+    `${IDLE_MS / 1_000} s. Goals: a ratio of at most 1.5; idle at most 3 %.`
+  );
 }
 
 /** The leaders of all topics lie on three brokers. Each topic is kept once. */
-export async function benchDestinationsCluster(bench: DestinationsBench): Promise<string> {
-  await using cluster = await startCluster({
-    log: (line) => void process.stderr.write(`${line}\n`),
-  });
-  return await benchDestinations(cluster.brokers.join(), bench);
+export async function benchDestinationsCluster(pairs: number): Promise<string> {
+  await using cluster = await startCluster({ log: tell });
+  return await benchDestinations(cluster.brokers.join(), pairs);
 }
 
-async function idlePercent(program: Program): Promise<number> {
-  const [before, startedAtMs] = [program.cpuMs(), performance.now()];
-  await sleep(IDLE_MS);
-  return ((program.cpuMs() - before) / (performance.now() - startedAtMs)) * 100;
+async function start(
+  stack: AsyncDisposableStack,
+  brokers: string,
+  count: number,
+): Promise<Contestant> {
+  const bench = stack.use(new Workbench(brokers));
+  await bench.create([bench.topics.calls]);
+  const receiver = stack.use(await startReceiver());
+  const destinations = Array.from({ length: count }, (_, index) => {
+    return { id: idOf(index), url: receiver.url, concurrency: concurrencyFor(count) };
+  });
+  const program = await bench.start({ stages: PIPELINE, destinations });
+  stack.defer(() => program.stop());
+  return { count, bench, receiver, program };
+}
+
+async function span({ count, bench, receiver, program }: Contestant): Promise<Span> {
+  const calls = CALLS_PER_SECOND * SPAN_S;
+  const before = program.cpuMs();
+  const idsOf = (number: number) => turnOf(number, COPIES, count).map(idOf);
+  await bench.post(calls, CALLS_PER_SECOND, bench.nextCalls(calls, idsOf));
+  await receiver.untilCount(bench.calls * COPIES);
+  await sleep(COMMIT_MS);
+  return { deliveries: calls * COPIES, cpuMs: program.cpuMs() - before };
 }
 
 function sum(spans: readonly Span[]): Span {
-  const total = (of: (span: Span) => number) => spans.reduce((all, span) => all + of(span), 0);
+  const total = (of: (span: Span) => number) => spans.reduce((all, each) => all + of(each), 0);
   return { deliveries: total(({ deliveries }) => deliveries), cpuMs: total(({ cpuMs }) => cpuMs) };
 }
 
 function us({ deliveries, cpuMs }: Span): string {
   return ((cpuMs / deliveries) * 1_000).toFixed(0);
-}
-
-function idOf(index: number): string {
-  return `d${index + 1}`;
 }

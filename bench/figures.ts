@@ -111,15 +111,14 @@ export function isRegression({ isYardstick, ratio }: Compared, rounds: number): 
 
 export function comparisonTable(rows: readonly Compared[], rounds: number): string {
   return markdown(
-    ["figure", "before", "now", "worse by", "95 %", ""],
-    rows.map((row) => [
-      row.name,
-      shown(row.before),
-      shown(row.now),
-      row.ratio.value.toFixed(2),
-      `${row.ratio.low.toFixed(2)} to ${row.ratio.high.toFixed(2)}`,
-      row.isYardstick ? "yardstick" : isRegression(row, rounds) ? "REGRESSION" : "",
-    ]),
+    rows.map((row) => ({
+      figure: row.name,
+      before: shown(row.before),
+      now: shown(row.now),
+      "worse by": row.ratio.value.toFixed(2),
+      "95 %": `${row.ratio.low.toFixed(2)} to ${row.ratio.high.toFixed(2)}`,
+      "": row.isYardstick ? "yardstick" : isRegression(row, rounds) ? "REGRESSION" : "",
+    })),
   );
 }
 

@@ -16,14 +16,14 @@ import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { gunzipSync } from "node:zlib";
 
-import type { SourceId } from "../src/domain/ids.ts";
 import { startIngest } from "../src/ingest/stage.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
+import { aSource } from "../test/support/build/calls.ts";
 import { INGEST_LIMITS } from "../test/support/worlds/ingest-limits.ts";
-import { benchKafka, benchLog } from "./bench-kafka.ts";
 import { BENCH_KEY, benchBatch } from "./ingest-work.ts";
 import { createMeter, quantile } from "./measure.ts";
+import { benchKafka, benchLog } from "./workbench.ts";
 
 const [contestant, brokers = "", topic = "", ...numbers] = process.argv.slice(2);
 const [calls = 0, connections = 0, warmUp = 0, batches = 0] = numbers.map(Number);
@@ -46,7 +46,8 @@ async function serve(port: number): Promise<Readonly<Record<string, number>>> {
 
 async function ours() {
   const kafka = benchKafka(brokers);
-  const source = { id: "bench" as SourceId, writeKeys: [BENCH_KEY], destinations: [] };
+  // The calls of a run all have one `sentAt`.
+  const source = aSource("bench", [], { writeKeys: [BENCH_KEY], correctClock: false });
   const stage = await startIngest(
     { producer: kafka.producer(), clock: systemClock, log: benchLog, metrics: createMetrics() },
     {
@@ -55,8 +56,7 @@ async function ours() {
       tls: null,
       corsOrigins: [],
       topic,
-      // The calls of a run all have one `sentAt`.
-      sources: [{ ...source, callsPerSecond: null, correctClock: false }],
+      sources: [source],
       ...INGEST_LIMITS,
       handoverMs: 0,
       drainLimitMs: 1_000,

@@ -7,87 +7,56 @@
  * sum of both ceilings' work, and more; `parts` is the CPU of that sum over ours.
  */
 
-import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
-import { type Contestant, markdown, measureInTurns, median, summarise } from "./measure.ts";
+import { markdown, measureContestants } from "./measure.ts";
+import { Workbench } from "./workbench.ts";
 
-const PARTITIONS = 6;
 const CONNECTIONS = 64;
 const BATCHES = [
   { calls: 20, batches: 6_000 },
   { calls: 100, batches: 1_500 },
 ] as const;
-const NAMES = {
-  http: "bare node:http",
-  produce: "producing alone",
-  ours: "Switchyard ingest",
-} as const;
+const OURS = "Switchyard ingest";
+const KINDS = [
+  { kind: "http", name: "bare node:http" },
+  { kind: "produce", name: "producing alone" },
+  { kind: "ours", name: OURS },
+] as const;
 
 export async function benchIngest(brokers: string, rounds: number): Promise<string> {
-  const rows: string[][] = [];
+  const rows: Readonly<Record<string, string>>[] = [];
   for (const { calls, batches } of BATCHES) {
-    const prefix = newPrefix();
-    const kafka = benchKafka(brokers);
-    await createTopics(kafka, [`${prefix}calls`], PARTITIONS);
-    await kafka.close();
-    try {
-      rows.push(...(await measureBatches(brokers, `${prefix}calls`, calls, batches, rounds)));
-    } finally {
-      await deleteTopics(brokers, prefix);
-    }
+    rows.push(...(await measureBatches(brokers, calls, batches, rounds)));
   }
-  return markdown(
-    [
-      "calls a batch",
-      "contestant",
-      "calls / s",
-      "CPU ms / 1,000",
-      "p50 ms",
-      "p99 ms",
-      "calls / s ratio",
-      "CPU ratio",
-      "parts",
-      "peak MB",
-    ],
-    rows,
-  );
+  return markdown(rows);
 }
 
-async function measureBatches(
-  brokers: string,
-  topic: string,
-  calls: number,
-  batches: number,
-  rounds: number,
-): Promise<string[][]> {
+async function measureBatches(brokers: string, calls: number, batches: number, rounds: number) {
+  await using bench = new Workbench(brokers);
+  const topic = bench.topics.calls;
+  await bench.create([topic], { partitions: 6 });
   const warmUp = Math.floor(batches / 4);
   const work = [calls, CONNECTIONS, warmUp, batches - warmUp].map(String);
-  const kinds = ["http", "produce", "ours"] as const;
-  const contestants = kinds.map(
-    (kind): Contestant => ({
-      name: NAMES[kind],
-      argv: ["bench/ingest-server.ts", kind, brokers, topic, ...work],
-    }),
-  );
-  const results = await measureInTurns(contestants, rounds);
-  const figures = kinds.map((kind) => {
-    const measured = results.get(NAMES[kind]) ?? [];
-    const of = (name: string) => median(measured.map(({ extra }) => extra?.[name] ?? Number.NaN));
-    return { ...summarise(NAMES[kind], measured), kind, p50Ms: of("p50Ms"), p99Ms: of("p99Ms") };
+  const contestants = KINDS.map(({ kind, name }) => {
+    return { name, argv: ["bench/ingest-server.ts", kind, brokers, topic, ...work] };
   });
-  const ceilings = figures.filter(({ kind }) => kind !== "ours");
+  const summaries = await measureContestants(contestants, rounds);
+  const ceilings = summaries.filter(({ name }) => name !== OURS);
   const speed = Math.min(...ceilings.map(({ unitsPerSecond }) => unitsPerSecond));
   const cpu = Math.max(...ceilings.map(({ cpuMsPerThousand }) => cpuMsPerThousand));
   const parts = ceilings.reduce((sum, { cpuMsPerThousand }) => sum + cpuMsPerThousand, 0);
-  return figures.map((figure) => [
-    `${calls}`,
-    figure.name,
-    figure.unitsPerSecond.toFixed(0),
-    figure.cpuMsPerThousand.toFixed(1),
-    figure.p50Ms.toFixed(1),
-    figure.p99Ms.toFixed(1),
-    figure.kind === "ours" ? (figure.unitsPerSecond / speed).toFixed(2) : "",
-    figure.kind === "ours" ? (cpu / figure.cpuMsPerThousand).toFixed(2) : "",
-    figure.kind === "ours" ? (parts / figure.cpuMsPerThousand).toFixed(2) : "",
-    `${figure.rssMaxMb}`,
-  ]);
+  return summaries.map(({ name, unitsPerSecond, cpuMsPerThousand, rssMaxMb, extra }) => {
+    const ofOurs = (ratio: number) => (name === OURS ? ratio.toFixed(2) : "");
+    return {
+      "calls a batch": `${calls}`,
+      contestant: name,
+      "calls / s": unitsPerSecond.toFixed(0),
+      "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
+      "p50 ms": extra("p50Ms").toFixed(1),
+      "p99 ms": extra("p99Ms").toFixed(1),
+      "calls / s ratio": ofOurs(unitsPerSecond / speed),
+      "CPU ratio": ofOurs(cpu / cpuMsPerThousand),
+      parts: ofOurs(parts / cpuMsPerThousand),
+      "peak MB": rssMaxMb.toFixed(0),
+    };
+  });
 }

@@ -9,6 +9,7 @@
 import { type ClusterBroker, startCluster } from "../tools/kafka/cluster.ts";
 import { benchIsolation, type IsolationBench } from "./isolation.ts";
 import type { Surroundings } from "./isolation-run.ts";
+import { tell } from "./workbench.ts";
 
 const PARTITIONS = 3;
 
@@ -35,10 +36,6 @@ export async function benchIsolationCluster(
     { ...bench, states: ["healthy", "leader"] },
     { replicationFactor: 3, prepare, fall },
   );
-}
-
-function tell(line: string): void {
-  process.stderr.write(`${line}\n`);
 }
 
 /** All that it led is led by others then. */

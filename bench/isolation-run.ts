@@ -3,31 +3,24 @@
  * rate, and how long each took from its append to `calls` until the receiver had it. It has three
  * parts: the program becomes warm; all are healthy; one of them is sick.
  *
- * The broker stamps the append (`LogAppendTime`), the receiver the arrival, by the same clock. Only
- * healthy destinations are at the receiver, so that what it notes is theirs alone.
+ * The broker stamps the append, the receiver the arrival, by the same clock. Only healthy destinations
+ * are at the receiver, so that what it notes is theirs alone.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { OutgoingRecord } from "../src/domain/record.ts";
-import type { Kafka } from "../src/kafka/port.ts";
-import { benchKafka, deleteTopics, newPrefix } from "./bench-kafka.ts";
-import { type Program, startProgram, type WebhookSetting } from "./program.ts";
-import { benchCall } from "./route-work.ts";
+import { concurrencyFor, PIPELINE, type Program, type WebhookSetting } from "./program.ts";
+import { type Arrival, type Receiver, startReceiver } from "./receiver.ts";
 import { type Health, type SickServer, startSickServer } from "./sick-server.ts";
-import { type Receiver, startReceiver } from "./start-receiver.ts";
+import { idOf, turnOf } from "./work.ts";
+import { Workbench } from "./workbench.ts";
 
-const PARTITIONS = 3;
 const STEP_MS = 10;
-const STALLED_MS = 60_000;
-const READ_BYTES = 1_024 * 1_024;
 /** A program that was just started compiles its code for so long under load. */
 const WARM_UP_MS = 15_000;
 const SECOND_MS = 1_000;
 /** Calls that are posted and not delivered while the capacity is measured. */
 const UNDER_WAY_MAX = 200;
-/** Of all destinations, at most 64 of each: a burst should not be spent on opening connections. */
-const CONNECTIONS = 4_000;
 /** Each call goes to so many destinations, in turns over all of them. */
 const COPIES = 10;
 /** Short ones, so that what was refused comes back within the run. */
@@ -81,20 +74,15 @@ interface Running {
  * sick destination has another id in each run, so that what is left of it comes into no other.
  */
 export class IsolationRuns implements AsyncDisposable {
-  readonly #brokers: string;
+  readonly #bench: Workbench;
   readonly #destinations: number;
   readonly #surroundings: Surroundings;
-  readonly #topicPrefix = newPrefix();
-  readonly #callsTopic = `${this.#topicPrefix}calls`;
-  readonly #kafka: Kafka;
   #runs = 0;
-  #posted = 0;
 
   private constructor(brokers: string, destinations: number, surroundings: Surroundings) {
-    this.#brokers = brokers;
+    this.#bench = new Workbench(brokers);
     this.#destinations = destinations;
     this.#surroundings = surroundings;
-    this.#kafka = benchKafka(brokers);
   }
 
   /** The caller disposes of it, which deletes the topics. */
@@ -105,10 +93,7 @@ export class IsolationRuns implements AsyncDisposable {
   ): Promise<IsolationRuns> {
     const runs = new IsolationRuns(brokers, destinations, surroundings);
     const { replicationFactor } = surroundings;
-    const config = { "message.timestamp.type": "LogAppendTime" };
-    await runs.#kafka.admin.create([
-      { name: runs.#callsTopic, partitions: PARTITIONS, replicationFactor, config },
-    ]);
+    await runs.#bench.create([runs.#bench.topics.calls], { replicationFactor, isStamped: true });
     return runs;
   }
 
@@ -119,8 +104,7 @@ export class IsolationRuns implements AsyncDisposable {
   capacity(calls: number): Promise<number> {
     return this.#withProgram("healthy", async ({ receiver, lastId }) => {
       const share = 1 - 1 / this.#destinations;
-      const make = this.#maker(calls, lastId);
-      const producer = this.#kafka.producer();
+      const make = this.#nextCalls(calls, lastId);
       const sends: Promise<unknown>[] = [];
       let from = { delivered: 0, atMs: 0 };
       for (let posted = 0, delivered = 0; delivered < calls; ) {
@@ -129,7 +113,7 @@ export class IsolationRuns implements AsyncDisposable {
         if (from.atMs === 0 && delivered >= calls / 4) from = { delivered, atMs: Date.now() };
         const room = Math.floor(Math.min(calls - posted, UNDER_WAY_MAX - (posted - delivered)));
         const step = Array.from({ length: Math.max(0, room) }, (_, at) => make(posted + at));
-        if (step.length > 0) sends.push(producer.send(step));
+        if (step.length > 0) sends.push(this.#bench.send(step));
         posted += step.length;
         await sleep(STEP_MS);
       }
@@ -141,23 +125,24 @@ export class IsolationRuns implements AsyncDisposable {
   /** @param health what the last destination's endpoint becomes. */
   run(health: Health, { callsPerSecond, seconds }: IsolationLoad): Promise<IsolationFigures> {
     return this.#withProgram(health, async ({ program, receiver, sick, lastId }) => {
-      const ends = await this.#kafka.admin.offsets(this.#callsTopic);
+      const bench = this.#bench;
+      const { calls: callsTopic } = bench.topics;
+      const ends = await bench.ends(callsTopic);
       const partMs = seconds * 1_000;
       const calls = Math.floor((callsPerSecond * (WARM_UP_MS + 2 * partMs)) / 1_000);
-      const first = this.#posted;
-      const posting = post(this.#kafka, calls, callsPerSecond, this.#maker(calls, lastId));
+      const first = bench.calls;
+      const posting = bench.post(calls, callsPerSecond, this.#nextCalls(calls, lastId));
       const now = () => ({ atMs: Date.now(), cpuMs: program.cpuMs() });
       await sleep(WARM_UP_MS);
       const from = now();
       await sleep(partMs);
       const fell = now();
       await Promise.all([sick.fall(), this.#surroundings.fall()]);
-      if (health === "topic") await this.#kafka.admin.deleteTopics([this.#topicOf(lastId)]);
+      if (health === "topic") await bench.kafka.admin.deleteTopics([bench.deliveries(lastId)]);
       await posting;
       const to = now();
-      await untilCount(receiver, calls * COPIES - this.#copiesToLast(first, calls));
-      const before = new Map(ends.map(({ partition, end }) => [partition, end]));
-      const appended = await readAppends(this.#kafka, this.#callsTopic, before);
+      await receiver.untilCount(calls * COPIES - this.#copiesToLast(first, calls));
+      const appended = await bench.appends(callsTopic, ends);
       const journal = await receiver.journal();
       return {
         before: partOf(journal, appended, from, fell),
@@ -167,8 +152,7 @@ export class IsolationRuns implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#kafka.close();
-    await deleteTopics(this.#brokers, this.#topicPrefix);
+    await this.#bench[Symbol.asyncDispose]();
   }
 
   async #withProgram<Result>(
@@ -180,20 +164,17 @@ export class IsolationRuns implements AsyncDisposable {
     this.#runs += 1;
     const last = this.#destinations - 1;
     const lastId = `sick-${this.#runs}`;
-    const healthyUrl = `http://127.0.0.1:${receiver.port}/`;
-    const concurrency = Math.min(64, Math.ceil(CONNECTIONS / this.#destinations));
+    const concurrency = concurrencyFor(this.#destinations);
     const destinations = Array.from({ length: this.#destinations }, (_, index): WebhookSetting => {
       if (index === last) return { id: lastId, url: sick.url, concurrency };
-      return { id: idOf(index), url: healthyUrl, concurrency };
+      return { id: idOf(index), url: receiver.url, concurrency };
     });
-    const topics = { calls: this.#callsTopic, sick: this.#topicOf(lastId) };
+    const topics = { calls: this.#bench.topics.calls, sick: this.#bench.deliveries(lastId) };
     await this.#surroundings.prepare(health, topics);
-    const program = await startProgram({
-      brokers: this.#brokers,
-      topicPrefix: this.#topicPrefix,
+    const program = await this.#bench.start({
       replicationFactor: this.#surroundings.replicationFactor,
       destinations,
-      stages: ["route", "deliver", "delay"],
+      stages: PIPELINE,
       delays: DELAYS,
     });
     try {
@@ -203,40 +184,23 @@ export class IsolationRuns implements AsyncDisposable {
     }
   }
 
-  /** Makes the next `calls` calls, each of which names the destinations it goes to. */
-  #maker(calls: number, lastId: string): (number: number) => OutgoingRecord {
-    const first = this.#posted;
-    this.#posted += calls;
-    return (number) => {
-      const { key, value } = benchCall(first + number, "all");
-      const indices = this.#indicesOf(first + number);
-      const ids = indices.map((index) => (index === this.#destinations - 1 ? lastId : idOf(index)));
-      const named = ids.map((id) => [id, true] as const);
-      const integrations = { All: false, ...Object.fromEntries(named) };
-      const text = JSON.stringify({ ...(JSON.parse(value) as object), integrations });
-      const topic = this.#callsTopic;
-      return { topic, key: Buffer.from(key), value: Buffer.from(text), headers: [] };
-    };
-  }
-
-  #topicOf(id: string): string {
-    return `${this.#topicPrefix}deliveries.${id}`;
-  }
-
-  #indicesOf(number: number): readonly number[] {
-    return Array.from({ length: COPIES }, (_, at) => (number * COPIES + at) % this.#destinations);
+  /** Each names the destinations it goes to. */
+  #nextCalls(calls: number, lastId: string) {
+    return this.#bench.nextCalls(calls, (number) =>
+      turnOf(number, COPIES, this.#destinations).map((index) =>
+        index === this.#destinations - 1 ? lastId : idOf(index),
+      ),
+    );
   }
 
   #copiesToLast(first: number, calls: number): number {
     let copies = 0;
     for (let number = first; number < first + calls; number += 1) {
-      if (this.#indicesOf(number).includes(this.#destinations - 1)) copies += 1;
+      if (turnOf(number, COPIES, this.#destinations).includes(this.#destinations - 1)) copies += 1;
     }
     return copies;
   }
 }
-
-type Journal = Awaited<ReturnType<Receiver["journal"]>>;
 
 interface Instant {
   readonly atMs: number;
@@ -244,7 +208,7 @@ interface Instant {
 }
 
 function partOf(
-  journal: Journal,
+  journal: readonly Arrival[],
   appended: ReadonlyMap<string, number>,
   from: Instant,
   to: Instant,
@@ -260,64 +224,4 @@ function partOf(
   }
   const cpuMsPerThousand = ((to.cpuMs - from.cpuMs) * 1_000) / deliveries;
   return { seconds: seconds.filter(({ length }) => length > 0), cpuMsPerThousand };
-}
-
-function idOf(index: number): string {
-  return `d${index + 1}`;
-}
-
-/** Writes calls at an even rate. */
-export async function post(
-  kafka: Kafka,
-  calls: number,
-  perSecond: number,
-  record: (number: number) => OutgoingRecord,
-): Promise<void> {
-  const producer = kafka.producer();
-  const sends: Promise<unknown>[] = [];
-  const startedAtMs = performance.now();
-  for (let posted = 0; posted < calls; ) {
-    const elapsedMs = performance.now() - startedAtMs;
-    const wanted = Math.min(calls, Math.floor((elapsedMs * perSecond) / 1_000));
-    const from = posted;
-    const step = Array.from({ length: wanted - from }, (_, at) => record(from + at));
-    if (step.length > 0) sends.push(producer.send(step));
-    posted = wanted;
-    await sleep(STEP_MS);
-  }
-  await Promise.all(sends);
-}
-
-/** Resolves with the time at which the receiver has answered so many. */
-export async function untilCount(receiver: Receiver, wanted: number): Promise<number> {
-  let [count, untilMs] = [-1, 0];
-  for (;;) {
-    const before = count;
-    count = await receiver.count();
-    if (count >= wanted) return performance.now();
-    if (count > before) untilMs = Date.now() + STALLED_MS;
-    if (Date.now() > untilMs) throw new Error(`the receiver has had ${count} of ${wanted}`);
-    await sleep(STEP_MS);
-  }
-}
-
-/** When the broker appended each record from these offsets on, by the call's message id. */
-export async function readAppends(
-  kafka: Kafka,
-  topic: string,
-  from: ReadonlyMap<number, number> = new Map(),
-): Promise<ReadonlyMap<string, number>> {
-  const appended = new Map<string, number>();
-  const { signal } = new AbortController();
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    const begin = from.get(partition) ?? first;
-    const range = { topic, partition, from: begin, to: end, maxBytes: READ_BYTES, signal };
-    for await (const records of kafka.read(range)) {
-      for (const { timestampMs, value } of records) {
-        const { messageId } = JSON.parse(`${value}`) as { messageId: string };
-        appended.set(messageId, timestampMs);
-      }
-    }
-  }
-  return appended;
 }

@@ -22,6 +22,7 @@ import {
 } from "./isolation-run.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import { type Health, SICKNESSES } from "./sick-server.ts";
+import { tell } from "./workbench.ts";
 
 const STATES: readonly Health[] = ["healthy", ...SICKNESSES];
 const CAPACITY_SHARE = 0.25;
@@ -57,16 +58,14 @@ export async function benchIsolation(
   await using runs = await IsolationRuns.create(brokers, destinations, surroundings);
   const capacity = await runs.capacity(bench.calls);
   const load = { callsPerSecond: capacity * CAPACITY_SHARE, seconds: bench.seconds };
-  process.stderr.write(`  capacity: ${capacity.toFixed(0)} calls a second\n`);
+  tell(`  capacity: ${capacity.toFixed(0)} calls a second`);
   const figures = new Map<Health, IsolationFigures[]>(states.map((state) => [state, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const index of states.keys()) {
       const health = states[(index + round) % states.length] ?? "healthy";
       const measured = await runs.run(health, load);
       figures.get(health)?.push(measured);
-      process.stderr.write(
-        `  round ${round}/${rounds}: sick: ${TITLES[health]} ... ${said(measured)}\n`,
-      );
+      tell(`  round ${round}/${rounds}: sick: ${TITLES[health]} ... ${progressOf(measured)}`);
     }
   }
   return (
@@ -79,7 +78,7 @@ export async function benchIsolation(
   );
 }
 
-function said({ before, after }: IsolationFigures): string {
+function progressOf({ before, after }: IsolationFigures): string {
   const p99 = (part: Part) => median(p99s([part])).toFixed(1);
   return `p99 ${p99(before)} ms, then ${p99(after)} ms, ${after.cpuMsPerThousand.toFixed(0)} ms CPU per 1,000`;
 }
@@ -99,22 +98,21 @@ function table(figures: ReadonlyMap<Health, readonly IsolationFigures[]>): strin
         ratio(resampled(none.before), resampled(none.after)),
     );
     const all = of.flatMap((each) => each.after.seconds.flat());
-    return [
-      TITLES[state],
-      quantile(all, 0.5).toFixed(1),
-      median(before).toFixed(1),
-      median(after).toFixed(1),
-      ratio(before, after).toFixed(2),
-      state === "healthy"
-        ? "1.00"
-        : (ratio(before, after) / ratio(none.before, none.after)).toFixed(2),
-      state === "healthy" ? "" : `${low.toFixed(2)} to ${high.toFixed(2)}`,
-      quantile(all, 0.99).toFixed(1),
-      median(of.map((each) => each.after.cpuMsPerThousand)).toFixed(0),
-    ];
+    const isNone = state === "healthy";
+    const against = ratio(before, after) / ratio(none.before, none.after);
+    return {
+      sick: TITLES[state],
+      "median ms": quantile(all, 0.5).toFixed(1),
+      "p99 ms before": median(before).toFixed(1),
+      "p99 ms then": median(after).toFixed(1),
+      ratio: ratio(before, after).toFixed(2),
+      "against none": isNone ? "1.00" : against.toFixed(2),
+      "95 % of it": isNone ? "" : `${low.toFixed(2)} to ${high.toFixed(2)}`,
+      "p99 ms over all": quantile(all, 0.99).toFixed(1),
+      "CPU ms / 1,000 healthy": median(of.map((each) => each.after.cpuMsPerThousand)).toFixed(0),
+    };
   });
-  const header = ["sick", "median ms", "p99 ms before", "p99 ms then", "ratio", "against none"];
-  return markdown([...header, "95 % of it", "p99 ms over all", "CPU ms / 1,000 healthy"], rows);
+  return markdown(rows);
 }
 
 interface Sides {

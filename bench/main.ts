@@ -66,13 +66,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   route: {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
     minutes: 1.5,
-    run: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
+    run: benchRoute,
   },
   starts: {
     says: "route from its start as the image starts it, once each round: do all runs go alike",
     minutes: 1.5,
     rounds: 20,
-    run: (brokers, starts) => benchStarts(brokers, 60_000, starts),
+    run: benchStarts,
   },
   deliver: {
     says: "CPU per request against undici alone; one destination",
@@ -102,7 +102,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   delay: {
     says: "how late delayed records return while deliveries run at full speed",
     minutes: 2.5,
-    run: (brokers) => benchDelay(brokers, 100_000),
+    run: benchDelay,
   },
   isolation: {
     says: "whether a sick destination moves the p99 of nine others, for six ways to be sick",
@@ -130,43 +130,41 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU of a delivery with 1,000 destinations against 10, in turns, and idle",
     minutes: 5,
     rounds: 12,
-    run: (brokers, pairs) =>
-      benchDestinations(brokers, { many: 1_000, callsPerSecond: 150, warmUp: 3, pairs }),
+    run: benchDestinations,
   },
   "destinations-cluster": {
     says: "the same on three brokers",
     minutes: 6,
     rounds: 12,
     brokers: 3,
-    run: (_brokers, pairs) =>
-      benchDestinationsCluster({ many: 1_000, callsPerSecond: 150, warmUp: 3, pairs }),
+    run: (_brokers, pairs) => benchDestinationsCluster(pairs),
   },
   cluster: {
     says: "one process and four on three brokers: CPU, balance, waits while they are replaced",
     minutes: 4,
     rounds: 1,
     brokers: 3,
-    run: () => benchCluster(),
+    run: benchCluster,
   },
   "isolation-backlog": {
     says: "whether a destination's backlog of a million delays another's single record",
     minutes: 2.5,
-    run: (brokers) => benchIsolationBacklog(brokers, 1_000_000),
+    run: benchIsolationBacklog,
   },
   "deliver-memory": {
     says: "memory with 100 destinations and a backlog of ten million on one of them",
     minutes: 8,
-    run: (brokers) => benchDeliverMemory(brokers, 10_000_000, 60),
+    run: benchDeliverMemory,
   },
   idle: {
     says: "CPU and memory of destinations that have nothing to do",
     minutes: 6,
-    run: (brokers) => benchIdle(brokers, [10, 1_000, 1_010, 3_000], 30),
+    run: benchIdle,
   },
   backlog: {
     says: "memory over a backlog of a million calls",
     minutes: 6,
-    run: (brokers) => benchBacklog(brokers, 1_000_000),
+    run: benchBacklog,
   },
 };
 const names = Object.keys(BENCHES);

@@ -37,37 +37,48 @@ export interface Contestant {
   /** The program and its arguments, run by this Node. */
   readonly argv: readonly string[];
   readonly nodeFlags?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
 }
 
-/**
- * Runs every contestant `rounds` times, in turns; progress goes to standard error.
- *
- * @param before called before each turn, to put things back to where they were.
- */
+export interface Turn {
+  readonly name: string;
+  readonly run: () => Promise<Measured>;
+}
+
+/** Takes every turn `rounds` times, one after the other; progress goes to standard error. */
 export async function measureInTurns(
-  contestants: readonly Contestant[],
+  turns: readonly Turn[],
   rounds: number,
-  before: () => Promise<void> = () => Promise.resolve(),
 ): Promise<ReadonlyMap<string, readonly Measured[]>> {
-  const results = new Map<string, Measured[]>(contestants.map(({ name }) => [name, []]));
+  const results = new Map<string, Measured[]>(turns.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round += 1) {
-    for (const contestant of contestants) {
-      await before();
-      process.stderr.write(`  round ${round}/${rounds}: ${contestant.name} ... `);
-      const measured = await runOnce(contestant);
+    // Who begins changes: the machine may get faster or slower all the time.
+    for (const { name, run } of round % 2 === 1 ? turns : turns.toReversed()) {
+      process.stderr.write(`  round ${round}/${rounds}: ${name} ... `);
+      const measured = await run();
       process.stderr.write(`${perThousand(measured).toFixed(2)} ms CPU per 1,000\n`);
-      results.get(contestant.name)?.push(measured);
+      results.get(name)?.push(measured);
     }
   }
   return results;
 }
 
-export async function runOnce(contestant: Contestant): Promise<Measured> {
-  const { name, argv, nodeFlags = NODE_FLAGS, env } = contestant;
+/** @param before called before each turn, to put things back to where they were. */
+export async function measureContestants(
+  contestants: readonly Contestant[],
+  rounds: number,
+  before: () => Promise<void> = () => Promise.resolve(),
+): Promise<readonly Summary[]> {
+  const turns = contestants.map((contestant) => ({
+    name: contestant.name,
+    run: () => before().then(() => runOnce(contestant)),
+  }));
+  return [...(await measureInTurns(turns, rounds))].map(([name, of]) => summarise(name, of));
+}
+
+export async function runOnce<Result = Measured>(contestant: Contestant): Promise<Result> {
+  const { name, argv, nodeFlags = NODE_FLAGS } = contestant;
   const child = spawnGuarded(null, [process.execPath, ...nodeFlags, ...argv], {
     output: ["pipe", "inherit"],
-    env: { ...process.env, ...env },
   });
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -76,7 +87,7 @@ export async function runOnce(contestant: Contestant): Promise<Measured> {
   const status = await new Promise<number | null>((resolve) => child.on("close", resolve));
   const last = output.trimEnd().split("\n").at(-1) ?? "";
   if (status !== 0) throw new Error(`${name}: ended with status ${status}; last line: ${last}`);
-  return JSON.parse(last) as Measured;
+  return JSON.parse(last) as Result;
 }
 
 /** CPU milliseconds per 1,000 units. */
@@ -127,6 +138,8 @@ export interface Summary {
   readonly cpuMsPerThousand: number;
   readonly unitsPerSecond: number;
   readonly rssMaxMb: number;
+  /** Of other figures. */
+  readonly extra: (name: string) => number;
 }
 
 /** Medians over the rounds, except memory: the largest. */
@@ -136,13 +149,19 @@ export function summarise(name: string, measured: readonly Measured[]): Summary 
     cpuMsPerThousand: median(measured.map(perThousand)),
     unitsPerSecond: median(measured.map(({ units, wallMs }) => (units / wallMs) * 1_000)),
     rssMaxMb: Math.max(...measured.map(({ rssMaxMb }) => rssMaxMb)),
+    extra: (figure) => median(measured.map(({ extra }) => extra?.[figure] ?? Number.NaN)),
   };
 }
 
-/** A Markdown table that people can paste. */
-export function markdown(header: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Rows by the names of their columns, as a Markdown table that people can paste. */
+export function markdown(rows: readonly Readonly<Record<string, string>>[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  return [line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
+  const header = Object.keys(rows[0] ?? {});
+  return [
+    line(header),
+    line(header.map(() => "---")),
+    ...rows.map((row) => line(Object.values(row))),
+  ].join("\n");
 }
 
 /** What the figures were taken on. */

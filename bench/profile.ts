@@ -26,7 +26,7 @@ const OWNERS: readonly (readonly [owner: string | null, pattern: RegExp])[] = [
   [null, /internal\/(modules|bootstrap|deps|vm|main)|typescript|^(evaluate|compile|require)/],
   ["socket writes", /^write(v|Buffer|Latin1String|Utf8String) $/],
   ["signature", /internal\/crypto|^node:crypto/],
-  ["parsing and writing JSON", /^(decodeValue|payload|caller) /],
+  ["parsing and writing JSON", /^(decodeValue|payload|post) /],
   ["undici", /undici|wasm/],
   ["kafkajs", /kafkajs/],
   ["Switchyard: Kafka", /src\/kafka\//],
@@ -40,16 +40,20 @@ export async function profileTable(
   contestants: readonly Contestant[],
   before: () => Promise<void>,
 ): Promise<string> {
-  const columns: Map<string, number>[] = [];
+  const columns = new Map<string, Map<string, number>>();
   for (const contestant of contestants) {
     await before();
     process.stderr.write(`  profile: ${contestant.name}\n`);
-    columns.push(shares(await profileOf(contestant)));
+    columns.set(contestant.name, shares(await profileOf(contestant)));
   }
   const owners = OWNERS.flatMap(([owner]) => owner ?? []);
   return markdown(
-    ["% of CPU in", ...contestants.map(({ name }) => name)],
-    owners.map((owner) => [owner, ...columns.map((each) => (each.get(owner) ?? 0).toFixed(0))]),
+    owners.map((owner) => ({
+      "% of CPU in": owner,
+      ...Object.fromEntries(
+        [...columns].map(([name, each]) => [name, (each.get(owner) ?? 0).toFixed(0)]),
+      ),
+    })),
   );
 }
 

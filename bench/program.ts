@@ -13,6 +13,10 @@ import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import type { ImageStart } from "./image.ts";
 import { NODE_FLAGS } from "./measure.ts";
 
+/** From the topic of calls to receivers. */
+export const PIPELINE = ["route", "deliver", "delay"] as const;
+/** Of all destinations, at most 64 of each: a burst should not be spent on opening connections. */
+const CONNECTIONS = 4_000;
 const READY_LIMIT_MS = 120_000;
 const READY_STEP_MS = 100;
 /** Linux has told programs a hundredth of a second since ever, whatever it counts in. */
@@ -34,15 +38,12 @@ export interface ProgramOptions {
   readonly logLevel?: "info" | "warn";
   /** By default it is started with the flags of all benches, and compiles its code. */
   readonly image?: ImageStart;
-  /** More flags for Node, such as those of a profile. */
-  readonly nodeFlags?: readonly string[];
 }
 
 export interface WebhookSetting {
   readonly id: string;
   readonly url: string;
   readonly concurrency?: number;
-  readonly requestsPerSecond?: number;
   readonly payload?: "standard" | "full";
 }
 
@@ -61,6 +62,11 @@ export interface Program {
   stop(): Promise<void>;
 }
 
+/** What each of so many destinations may have. */
+export function concurrencyFor(destinations: number): number {
+  return Math.min(64, Math.ceil(CONNECTIONS / destinations));
+}
+
 /** Resolves when it says that it is ready. It ends when this process does, however that ends. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const [port, ingestPort] = [await freePort(), await freePort()];
@@ -68,10 +74,10 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const file = join(directory, "switchyard.yaml");
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(configuration(options, directory, port, ingestPort)));
-  const { image, nodeFlags = [], stages } = options;
+  const { image, stages } = options;
   const main = join(import.meta.dirname, "../src/main.ts");
   const chosen = stages === undefined ? [] : ["--stages", stages.join(",")];
-  const argv = [...(image?.flags ?? NODE_FLAGS), ...nodeFlags, main, "run", "--config", file];
+  const argv = [...(image?.flags ?? NODE_FLAGS), main, "run", "--config", file];
   const child = spawnGuarded(directory, [process.execPath, ...argv, ...chosen], {
     output: ["pipe", "inherit"],
     env: { ...process.env, ...image?.env },
@@ -106,11 +112,18 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
 }
 
 /** Of Node's own process: what starts it becomes it. */
-export function cpuMsOf(pid: number): number {
+function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   // The name before these may have blanks; user and system time are the 14th and 15th field.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+/** What it uses of one, over this time. */
+export async function percentOfCore(program: Program, forMs: number): Promise<number> {
+  const [before, startedAtMs] = [program.cpuMs(), performance.now()];
+  await sleep(forMs);
+  return ((program.cpuMs() - before) / (performance.now() - startedAtMs)) * 100;
 }
 
 function memoryMb(pid: number, name: "VmRSS" | "VmHWM"): number {

@@ -1,46 +1,85 @@
-/**
- * A receiver in a process of its own: keep-alive, answers every POST after `delayMs`. Prints its
- * port. Then it answers each line on standard input with one line:
- *
- *   count      the requests answered so far
- *   journal    what has been accepted since the last time: a list of message id and instant
- *   reset      begins to count again: 0
- *
- *   node bench/receiver.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
- */
+/** Starts `receiver-process.ts`, and asks it. */
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 
-const delayMs = Number(process.argv[2] ?? 0);
-const failEvery = Number(process.argv[3] ?? 0);
-const keepsJournal = process.argv[4] === "true";
-let answered = 0;
-let journal: [messageId: string, atMs: number][] = [];
-const server = createServer((request, response) => {
-  request.resume();
-  request.on("end", () => {
-    answered += 1;
-    const status = failEvery > 0 && answered % failEvery === 0 ? 503 : 200;
-    const messageId = request.headers["x-switchyard-message-id"];
-    // Finer than Date.now().
-    const nowMs = performance.timeOrigin + performance.now();
-    if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs]);
-    const answer = () => response.writeHead(status, { "content-length": 2 }).end("ok");
-    if (delayMs === 0) answer();
-    else setTimeout(answer, delayMs);
+const STEP_MS = 10;
+const STALLED_MS = 60_000;
+
+export type Arrival = readonly [messageId: string, atMs: number];
+
+export interface Receiver extends Disposable {
+  readonly url: string;
+  /** Requests answered so far. */
+  count(): Promise<number>;
+  /** Message id and instant of what has been accepted since the last time it was asked. */
+  journal(): Promise<readonly Arrival[]>;
+  /** Resolves when it has answered so many. */
+  untilCount(wanted: number): Promise<void>;
+  /** Begins to count from 0. */
+  reset(): Promise<void>;
+}
+
+export interface ReceiverOptions {
+  /** Before each answer. */
+  readonly delayMs?: number;
+  /** One request in so many is answered 503; 0: none. */
+  readonly failEvery?: number;
+  /** Whether it notes what it accepts: memory grows until it is asked for. */
+  readonly journal?: boolean;
+}
+
+/** So much garbage may lie about: nothing that is measured should wait while it is collected. */
+const FLAGS = ["--initial-old-space-size=512"];
+
+export async function startReceiver({
+  delayMs = 0,
+  failEvery = 0,
+  journal = false,
+}: ReceiverOptions = {}): Promise<Receiver> {
+  const file = join(import.meta.dirname, "receiver-process.ts");
+  const argv = [...FLAGS, file, `${delayMs}`, `${failEvery}`, `${journal}`];
+  const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
+  const waiting: PromiseWithResolvers<string>[] = [];
+  const next = () => {
+    const answer = Promise.withResolvers<string>();
+    waiting.push(answer);
+    return answer.promise;
+  };
+  const answers = createInterface({ input: child.stdout });
+  answers.on("line", (line) => waiting.shift()?.resolve(line));
+  answers.on("close", () => {
+    for (const { reject } of waiting.splice(0)) reject(new Error("the receiver has ended"));
   });
-});
-server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1");
-await once(server, "listening");
-process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
-const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => {
-  if (line === "reset") answered = 0;
-  process.stdout.write(`${JSON.stringify(line === "journal" ? journal : answered)}\n`);
-  if (line === "journal") journal = [];
-});
-lines.on("close", () => process.exit(0));
+  const url = `http://127.0.0.1:${await next()}/`;
+  const ask = (question: string) => {
+    child.stdin.write(`${question}\n`);
+    return next();
+  };
+  const count = async () => Number(await ask("count"));
+  return {
+    url,
+    count,
+    untilCount: (wanted) => untilCount(count, wanted),
+    journal: async () => JSON.parse(await ask("journal")) as [string, number][],
+    reset: async () => {
+      await ask("reset");
+    },
+    // Its standard input ends, and so does it.
+    [Symbol.dispose]: () => child.stdin.end(),
+  };
+}
+
+async function untilCount(count: () => Promise<number>, wanted: number): Promise<void> {
+  let [reached, untilMs] = [-1, 0];
+  for (;;) {
+    const before = reached;
+    reached = await count();
+    if (reached >= wanted) return;
+    if (reached > before) untilMs = Date.now() + STALLED_MS;
+    if (Date.now() > untilMs) throw new Error(`the receiver has had ${reached} of ${wanted}`);
+    await sleep(STEP_MS);
+  }
+}

@@ -1,20 +1,21 @@
 /**
  * Switchyard's route stage as a contestant of `bench route`: the real stage on the real Kafka.
  *
- *   node bench/route-switchyard.ts <brokers> <topic prefix> <copies> <warm-up copies>
+ *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix>
  */
 
 import type { SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
+import type { Producer } from "../src/kafka/port.ts";
 import { startRoute } from "../src/route/stage.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
-import { benchKafka, benchLog } from "./bench-kafka.ts";
-import { countAcknowledged } from "./count-acknowledged.ts";
+import { aSource } from "../test/support/build/calls.ts";
 import { createMeter } from "./measure.ts";
-import { benchTopicDestinations } from "./route-work.ts";
+import { benchTopicDestinations } from "./work.ts";
+import { benchKafka, benchLog } from "./workbench.ts";
 
-const [brokers = "", prefix = "", copies = "", warmUp = ""] = process.argv.slice(2);
+const [brokers = "", copies = "", warmUp = "", prefix = ""] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);
 const allCopies = warmUpCopies + Number(copies);
 
@@ -23,14 +24,20 @@ const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 let done = 0;
 let startedAt = 0;
-const producer = countAcknowledged(kafka.producer(), (records) => {
-  done += records;
-  if (startedAt === 0 && done >= warmUpCopies) {
-    startedAt = done;
-    meter.start();
-  }
-  if (done >= allCopies) finished.resolve();
-});
+const inner = kafka.producer();
+const producer: Producer = {
+  close: (limitMs) => inner.close(limitMs),
+  send: async (records, options) => {
+    const refused = await inner.send(records, options);
+    done += records.length - refused.length;
+    if (startedAt === 0 && done >= warmUpCopies) {
+      startedAt = done;
+      meter.start();
+    }
+    if (done >= allCopies) finished.resolve();
+    return refused;
+  },
+};
 
 const destinations = benchTopicDestinations();
 const source = "bench" as SourceId;
@@ -47,13 +54,10 @@ const stage = await startRoute(
     topics: topicNames(prefix),
     groups: groupNames(prefix),
     sources: [
-      {
-        id: source,
-        writeKeys: [],
-        destinations: destinations.map(({ id }) => id),
-        callsPerSecond: null,
-        correctClock: true,
-      },
+      aSource(
+        source,
+        destinations.map(({ id }) => id),
+      ),
     ],
     defaultSource: source,
     destinations,

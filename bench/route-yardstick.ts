@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import { type IHeaders, Kafka, logLevel, Partitioners } from "kafkajs";
 
 import { createMeter } from "./measure.ts";
-import { wants } from "./route-work.ts";
+import { wants } from "./work.ts";
 
 const [brokers = "", copies = "", warmUp = "", topic = "", ...destinations] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);

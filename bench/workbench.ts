@@ -1,0 +1,197 @@
+/** What a bench has on the brokers: topics under a prefix of its own, what is in them, and calls to post. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { DestinationId } from "../src/domain/ids.ts";
+import type { OutgoingRecord } from "../src/domain/record.ts";
+import { groupNames, topicNames } from "../src/domain/topics.ts";
+import { createKafka } from "../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../src/kafka/port.ts";
+import { createLog } from "../src/telemetry/log.ts";
+import { type Program, type ProgramOptions, startProgram } from "./program.ts";
+import { callRecord } from "./work.ts";
+
+const BATCH = 2_000;
+const CREATED_AT_ONCE = 100;
+const STEP_MS = 10;
+const READ_BYTES = 1_024 * 1_024;
+
+export const benchLog = createLog("warn");
+
+/** The caller closes it. */
+export function benchKafka(brokers: string): Kafka {
+  return createKafka(
+    {
+      brokers: brokers.split(","),
+      clientId: `bench-${randomUUID()}`,
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordMaxBytes: () => 1_024 * 1_024,
+    },
+    benchLog,
+  );
+}
+
+interface TopicOptions {
+  /** By default 3. */
+  readonly partitions?: number;
+  /** By default 1. */
+  readonly replicationFactor?: number;
+  /** The broker stamps the append, by the same clock as the receiver's. */
+  readonly isStamped?: boolean;
+}
+
+/** Disposing of it deletes its topics: brokers may be somebody's own. */
+export class Workbench implements AsyncDisposable {
+  readonly brokers: string;
+  readonly kafka: Kafka;
+  readonly topics = topicNames(`bench-${randomUUID().slice(0, 8)}.`);
+  readonly groups = groupNames(this.topics.prefix);
+  readonly #producer: Producer;
+  #calls = 0;
+
+  constructor(brokers: string) {
+    this.brokers = brokers;
+    this.kafka = benchKafka(brokers);
+    this.#producer = this.kafka.producer();
+  }
+
+  deliveries(destination: string): string {
+    return this.topics.deliveries(destination as DestinationId);
+  }
+
+  async create(
+    names: readonly string[],
+    { partitions = 3, replicationFactor = 1, isStamped = false }: TopicOptions = {},
+  ): Promise<void> {
+    const config = isStamped ? { "message.timestamp.type": "LogAppendTime" } : {};
+    for (let from = 0; from < names.length; from += CREATED_AT_ONCE) {
+      const some = names.slice(from, from + CREATED_AT_ONCE);
+      await this.kafka.admin.create(
+        some.map((name) => ({ name, partitions, replicationFactor, config })),
+      );
+    }
+  }
+
+  /** The caller stops it. */
+  start(options: Omit<ProgramOptions, "brokers" | "topicPrefix">): Promise<Program> {
+    const { brokers, topics } = this;
+    return startProgram({ brokers, topicPrefix: topics.prefix, ...options });
+  }
+
+  /** What deliver writes to, beside the topics of its destinations. */
+  async createForDeliver(destination: string): Promise<void> {
+    await this.create([`${this.topics.prefix}delays.1s`, this.topics.deadLetters]);
+    await this.create([this.topics.retries(destination as DestinationId)], { partitions: 1 });
+  }
+
+  send(records: readonly OutgoingRecord[]): Promise<unknown> {
+    return this.#producer.send(records);
+  }
+
+  /** Writes `count` records made by `record`, with progress on standard error. */
+  async fill(count: number, record: (number: number) => OutgoingRecord): Promise<void> {
+    for (let from = 0; from < count; from += BATCH) {
+      const size = Math.min(BATCH, count - from);
+      const records = Array.from({ length: size }, (_, at) => record(from + at));
+      const [refused] = await this.#producer.send(records);
+      if (refused !== undefined) throw new Error(`the broker refused a record: ${refused.error}`);
+      if ((from / BATCH) % 50 === 49) tell(`  ${from + size} of ${count} written`);
+    }
+  }
+
+  /** Writes records at an even rate. */
+  async post(
+    count: number,
+    perSecond: number,
+    record: (number: number) => OutgoingRecord,
+  ): Promise<void> {
+    const sends: Promise<unknown>[] = [];
+    const startedAtMs = performance.now();
+    for (let posted = 0; posted < count; ) {
+      const elapsedMs = performance.now() - startedAtMs;
+      const wanted = Math.min(count, Math.floor((elapsedMs * perSecond) / 1_000));
+      const from = posted;
+      const step = Array.from({ length: wanted - from }, (_, at) => record(from + at));
+      if (step.length > 0) sends.push(this.#producer.send(step));
+      posted = wanted;
+      await sleep(STEP_MS);
+    }
+    await Promise.all(sends);
+  }
+
+  /** How many calls `nextCalls` has given. */
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /**
+   * Makes the next `count` calls: each of them by its number from 0.
+   *
+   * @param idsOf the destinations that a call names, by its number among all; null: it names nobody
+   */
+  nextCalls(
+    count: number,
+    idsOf: (number: number) => readonly string[] | null = () => null,
+  ): (at: number) => OutgoingRecord {
+    const first = this.#calls;
+    this.#calls += count;
+    return (at) => callRecord(this.topics.calls, first + at, idsOf(first + at));
+  }
+
+  /** Deletes the groups, so that their next consumer begins at the start of its topic. */
+  async forgetGroups(
+    ...groups: readonly (readonly [group: string, topic: string])[]
+  ): Promise<void> {
+    for (const [group, topic] of groups) {
+      const isKnown = (await this.kafka.admin.committed(group, topic)).length > 0;
+      if (isKnown) await this.kafka.admin.deleteGroup(group);
+    }
+  }
+
+  /** The end of each partition. */
+  async ends(topic: string): Promise<ReadonlyMap<number, number>> {
+    const offsets = await this.kafka.admin.offsets(topic);
+    return new Map(offsets.map(({ partition, end }) => [partition, end]));
+  }
+
+  /** All records from these offsets on, in pieces. */
+  async *read(topic: string, from: ReadonlyMap<number, number> = new Map()) {
+    const { signal } = new AbortController();
+    for (const { partition, first, end } of await this.kafka.admin.offsets(topic)) {
+      const begin = from.get(partition) ?? first;
+      const range = { topic, partition, from: begin, to: end, maxBytes: READ_BYTES, signal };
+      yield* this.kafka.read(range);
+    }
+  }
+
+  /** When the broker appended each call from these offsets on, by its message id. */
+  async appends(
+    topic: string,
+    from?: ReadonlyMap<number, number>,
+  ): Promise<ReadonlyMap<string, number>> {
+    const appended = new Map<string, number>();
+    for await (const records of this.read(topic, from)) {
+      for (const { timestampMs, value } of records) {
+        const { messageId } = JSON.parse(`${value}`) as { messageId: string };
+        appended.set(messageId, timestampMs);
+      }
+    }
+    return appended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const names = await this.kafka.admin.topics();
+    await this.kafka.admin.deleteTopics(
+      names.filter((name) => name.startsWith(this.topics.prefix)),
+    );
+    await this.kafka.close();
+  }
+}
+
+/** Progress, for people. */
+export function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
