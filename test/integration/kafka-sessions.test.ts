@@ -76,7 +76,7 @@ beforeAll(async () => {
   if (java === null) return;
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
   cleanUp.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const broker = await prepareBroker(java.java, java.jars, directory, 0, never);
+  const broker = await prepareBroker(java.java, java.jars, directory, never);
   port = await freePort();
   appendFileSync(join(directory, "server.properties"), `\n${withSessions(broker)}`);
   const running = await startBroker(broker, "guarded", never);

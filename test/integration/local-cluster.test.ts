@@ -9,7 +9,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { bringUp, look, placeIn, takeDown } from "../../tools/kafka/kept.ts";
-import { KAFKA, kafkaCluster } from "../../tools/kafka/kept-services.ts";
+import { KAFKA, kafkaService } from "../../tools/kafka/kept-services.ts";
 import { PASSWORD, pem, USER } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
 import { LogLines } from "../support/log/log-lines.ts";
@@ -17,7 +17,7 @@ import { LogLines } from "../support/log/log-lines.ts";
 const never = new AbortController().signal;
 const silent = () => undefined;
 const java = await chooseJava(never, silent).catch(() => null);
-const CLUSTER = kafkaCluster(2, { tls: true, sasl: true });
+const CLUSTER = kafkaService(2, { tls: true, sasl: true });
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-test-"));
 const place = placeIn(root, CLUSTER);

@@ -61,7 +61,7 @@ test("a broker that does not start is an error that quotes its log and says wher
   if ("trouble" in java) return context.skip(`needs Java: ${java.trouble}`);
   const signal = new AbortController().signal;
   const noJars = join(temporary, "no-jars");
-  const prepared = prepareBroker(java.path, noJars, temporary, 0, signal);
+  const prepared = prepareBroker(java.path, noJars, temporary, signal);
   await expect(prepared).rejects.toThrow(/could not format.*StorageTool/s);
   const place = { directory: temporary, address: "127.0.0.1:1", behind: [], javaOptions: [] };
   const broker = { java: java.path, jars: noJars, ...place };

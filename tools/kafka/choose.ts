@@ -9,37 +9,46 @@ import { dockerHost, KAFKA_IMAGE } from "./docker.ts";
 import { cachedJars, ensureClients, ensureJars, type Progress } from "./jars.ts";
 import { findJava, findOnPath, JAVA_VERSION_MIN } from "./java-home.ts";
 
-export interface DockerChoice {
-  readonly kind: "docker";
-  /** Where the engine publishes ports. */
-  readonly host: string;
-}
-
 export interface JavaChoice {
-  readonly kind: "java";
   /** The path of `java`. */
   readonly java: string;
   /** The directory of Apache Kafka's jars. */
   readonly jars: string;
 }
 
-/** Downloads the jars when that is what Java lacks. Throws an error that says what to provide. */
-export async function choose(
+/** Starts an image on Docker where an engine answers. Where it does not start there, or none does, Java. */
+export async function dockerOrJava<Started>(
+  what: string,
+  image: string,
   signal: AbortSignal,
   log: Progress,
-): Promise<DockerChoice | JavaChoice> {
+  start: {
+    /** @param host where the engine publishes ports */
+    readonly docker: (host: string) => Promise<Started>;
+    readonly java: () => Promise<Started>;
+  },
+): Promise<Started> {
+  signal.throwIfAborted();
   const host = await dockerHost();
-  return host === null ? await chooseJava(signal, log) : { kind: "docker", host };
+  if (host === null) return await start.java();
+  try {
+    log(`starting ${what} (Docker, ${image})`);
+    return await start.docker(host);
+  } catch (cause) {
+    signal.throwIfAborted();
+    log(`${image} did not start on Docker (${String(cause)}); trying Java`);
+    return await start.java();
+  }
 }
 
-/** Java even where a Docker engine answers, as one that cannot fetch the image does. */
+/** Downloads the jars when that is what Java lacks. Throws an error that says what to provide. */
 export async function chooseJava(signal: AbortSignal, log: Progress): Promise<JavaChoice> {
   const java = findJava();
   if ("trouble" in java) throw noKafka(java.trouble);
   const cached = cachedJars();
-  if (cached !== null) return { kind: "java", java: java.path, jars: cached };
+  if (cached !== null) return { java: java.path, jars: cached };
   if (findOnPath("mvn") === null) throw noKafka("Java is there, but no `mvn` on the PATH");
-  return { kind: "java", java: java.path, jars: await ensureJars(signal, log) };
+  return { java: java.path, jars: await ensureJars(signal, log) };
 }
 
 /** `SWITCHYARD_KAFKA_BROKERS`, a list with commas; empty when it is not set. */

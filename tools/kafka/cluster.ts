@@ -1,47 +1,48 @@
 /**
- * A local cluster for one test, bench or chaos run alone, which may do anything to its brokers. They
- * are Java processes, also where a Docker engine answers: each is stopped, killed and frozen alone.
+ * Local brokers as Java processes, for one test, bench or chaos run alone, which may do anything to
+ * them: each is stopped, killed and frozen alone, also where a Docker engine answers.
  *
- * It ends with this process, however that ends.
+ * They end with this process, however that ends.
  */
 
-import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { chooseJava } from "./choose.ts";
 import { ClusterLook } from "./cluster-look.ts";
-import { type ClusterNode, type ClusterPlan, prepareNodes } from "./cluster-nodes.ts";
 import type { Progress } from "./download.ts";
-import { killBroker, startBroker } from "./java.ts";
-import { exited } from "./java-process.ts";
+import {
+  BRIEF_OPTIONS,
+  type ClusterNode,
+  type ClusterPlan,
+  prepareNodes,
+  startBroker,
+} from "./java.ts";
+import { GuardedProgram } from "./java-process.ts";
 import { NO_SECURITY } from "./security.ts";
 
-const STOP_LIMIT_MS = 30_000;
-
-export interface ClusterBroker {
+/** It is killed by SIGKILL, stopped by SIGTERM, which hands its partitions over first. */
+export class ClusterBroker extends GuardedProgram {
   readonly id: number;
   /** `host:port` for clients. */
   readonly address: string;
   /** `host:port` of the listener behind each of its proxies, in their order. */
   readonly behind: readonly string[];
-  readonly isRunning: boolean;
-  /** SIGKILL. Returns when it is gone. */
-  kill(): Promise<void>;
-  /** SIGTERM: it hands its partitions over first. Returns when it is gone. */
-  stop(): Promise<void>;
-  /** Starts it again: same address, same data. Returns when it answers. */
-  start(): Promise<void>;
-  freeze(): void;
-  thaw(): void;
+
+  constructor({ id, address, broker }: ClusterNode) {
+    super((signal, onLaunch) => startBroker(broker, "guarded", signal, onLaunch));
+    this.id = id;
+    this.address = address;
+    this.behind = broker.behind;
+  }
 }
 
 export interface LocalCluster extends AsyncDisposable {
   /** `host:port` of each, for clients. */
   readonly brokers: readonly string[];
   readonly nodes: readonly ClusterBroker[];
-  /** Who leads what, by the plaintext listeners that brokers use among themselves. */
+  /** Who leads what, by plaintext listeners. */
   readonly look: ClusterLook;
   /** The directory of Apache Kafka's jars, console clients included. */
   readonly jars: string;
@@ -55,19 +56,25 @@ export interface ClusterOptions extends Partial<ClusterPlan> {
 
 /** Returns when all brokers answer and know each other. */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
-  const { signal = new AbortController().signal, log = () => undefined } = options;
-  const { brokers = 3, security = NO_SECURITY, ports = [], fronts = [] } = options;
+  const { signal = new AbortController().signal, log = () => undefined, ...more } = options;
+  const base = { brokers: 3, security: NO_SECURITY, ports: [], fronts: [] };
+  const plan: ClusterPlan = { ...base, javaOptions: BRIEF_OPTIONS, ...more };
   const choice = await chooseJava(signal, log);
-  log(`starting Apache Kafka with ${brokers} brokers (Java)`);
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-cluster-"));
+  const many = plan.brokers === 1 ? "" : ` with ${plan.brokers} brokers`;
+  log(`starting Apache Kafka${many} (Java)`);
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
+  let isUp = false;
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const plan = { brokers, security, ports, fronts };
+  stack.defer(() => {
+    // The logs of brokers that failed stay, and nothing of those that were interrupted.
+    if (isUp || signal.aborted) rmSync(directory, { recursive: true, force: true });
+  });
   const nodes = await prepareNodes(choice, directory, plan, signal);
-  const all = nodes.map((node) => stack.use(new Node(node)));
+  const all = nodes.map((node) => stack.use(new ClusterBroker(node)));
   await Promise.all(all.map((node) => node.start(signal)));
   const look = new ClusterLook(nodes.map(({ broker }) => broker.address));
-  await look.untilKnown(brokers);
+  if (plan.brokers > 1) await look.untilKnown(plan.brokers);
+  isUp = true;
   const parts = stack.move();
   return {
     brokers: nodes.map(({ address }) => address),
@@ -76,60 +83,4 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     jars: choice.jars,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
-}
-
-class Node implements ClusterBroker, AsyncDisposable {
-  readonly id: number;
-  readonly address: string;
-  readonly behind: readonly string[];
-  readonly #broker: ClusterNode["broker"];
-  #process: ChildProcess | null = null;
-
-  constructor({ id, address, broker }: ClusterNode) {
-    this.id = id;
-    this.address = address;
-    this.behind = broker.behind;
-    this.#broker = broker;
-  }
-
-  get isRunning(): boolean {
-    return this.#process !== null;
-  }
-
-  async start(signal = new AbortController().signal): Promise<void> {
-    if (this.#process !== null) return;
-    const onLaunch = (process: ChildProcess) => {
-      this.#process = process;
-    };
-    await startBroker(this.#broker, "guarded", signal, onLaunch);
-  }
-
-  async kill(): Promise<void> {
-    const process = this.#process;
-    this.#process = null;
-    if (process !== null) await killBroker(process);
-  }
-
-  async stop(): Promise<void> {
-    const process = this.#process;
-    if (process === null) return;
-    // Without its controllers a broker waits for minutes to be let go.
-    const limit = setTimeout(() => process.kill("SIGKILL"), STOP_LIMIT_MS);
-    process.kill("SIGTERM");
-    await exited(process);
-    clearTimeout(limit);
-    this.#process = null;
-  }
-
-  freeze(): void {
-    this.#process?.kill("SIGSTOP");
-  }
-
-  thaw(): void {
-    this.#process?.kill("SIGCONT");
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
-  }
 }

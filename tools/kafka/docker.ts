@@ -1,10 +1,9 @@
-/** One Kafka broker as a container of the pinned image, by testcontainers. */
-
-import type { StartedTestContainer } from "testcontainers";
+/** Services as containers of pinned images, by testcontainers. */
 
 import { freePort } from "./free-port.ts";
 import { untilAnswers } from "./probe.ts";
-import { brokerSettings, imageEnvironment, KAFKA_VERSION } from "./settings.ts";
+import { NO_SECURITY } from "./security.ts";
+import { imageEnvironment, KAFKA_VERSION, nodeSettings } from "./settings.ts";
 
 export const KAFKA_IMAGE = `apache/kafka:${KAFKA_VERSION}`;
 const CLIENT_PORT = 9092;
@@ -12,15 +11,31 @@ const FRONTED_PORT = 9100;
 const START_LIMIT_MS = 120_000;
 const RESTART_LIMIT_MS = 60_000;
 
-export interface DockerBroker {
+export interface Container {
   readonly id: string;
+  /** SIGKILL. Returns when it is gone. */
+  kill(): Promise<void>;
+  /** Starts a killed one again, on its data. Returns when it answers. */
+  restart(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface ContainerPlan {
+  readonly image: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly ports: readonly { readonly container: number; readonly host: number }[];
+  /** Unless it is, testcontainers' reaper removes it when this process is gone, however it ends. */
+  readonly isKept: boolean;
+  readonly untilAnswers: (signal: AbortSignal) => Promise<void>;
+}
+
+export interface DockerBroker extends Container {
   /** `host:port` for clients. */
   readonly address: string;
   /** `host:port` for each proxy, in their order. */
   readonly behind: readonly string[];
-  kill(): Promise<void>;
-  restart(): Promise<void>;
-  remove(): Promise<void>;
 }
 
 /** The name of the host on which a Docker engine publishes ports, or null when none answers. */
@@ -33,53 +48,71 @@ export async function dockerHost(): Promise<string | null> {
   }
 }
 
-/**
- * Starts a broker. Unless it is `kept`, testcontainers' reaper removes it when this process is
- * gone, however it ends.
- *
- * @param fronts addresses of proxies, each of which gets a listener of its own
- */
-export async function startContainer(
+/** Starts one and returns when it answers. */
+export async function startContainer(plan: ContainerPlan): Promise<Container> {
+  if (plan.isKept) process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
+  const { GenericContainer, getContainerRuntimeClient } = await import("testcontainers");
+  const container = await new GenericContainer(plan.image)
+    .withEnvironment(plan.environment)
+    .withExposedPorts(...plan.ports)
+    .withLabels({ "switchyard.local-kafka": "true" })
+    .withStartupTimeout(START_LIMIT_MS)
+    .start();
+  const untilItAnswers = () => plan.untilAnswers(AbortSignal.timeout(RESTART_LIMIT_MS));
+  await untilItAnswers();
+  const handle = (await getContainerRuntimeClient()).container.getById(container.getId());
+  return {
+    id: container.getId(),
+    kill: async () => {
+      await handle.kill({ signal: "SIGKILL" });
+      await handle.wait({ condition: "not-running" });
+    },
+    restart: async () => {
+      await handle.start();
+      await untilItAnswers();
+    },
+    freeze: async () => void (await handle.pause()),
+    thaw: async () => void (await handle.unpause()),
+    remove: async () => {
+      await container.stop({ timeout: 0, remove: true, removeVolumes: true });
+    },
+  };
+}
+
+/** @param fronts addresses of proxies, each of which gets a listener of its own */
+export async function startBrokerContainer(
   host: string,
   preferredPort: number,
-  kept: boolean,
+  isKept: boolean,
   fronts: readonly string[] = [],
 ): Promise<DockerBroker> {
-  if (kept) process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
-  const { GenericContainer, Wait } = await import("testcontainers");
   // The broker tells clients its address, so the published port must be known before it starts.
   const port = await freePort(preferredPort);
   const address = `${host}:${port}`;
   const fronted = await Promise.all(
     fronts.map(async (advertised, index) => {
-      const inside = FRONTED_PORT + index;
-      return { advertised, client: `0.0.0.0:${inside}`, inside, outside: await freePort() };
+      const container = FRONTED_PORT + index;
+      return { advertised, bound: `0.0.0.0:${container}`, container, host: await freePort() };
     }),
   );
-  const listeners = {
-    advertised: address,
-    client: `0.0.0.0:${CLIENT_PORT}`,
-    controller: "127.0.0.1:9093",
+  const plaintext = { advertised: address, bound: `0.0.0.0:${CLIENT_PORT}` };
+  const settings = nodeSettings({
+    id: 1,
+    plaintext,
+    client: plaintext,
     fronted,
-  };
-  const settings = brokerSettings(listeners, "/tmp/kafka-data");
-  const container = await new GenericContainer(KAFKA_IMAGE)
-    .withEnvironment({
-      ...imageEnvironment(settings),
-      KAFKA_CONTROLLER_QUORUM_VOTERS: "1@127.0.0.1:9093",
-      KAFKA_HEAP_OPTS: "-Xmx768m",
-    })
-    .withExposedPorts(
-      { container: CLIENT_PORT, host: port },
-      ...fronted.map(({ inside, outside }) => ({ container: inside, host: outside })),
-    )
-    .withLabels({ "switchyard.local-kafka": "true" })
-    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
-    .withStartupTimeout(START_LIMIT_MS)
-    .start();
-  await untilAnswers(address, AbortSignal.timeout(RESTART_LIMIT_MS));
-  const behind = fronted.map(({ outside }) => `${host}:${outside}`);
-  return startedBroker(container, address, behind);
+    controllers: ["127.0.0.1:9093"],
+    security: NO_SECURITY,
+    dataDirectory: "/tmp/kafka-data",
+  });
+  const container = await startContainer({
+    image: KAFKA_IMAGE,
+    environment: { ...imageEnvironment(settings), KAFKA_HEAP_OPTS: "-Xmx768m" },
+    ports: [{ container: CLIENT_PORT, host: port }, ...fronted],
+    isKept,
+    untilAnswers: (signal) => untilAnswers(address, signal),
+  });
+  return { ...container, address, behind: fronted.map((each) => `${host}:${each.host}`) };
 }
 
 /** Whether a container that another process started runs. */
@@ -110,30 +143,4 @@ async function unlessMissing<Result>(action: Promise<Result>): Promise<Result | 
     if (error instanceof Error && "statusCode" in error && error.statusCode === 404) return null;
     throw error;
   }
-}
-
-async function startedBroker(
-  container: StartedTestContainer,
-  address: string,
-  behind: readonly string[],
-): Promise<DockerBroker> {
-  const { getContainerRuntimeClient } = await import("testcontainers");
-  const client = await getContainerRuntimeClient();
-  const handle = client.container.getById(container.getId());
-  return {
-    id: container.getId(),
-    address,
-    behind,
-    kill: async () => {
-      await handle.kill({ signal: "SIGKILL" });
-      await handle.wait({ condition: "not-running" });
-    },
-    restart: async () => {
-      await handle.start();
-      await untilAnswers(address, AbortSignal.timeout(RESTART_LIMIT_MS));
-    },
-    remove: async () => {
-      await container.stop({ timeout: 0, remove: true, removeVolumes: true });
-    },
-  };
 }

@@ -7,6 +7,8 @@ import { spawnGuarded } from "./guarded-process.ts";
 
 /** For one that hangs, not for a machine that is busy; less than the limit of a test, which could not say why. */
 const READY_LIMIT_MS = 110_000;
+/** Without its controllers a broker waits for minutes to be let go. */
+const STOP_LIMIT_MS = 30_000;
 const QUOTED_LINES = 30;
 
 export interface JavaProgram {
@@ -48,6 +50,63 @@ export async function startProgram(
   }
   if (mode === "detached") process.unref();
   return process;
+}
+
+type Launch = (
+  signal: AbortSignal,
+  onLaunch: (process: ChildProcess) => void,
+) => Promise<ChildProcess>;
+
+/** A guarded program that is ended, frozen and started again. */
+export class GuardedProgram implements AsyncDisposable {
+  readonly #launch: Launch;
+  #process: ChildProcess | null = null;
+
+  /** @param launch starts it. */
+  constructor(launch: Launch) {
+    this.#launch = launch;
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== null;
+  }
+
+  /** Returns when it is ready; at once when it runs. */
+  async start(signal = new AbortController().signal): Promise<void> {
+    if (this.#process !== null) return;
+    await this.#launch(signal, (process) => {
+      this.#process = process;
+    });
+  }
+
+  async kill(): Promise<void> {
+    const process = this.#process;
+    this.#process = null;
+    if (process !== null) await killProgram(process);
+  }
+
+  /** SIGTERM. Returns when it is gone; one that takes longer than half a minute is killed. */
+  async stop(): Promise<void> {
+    const process = this.#process;
+    if (process === null) return;
+    const limit = setTimeout(() => process.kill("SIGKILL"), STOP_LIMIT_MS);
+    process.kill("SIGTERM");
+    await exited(process);
+    clearTimeout(limit);
+    this.#process = null;
+  }
+
+  freeze(): void {
+    this.#process?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
 }
 
 /** SIGKILL, as if the machine had lost power. Returns when the process is gone. */

@@ -1,33 +1,62 @@
 /**
- * One Kafka broker as a Java process, with a directory of its own:
+ * Kafka brokers as Java processes, one or several, each with a directory of its own below theirs:
  *
- *   server.properties   kafka.log   data/
+ *   cluster-id   node-1/   node-2/   node-3/     in each server.properties   kafka.log   data/
  *
- * A guarded broker dies with its parent, however that ends (guard.sh); an unguarded one stays.
+ * One broker alone has its files in the directory itself. A guarded broker dies with its parent,
+ * however that ends (guard.sh); an unguarded one stays.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JavaChoice } from "./choose.ts";
 import { freePort } from "./free-port.ts";
 import { exited, killProgram, lastLines, startProgram } from "./java-process.ts";
 import { untilAnswers } from "./probe.ts";
-import { brokerSettings, propertiesText } from "./settings.ts";
+import { type ClientSecurity, isPlain, NO_SECURITY, scramArguments } from "./security.ts";
+import { type Listener, nodeSettings, propertiesText } from "./settings.ts";
 
 const LOGGING = join(import.meta.dirname, "log4j2.properties");
+export const BROKERS_MAX = 9;
 
 export interface JavaBroker {
   readonly java: string;
   readonly jars: string;
   /** Absolute path. */
   readonly directory: string;
-  /** `host:port` for clients. */
+  /** `host:port`, plaintext. */
   readonly address: string;
   /** `host:port` for each proxy, in their order. */
   readonly behind: readonly string[];
   /** Of the Java machine. */
   readonly javaOptions: readonly string[];
+}
+
+export interface ClusterPlan {
+  /** How many nodes. */
+  readonly brokers: number;
+  readonly security: ClientSecurity;
+  /** Of the nodes, for clients, if they are free; those that are not named follow the first one. */
+  readonly ports: readonly number[];
+  /** For each node the addresses of proxies, each of which gets a listener of its own. */
+  readonly fronts: readonly (readonly string[])[];
+  readonly javaOptions: readonly string[];
+}
+
+export interface ClusterNode {
+  readonly id: number;
+  /** `host:port` for clients. */
+  readonly address: string;
+  readonly broker: JavaBroker;
+}
+
+interface NodeListeners {
+  readonly plaintext: Listener;
+  readonly client: Listener;
+  readonly controller: string;
+  readonly fronted: readonly Listener[];
 }
 
 /**
@@ -42,41 +71,80 @@ export const BRIEF_OPTIONS = [
 /** For one that has much to do, or stays. */
 export const LASTING_OPTIONS = ["-Xmx768m"];
 
-/**
- * Writes the settings and formats the data, unless the directory holds a formatted broker.
- *
- * It is made for one test; others exchange its `javaOptions`.
- *
- * @param fronts addresses of proxies, each of which gets a listener of its own
- */
+/** One broker, for one test. */
 export async function prepareBroker(
   java: string,
   jars: string,
   directory: string,
-  preferredPort: number,
   signal: AbortSignal,
-  fronts: readonly string[] = [],
 ): Promise<JavaBroker> {
-  const address = `127.0.0.1:${await freePort(preferredPort)}`;
-  const controller = `127.0.0.1:${await freePort()}`;
-  const data = join(directory, "data");
-  const fronted = await Promise.all(
-    fronts.map(async (advertised) => ({ advertised, client: `127.0.0.1:${await freePort()}` })),
-  );
-  const behind = fronted.map(({ client }) => client);
-  const javaOptions = BRIEF_OPTIONS;
-  const broker: JavaBroker = { java, jars, directory, address, behind, javaOptions };
+  const plan = { brokers: 1, security: NO_SECURITY, ports: [], fronts: [] };
+  const brief = { ...plan, javaOptions: BRIEF_OPTIONS };
+  const [node] = await prepareNodes({ java, jars }, directory, brief, signal);
+  if (node === undefined) throw new Error("no node");
+  return node.broker;
+}
+
+/** Writes settings, and formats the data of nodes that have none. */
+export async function prepareNodes(
+  { java, jars }: JavaChoice,
+  directory: string,
+  plan: ClusterPlan,
+  signal: AbortSignal,
+): Promise<readonly ClusterNode[]> {
   mkdirSync(directory, { recursive: true });
-  const listeners = { advertised: address, client: address, controller, fronted };
-  const settings = brokerSettings(listeners, data);
-  writeFileSync(
-    join(directory, "server.properties"),
-    propertiesText({ ...settings, "controller.quorum.bootstrap.servers": controller }),
+  const listeners: NodeListeners[] = [];
+  for (let index = 0; index < plan.brokers; index += 1) {
+    listeners.push(await chooseListeners(plan, index));
+  }
+  const controllers = listeners.map(({ controller }) => controller);
+  const clusterId = clusterIdIn(directory);
+  const { security, javaOptions } = plan;
+  const nodes = listeners.map((each, index): ClusterNode => {
+    const own = plan.brokers === 1 ? directory : join(directory, `node-${index + 1}`);
+    mkdirSync(own, { recursive: true });
+    const node = { id: index + 1, ...each, controllers, security };
+    const settings = nodeSettings({ ...node, dataDirectory: join(own, "data") });
+    writeFileSync(join(own, "server.properties"), propertiesText(settings));
+    const behind = each.fronted.map(({ bound }) => bound);
+    const address = each.plaintext.advertised;
+    const broker = { java, jars, directory: own, address, behind, javaOptions };
+    return { id: node.id, address: each.client.advertised, broker };
+  });
+  const args = ["--cluster-id", clusterId, ...scramArguments(security)];
+  const unformatted = nodes.filter(
+    ({ broker }) => !existsSync(join(broker.directory, "data", "meta.properties")),
   );
-  const isFormatted = existsSync(join(data, "meta.properties"));
-  const id = clusterId(randomBytes(16));
-  if (!isFormatted) await format(broker, ["--standalone", "--cluster-id", id], signal);
-  return broker;
+  await Promise.all(unformatted.map(({ broker }) => format(broker, args, signal)));
+  return nodes;
+}
+
+async function chooseListeners(plan: ClusterPlan, index: number): Promise<NodeListeners> {
+  const address = async (preferred = 0) => `127.0.0.1:${await freePort(preferred)}`;
+  const listener = (at: string): Listener => ({ advertised: at, bound: at });
+  const [first = 0] = plan.ports;
+  const preferred = plan.ports[index] ?? (first === 0 ? 0 : first + index);
+  const client = listener(await address(preferred));
+  const fronted: Listener[] = [];
+  for (const advertised of plan.fronts[index] ?? []) {
+    fronted.push({ advertised, bound: await address() });
+  }
+  const plaintext = isPlain(plan.security) ? client : listener(await address());
+  return { client, plaintext, controller: await address(), fronted };
+}
+
+/** All nodes have the same one, also those that are formatted later. */
+function clusterIdIn(directory: string): string {
+  const file = join(directory, "cluster-id");
+  if (!existsSync(file)) writeFileSync(file, clusterId(randomBytes(16)));
+  return readFileSync(file, "utf8");
+}
+
+/** Never begins with "-", which the tool would take for an option; Kafka's own ids do not, either. */
+export function clusterId(random: Buffer): string {
+  const bytes = Buffer.from(random);
+  bytes[0] = (bytes[0] ?? 0) & 0x7f;
+  return bytes.toString("base64url");
 }
 
 /**
@@ -88,7 +156,7 @@ export async function startBroker(
   broker: JavaBroker,
   mode: "guarded" | "detached",
   signal: AbortSignal,
-  onLaunch: (process: ChildProcess) => void = () => undefined,
+  onLaunch?: (process: ChildProcess) => void,
 ): Promise<ChildProcess> {
   const program = {
     what: "Apache Kafka",
@@ -111,15 +179,8 @@ export function logFile(directory: string): string {
   return join(directory, "kafka.log");
 }
 
-/** Never begins with "-", which the tool would take for an option; Kafka's own ids do not, either. */
-export function clusterId(random: Buffer): string {
-  const bytes = Buffer.from(random);
-  bytes[0] = (bytes[0] ?? 0) & 0x7f;
-  return bytes.toString("base64url");
-}
-
 /** Makes the data directory that `server.properties` names. */
-export async function format(
+async function format(
   broker: JavaBroker,
   args: readonly string[],
   signal: AbortSignal,

@@ -5,14 +5,12 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 
 import { environmentBrokers } from "./choose.ts";
-import { BROKERS_MAX, BROKERS_MIN } from "./cluster-nodes.ts";
-import { logFile } from "./java.ts";
+import { BROKERS_MAX, logFile } from "./java.ts";
 import { bringUp, type Kept, look, type Place, placeIn, type Service, takeDown } from "./kept.ts";
-import { KAFKA, kafkaCluster, REGISTRY } from "./kept-services.ts";
+import { KAFKA, kafkaService, REGISTRY } from "./kept-services.ts";
 import { answers } from "./probe.ts";
 import { environmentRegistry } from "./registry.ts";
-import { registryAnswers, registryLog } from "./registry-java.ts";
-import { REGISTRY_VERSION } from "./registry-settings.ts";
+import { REGISTRY_VERSION, registryAnswers, registryLog } from "./registry-java.ts";
 import { CA_FILE, type ClientSecurity, PASSWORD, USER } from "./security.ts";
 import { KAFKA_VERSION } from "./settings.ts";
 
@@ -119,8 +117,7 @@ function parseAsked(args: readonly string[]): Asked | null {
 }
 
 async function upAll({ registry, brokers, security }: Asked): Promise<number> {
-  const isPlain = brokers < BROKERS_MIN && !security.tls && !security.sasl;
-  const service = isPlain ? KAFKA : kafkaCluster(brokers, security);
+  const service = kafkaService(brokers, security);
   const kafka = await up({ ...KAFKA_TOLD, service }, settingsFor(security));
   return registry ? Math.max(kafka, await up(REGISTRY_TOLD)) : kafka;
 }

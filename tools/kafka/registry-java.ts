@@ -1,11 +1,10 @@
 /**
- * One schema registry as a Java process, with a directory of its own:
+ * One schema registry, Apicurio's, as a Java process with a directory of its own:
  *
  *   registry.log   data/
  */
 
-import type { ChildProcess } from "node:child_process";
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,8 +13,10 @@ import { cached, type Download, ensureDownloaded, type Progress, runMaven } from
 import { freePort } from "./free-port.ts";
 import { findJava, findOnPath } from "./java-home.ts";
 import { startProgram } from "./java-process.ts";
-import { REGISTRY_PATH, REGISTRY_VERSION, registrySettings } from "./registry-settings.ts";
 
+export const REGISTRY_VERSION = "3.0.9";
+/** Of its Confluent API. */
+export const REGISTRY_PATH = "/apis/ccompat/v7";
 const WHAT = `Apicurio Registry ${REGISTRY_VERSION}`;
 const ARCHIVE = `apicurio-registry-app-${REGISTRY_VERSION}-all.tar.gz`;
 const RUNNER = `apicurio-registry-app-${REGISTRY_VERSION}-runner.jar`;
@@ -100,6 +101,20 @@ export async function startJavaRegistry(
     untilReady: (limit: AbortSignal) => untilRegistryAnswers(url, limit),
   };
   return await startProgram(program, mode, signal, onLaunch);
+}
+
+/**
+ * Small and quick to start. The database is a file: it writes at once, so that what was registered
+ * outlives a kill.
+ */
+export function registrySettings(database: string): Readonly<Record<string, string>> {
+  return {
+    "apicurio.datasource.url": `jdbc:h2:file:${database};WRITE_DELAY=0`,
+    "apicurio.datasource.jdbc.initial-size": "2",
+    "apicurio.datasource.jdbc.min-size": "2",
+    "apicurio.datasource.jdbc.max-size": "10",
+    "quarkus.http.access-log.enabled": "false",
+  };
 }
 
 export function registryLog(directory: string): string {

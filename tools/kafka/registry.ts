@@ -13,11 +13,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { dockerHost } from "./docker.ts";
+import { dockerOrJava } from "./choose.ts";
+import { type Container, startContainer } from "./docker.ts";
 import type { Progress } from "./download.ts";
-import { killProgram } from "./java-process.ts";
-import { REGISTRY_IMAGE, startRegistryContainer } from "./registry-docker.ts";
-import { prepareRegistry, registryAnswers, startJavaRegistry } from "./registry-java.ts";
+import { freePort } from "./free-port.ts";
+import { GuardedProgram } from "./java-process.ts";
+import {
+  prepareRegistry,
+  REGISTRY_PATH,
+  REGISTRY_VERSION,
+  registryAnswers,
+  registrySettings,
+  startJavaRegistry,
+  untilRegistryAnswers,
+} from "./registry-java.ts";
+
+export const REGISTRY_IMAGE = `apicurio/apicurio-registry:${REGISTRY_VERSION}`;
+export const REGISTRY_PORT = 8080;
 
 export interface LocalRegistry extends AsyncDisposable {
   readonly how: "environment" | "docker" | "java";
@@ -64,18 +76,35 @@ export async function startPrivateRegistry({
   signal = new AbortController().signal,
   log = () => undefined,
 }: StartOptions = {}): Promise<PrivateRegistry> {
-  signal.throwIfAborted();
-  const host = await dockerHost();
-  if (host === null) return await startJava(signal, log);
-  try {
-    log(`starting the schema registry (Docker, ${REGISTRY_IMAGE})`);
-    const { remove, ...registry } = await startRegistryContainer(host, 0, false);
-    return { how: "docker", ...registry, [Symbol.asyncDispose]: remove };
-  } catch (cause) {
-    signal.throwIfAborted();
-    log(`${REGISTRY_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
-    return await startJava(signal, log);
-  }
+  return await dockerOrJava("the schema registry", REGISTRY_IMAGE, signal, log, {
+    docker: async (host): Promise<PrivateRegistry> => {
+      const { remove, ...registry } = await startRegistryContainer(host, 0, false);
+      return { how: "docker", ...registry, [Symbol.asyncDispose]: remove };
+    },
+    java: () => startJava(signal, log),
+  });
+}
+
+/** @param isKept whether it outlives this process. */
+export async function startRegistryContainer(
+  host: string,
+  preferredPort: number,
+  isKept: boolean,
+): Promise<Container & { readonly url: string }> {
+  const port = await freePort(preferredPort);
+  const url = `http://${host}:${port}${REGISTRY_PATH}`;
+  const settings = Object.entries(registrySettings("/tmp/registry-data/registry"));
+  // As Quarkus reads settings from its environment.
+  const nameOf = (key: string) => key.replaceAll(/[^a-z0-9]/gi, "_").toUpperCase();
+  const variables = settings.map(([key, value]) => [nameOf(key), value] as const);
+  const container = await startContainer({
+    image: REGISTRY_IMAGE,
+    environment: { ...Object.fromEntries(variables), JAVA_OPTS_APPEND: "-Xmx128m" },
+    ports: [{ container: REGISTRY_PORT, host: port }],
+    isKept,
+    untilAnswers: (limit) => untilRegistryAnswers(url, limit),
+  });
+  return { ...container, url };
 }
 
 async function startJava(signal: AbortSignal, log: Progress): Promise<PrivateRegistry> {
@@ -84,21 +113,21 @@ async function startJava(signal: AbortSignal, log: Progress): Promise<PrivateReg
   try {
     const registry = await prepareRegistry(directory, 0, signal, log);
     log("starting the schema registry (Java)");
-    let running = await startJavaRegistry(registry, "guarded", signal);
+    const program = new GuardedProgram((limit, onLaunch) =>
+      startJavaRegistry(registry, "guarded", limit, onLaunch),
+    );
+    await program.start(signal);
     return {
       how: "java",
       url: registry.url,
-      kill: () => killProgram(running),
+      kill: () => program.kill(),
       restart: async () => {
-        await killProgram(running);
-        running = await startJavaRegistry(registry, "guarded", new AbortController().signal);
+        await program.kill();
+        await program.start();
       },
-      freeze: () => Promise.resolve(void running.kill("SIGSTOP")),
-      thaw: () => Promise.resolve(void running.kill("SIGCONT")),
-      [Symbol.asyncDispose]: async () => {
-        await killProgram(running);
-        clear();
-      },
+      freeze: async () => program.freeze(),
+      thaw: async () => program.thaw(),
+      [Symbol.asyncDispose]: () => program.kill().finally(clear),
     };
   } catch (error) {
     if (signal.aborted) clear();

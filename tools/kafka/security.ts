@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { KafkaSettings } from "./settings.ts";
+type KafkaSettings = Readonly<Record<string, string>>;
 
 export interface ClientSecurity {
   readonly tls: boolean;
@@ -14,6 +14,10 @@ export interface ClientSecurity {
 }
 
 export const NO_SECURITY: ClientSecurity = { tls: false, sasl: false };
+export function isPlain({ tls, sasl }: ClientSecurity): boolean {
+  return !tls && !sasl;
+}
+
 /** Who logs in. */
 export const USER = "alice";
 export const PASSWORD = "pass word:1";

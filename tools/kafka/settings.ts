@@ -1,10 +1,19 @@
 /**
- * The settings of a local one-node Kafka, the same for Java and for Docker. `cluster-settings.ts`
- * has what several nodes need beside them.
+ * The settings of one node of a local Kafka, the same for Java and for Docker. Every node is a broker
+ * and a controller, so that two of three go on when any one dies.
  *
- * One node cannot replicate, hence the factors of 1. The rest makes it quick to start, small on
- * disk and kind to tests with many groups and topics; nothing here is advice for production.
+ *   listener     protocol                  for
+ *   PLAINTEXT    plaintext                 clients, and the nodes among themselves
+ *   CLIENT       SSL, SASL_..., both       clients, when that is what `kafka up` was asked for
+ *   FRONTED<n>   plaintext                 clients that come by way of a proxy
+ *   CONTROLLER   plaintext                 the quorum
+ *
+ * Replication is what people run: three copies, of which two must be in sync to write, as far as there
+ * are nodes. The rest makes it quick to start, small on disk and kind to tests with many groups and
+ * topics; nothing here is advice for production.
  */
+
+import { type ClientSecurity, isPlain, protocolOf, securitySettings } from "./security.ts";
 
 /** All tests run with it. `npm run test:kafka-versions` tests others (`tested-versions.ts`). */
 export const KAFKA_VERSION_DEFAULT = "4.3.1";
@@ -12,49 +21,65 @@ export const KAFKA_VERSION = process.env.SWITCHYARD_KAFKA_VERSION || KAFKA_VERSI
 
 export type KafkaSettings = Readonly<Record<string, string>>;
 
-export interface Listeners {
-  /** Where clients connect, `host:port`; the broker tells it to them. */
+export interface Listener {
+  /** `host:port`; the broker tells it to clients. */
   readonly advertised: string;
   /** What the broker binds, `host:port`. */
-  readonly client: string;
-  readonly controller: string;
-  /** One more listener for each, for clients that come by way of a proxy. */
-  readonly fronted?: readonly Fronted[];
+  readonly bound: string;
 }
 
-export interface Fronted {
-  /** The proxy's address, `host:port`; the broker tells it to clients that come this way. */
-  readonly advertised: string;
-  /** What the broker binds, `host:port`. */
-  readonly client: string;
+export interface NodeOptions {
+  /** From 1. */
+  readonly id: number;
+  readonly plaintext: Listener;
+  /** With `security`. */
+  readonly client: Listener;
+  /** One more listener for each proxy. */
+  readonly fronted: readonly Listener[];
+  /** Controllers of all nodes, by id. */
+  readonly controllers: readonly string[];
+  readonly security: ClientSecurity;
+  readonly dataDirectory: string;
 }
 
-export function brokerSettings(listeners: Listeners, dataDirectory: string): KafkaSettings {
-  const fronted = (listeners.fronted ?? []).map((each, index) => ({
-    ...each,
-    name: `FRONTED${index}`,
-  }));
-  const clients = [{ name: "PLAINTEXT", ...listeners }, ...fronted];
-  const bound = [...clients, { name: "CONTROLLER", client: listeners.controller }];
+const REPLICAS = 3;
+const IN_SYNC_MIN = 2;
+
+export function nodeSettings(node: NodeOptions): KafkaSettings {
+  const { id, controllers, security, dataDirectory } = node;
+  const clients = [
+    { name: "PLAINTEXT", ...node.plaintext },
+    ...(isPlain(security) ? [] : [{ name: "CLIENT", ...node.client }]),
+    ...node.fronted.map((each, index) => ({ name: `FRONTED${index}`, ...each })),
+  ];
+  const all = [...clients, { name: "CONTROLLER", bound: controllers[id - 1] }];
+  const protocol = (name: string) => (name === "CLIENT" ? protocolOf(security) : "PLAINTEXT");
+  const replicas = `${Math.min(REPLICAS, controllers.length)}`;
+  const inSync = `${Math.min(IN_SYNC_MIN, controllers.length)}`;
   return {
     "process.roles": "broker,controller",
-    "node.id": "1",
-    listeners: bound.map(({ name, client }) => `${name}://${client}`).join(),
+    "node.id": `${id}`,
+    listeners: all.map(({ name, bound }) => `${name}://${bound}`).join(),
     "advertised.listeners": clients.map(({ name, advertised }) => `${name}://${advertised}`).join(),
-    "listener.security.protocol.map": bound.map(({ name }) => `${name}:PLAINTEXT`).join(),
+    "listener.security.protocol.map": all.map(({ name }) => `${name}:${protocol(name)}`).join(),
     "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": controllers.map((at, index) => `${index + 1}@${at}`).join(),
     "log.dirs": dataDirectory,
 
-    "offsets.topic.replication.factor": "1",
+    "default.replication.factor": replicas,
+    "min.insync.replicas": inSync,
+    "offsets.topic.replication.factor": replicas,
     "offsets.topic.num.partitions": "4",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.replication.factor": replicas,
+    "transaction.state.log.min.isr": inSync,
     "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": replicas,
+    "share.coordinator.state.topic.min.isr": inSync,
     "share.coordinator.state.topic.num.partitions": "1",
 
     "auto.create.topics.enable": "false",
+    // Leaders move when a test says so, and when their broker goes.
+    "auto.leader.rebalance.enable": "false",
     // A killed broker may come back only when its old session is over: 9 s by default.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -65,6 +90,7 @@ export function brokerSettings(listeners: Listeners, dataDirectory: string): Kaf
     "log.cleaner.dedupe.buffer.size": "16777216",
     "num.network.threads": "2",
     "num.io.threads": "4",
+    ...securitySettings("CLIENT", security),
   };
 }
 

@@ -9,22 +9,11 @@
  * A broker that was started here ends with this process, however that ends.
  */
 
-import type { ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
-import { choose, chooseJava, environmentBrokers, type JavaChoice } from "./choose.ts";
-import { KAFKA_IMAGE, startContainer } from "./docker.ts";
-import type { Progress } from "./jars.ts";
-import {
-  BRIEF_OPTIONS,
-  type JavaBroker,
-  killBroker,
-  LASTING_OPTIONS,
-  prepareBroker,
-  startBroker,
-} from "./java.ts";
+import { dockerOrJava, environmentBrokers } from "./choose.ts";
+import { startCluster } from "./cluster.ts";
+import { KAFKA_IMAGE, startBrokerContainer } from "./docker.ts";
+import type { Progress } from "./download.ts";
+import { BRIEF_OPTIONS, LASTING_OPTIONS } from "./java.ts";
 import { answers } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
@@ -62,6 +51,8 @@ export interface PrivateOptions {
   readonly fronts?: readonly string[];
 }
 
+type Options = StartOptions & PrivateOptions & { readonly private?: boolean };
+
 /** Starts or finds a Kafka by the table above. Throws an error that says what to do about it. */
 export async function startKafka(
   options: StartOptions & PrivateOptions & { readonly private: true },
@@ -69,14 +60,10 @@ export async function startKafka(
 export async function startKafka(
   options?: StartOptions & { readonly private?: boolean },
 ): Promise<LocalKafka>;
-export async function startKafka(
-  options: StartOptions & PrivateOptions & { readonly private?: boolean } = {},
-): Promise<LocalKafka> {
-  const signal = options.signal ?? new AbortController().signal;
-  const log = options.log ?? (() => undefined);
-  signal.throwIfAborted();
+export async function startKafka(options: Options = {}): Promise<LocalKafka> {
+  options.signal?.throwIfAborted();
   const brokers = options.private ? [] : environmentBrokers();
-  return brokers.length > 0 ? await useBrokers(brokers) : await startOwn(signal, log, options);
+  return brokers.length > 0 ? await useBrokers(brokers) : await startOwn(options);
 }
 
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
@@ -91,93 +78,39 @@ async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
   return { how: "environment", brokers, jars: null, stop, [Symbol.asyncDispose]: stop };
 }
 
-interface Own extends PrivateOptions {
-  readonly private?: boolean;
-}
-
-async function startOwn(signal: AbortSignal, log: Progress, own: Own): Promise<PrivateKafka> {
-  const choice = await choose(signal, log);
-  if (choice.kind === "java") return await startJava(choice, signal, log, own);
-  try {
-    return await startDocker(choice.host, signal, log, own.fronts ?? []);
-  } catch (cause) {
-    signal.throwIfAborted();
-    log(`${KAFKA_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
-    return await startJava(await chooseJava(signal, log), signal, log, own);
-  }
-}
-
-async function startDocker(
-  host: string,
-  signal: AbortSignal,
-  log: Progress,
-  fronts: readonly string[],
-): Promise<PrivateKafka> {
-  log(`starting Apache Kafka (Docker, ${KAFKA_IMAGE})`);
-  const started = await startContainer(host, 0, false, fronts);
-  const { address, behind, kill, restart, remove } = started;
-  const stop = once(remove);
-  if (signal.aborted) await stop();
-  signal.throwIfAborted();
-  return {
-    how: "docker",
-    brokers: [address],
-    behind,
-    jars: null,
-    kill,
-    restart,
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
-}
-
-async function startJava(
-  { java, jars }: JavaChoice,
-  signal: AbortSignal,
-  log: Progress,
-  own: Own,
-): Promise<PrivateKafka> {
-  log("starting Apache Kafka (Java)");
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  const [broker, first] = await startOrClear(java, jars, directory, signal, own);
-  let running = first;
-  const stop = once(async () => {
-    await killBroker(running);
-    rmSync(directory, { recursive: true, force: true });
-  });
-  return {
-    how: "java",
-    brokers: [broker.address],
-    behind: broker.behind,
-    jars,
-    kill: () => killBroker(running),
-    restart: async () => {
-      await killBroker(running);
-      running = await startBroker(broker, "guarded", new AbortController().signal);
+async function startOwn(options: Options): Promise<PrivateKafka> {
+  const { signal = new AbortController().signal, log = () => undefined, fronts = [] } = options;
+  return await dockerOrJava("Apache Kafka", KAFKA_IMAGE, signal, log, {
+    docker: async (host): Promise<PrivateKafka> => {
+      const container = await startBrokerContainer(host, 0, false, fronts);
+      const { address, behind, kill, restart, remove } = container;
+      const stop = once(remove);
+      if (signal.aborted) await stop();
+      signal.throwIfAborted();
+      const own = { brokers: [address], behind, jars: null, kill, restart, stop };
+      return { how: "docker", ...own, [Symbol.asyncDispose]: stop };
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
-}
-
-/** Keeps the log of a broker that failed, and nothing of one that was interrupted. */
-async function startOrClear(
-  java: string,
-  jars: string,
-  directory: string,
-  signal: AbortSignal,
-  own: Own,
-): Promise<[JavaBroker, ChildProcess]> {
-  try {
-    const prepared = await prepareBroker(java, jars, directory, 0, signal, own.fronts);
-    const javaOptions = own.private ? BRIEF_OPTIONS : LASTING_OPTIONS;
-    const broker = { ...prepared, javaOptions };
-    return [broker, await startBroker(broker, "guarded", signal)];
-  } catch (error) {
-    const leftover = signal.aborted ? directory : join(directory, "data");
-    rmSync(leftover, { recursive: true, force: true });
-    throw error;
-  }
+    java: async () => {
+      const javaOptions = options.private ? BRIEF_OPTIONS : LASTING_OPTIONS;
+      const plan = { brokers: 1, fronts: [fronts], javaOptions };
+      const cluster = await startCluster({ ...plan, signal, log });
+      const { brokers, jars, nodes } = cluster;
+      const stop = once(async () => await cluster[Symbol.asyncDispose]());
+      return {
+        how: "java",
+        brokers,
+        behind: nodes[0]?.behind ?? [],
+        jars,
+        kill: async () => await nodes[0]?.kill(),
+        restart: async () => {
+          await nodes[0]?.kill();
+          await nodes[0]?.start();
+        },
+        stop,
+        [Symbol.asyncDispose]: stop,
+      };
+    },
+  });
 }
 
 function once(action: () => Promise<void>): () => Promise<void> {

@@ -40,7 +40,7 @@ export async function startGuardedBroker(
   users: readonly string[],
 ): Promise<GuardedBroker> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-guarded-"));
-  const broker = await prepareBroker(java, jars, directory, 0, never);
+  const broker = await prepareBroker(java, jars, directory, never);
   const port = await freePort();
   const settings = join(directory, "server.properties");
   appendFileSync(settings, `\n${guarded(readFileSync(settings, "utf8"), port, users)}`);

@@ -38,7 +38,7 @@ export async function startPolicedKafka(
   const classes = join(directory, "classes");
   mkdirSync(classes);
   execFileSync("javac", ["-cp", join(jars, "*"), "-d", classes, SOURCE]);
-  const prepared = await prepareBroker(java, jars, directory, 0, never);
+  const prepared = await prepareBroker(java, jars, directory, never);
   const limits = Object.entries(allowed).map(([key, most]) => `-Dpolicy.${key}=${most}`);
   const broker = {
     ...prepared,

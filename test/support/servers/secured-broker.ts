@@ -45,7 +45,7 @@ export async function startSecuredBroker({
   jars,
 }: Awaited<ReturnType<typeof chooseJava>>): Promise<SecuredBroker> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  const broker = await prepareBroker(java, jars, directory, 0, never);
+  const broker = await prepareBroker(java, jars, directory, never);
   const ports = {
     saslPort: await freePort(),
     scramPort: await freePort(),

@@ -8,8 +8,8 @@ import { parse } from "yaml";
 import { NODE_FLAGS } from "../../../bench/measure.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { KAFKA_IMAGE } from "../../../tools/kafka/docker.ts";
-import { REGISTRY_IMAGE } from "../../../tools/kafka/registry-docker.ts";
-import { REGISTRY_PATH, REGISTRY_PORT } from "../../../tools/kafka/registry-settings.ts";
+import { REGISTRY_IMAGE, REGISTRY_PORT } from "../../../tools/kafka/registry.ts";
+import { REGISTRY_PATH } from "../../../tools/kafka/registry-java.ts";
 
 interface Service {
   readonly image?: string;

@@ -5,9 +5,10 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { environmentBrokers, noKafka } from "../../../../tools/kafka/choose.ts";
 import { clusterId } from "../../../../tools/kafka/java.ts";
 import { javaVersion } from "../../../../tools/kafka/java-home.ts";
+import { NO_SECURITY } from "../../../../tools/kafka/security.ts";
 import {
-  brokerSettings,
   imageEnvironment,
+  nodeSettings,
   propertiesText,
 } from "../../../../tools/kafka/settings.ts";
 
@@ -41,10 +42,13 @@ describe("which Kafka", () => {
 });
 
 describe("settings", () => {
-  const listeners = { advertised: "h:1", client: "h:1", controller: "h:2" };
+  const plaintext = { advertised: "h:1", bound: "h:1" };
+  const node = { id: 1, plaintext, client: plaintext, fronted: [], controllers: ["h:2"] };
 
   test("become properties that Java reads back, whatever the path", () => {
-    const text = propertiesText(brokerSettings(listeners, "C:\\tmp\\größe"));
+    const text = propertiesText(
+      nodeSettings({ ...node, security: NO_SECURITY, dataDirectory: "C:\\tmp\\größe" }),
+    );
     expect(text).toContain("log.dirs=C:\\\\tmp\\\\gr\\u00f6\\u00dfe\n");
     expect(text).toContain("auto.create.topics.enable=false\n");
   });

@@ -2,19 +2,15 @@
 
 import { describe, expect, test } from "vitest";
 
-import { clusterNodeSettings } from "../../../../tools/kafka/cluster-settings.ts";
 import { type ClientSecurity, scramArguments } from "../../../../tools/kafka/security.ts";
-import { propertiesText } from "../../../../tools/kafka/settings.ts";
+import { nodeSettings, propertiesText } from "../../../../tools/kafka/settings.ts";
 
 function settings(nodes: number, security: ClientSecurity) {
-  return clusterNodeSettings({
-    id: 2,
-    listeners: {
-      internal: "h:1",
-      client: "h:2",
-      controller: "h:3",
-      fronted: [{ advertised: "p:1", client: "h:4" }],
-    },
+  return nodeSettings({
+    id: nodes,
+    plaintext: { advertised: "h:1", bound: "h:1" },
+    client: { advertised: "h:2", bound: "h:2" },
+    fronted: [{ advertised: "p:1", bound: "h:4" }],
     controllers: Array.from({ length: nodes }, (_, index) => `c:${index}`),
     security,
     dataDirectory: "/data",
@@ -26,7 +22,7 @@ test("three nodes keep everything three times, and write it twice at least", () 
   expect(three["controller.quorum.voters"]).toBe("1@c:0,2@c:1,3@c:2");
   expect(three["offsets.topic.replication.factor"]).toBe("3");
   expect(three["min.insync.replicas"]).toBe("2");
-  expect(three["advertised.listeners"]).toBe("INTERNAL://h:1,CLIENT://h:2,FRONTED0://p:1");
+  expect(three["advertised.listeners"]).toBe("PLAINTEXT://h:1,FRONTED0://p:1");
 });
 
 test("one node keeps what it can", () => {
@@ -42,8 +38,9 @@ describe("clients", () => {
     [false, true, "SASL_PLAINTEXT"],
     [true, true, "SASL_SSL"],
   ])("with TLS %s and a log-in %s speak %s, and nobody else does", (tls, sasl, protocol) => {
+    const own = tls || sasl ? `CLIENT:${protocol},` : "";
     expect(settings(3, { tls, sasl })["listener.security.protocol.map"]).toBe(
-      `INTERNAL:PLAINTEXT,CLIENT:${protocol},FRONTED0:PLAINTEXT,CONTROLLER:PLAINTEXT`,
+      `PLAINTEXT:PLAINTEXT,${own}FRONTED0:PLAINTEXT,CONTROLLER:PLAINTEXT`,
     );
     expect(scramArguments({ tls, sasl })).toHaveLength(sasl ? 4 : 0);
   });
