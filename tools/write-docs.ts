@@ -6,12 +6,11 @@ import { pathToFileURL } from "node:url";
 import { renderDashboard } from "./dashboard/render.ts";
 import { renderChartSchema } from "./docs/chart-config.ts";
 import { renderChartReadme } from "./docs/chart-values.ts";
-
 import { renderCommands } from "./docs/commands.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
-import { renderRules } from "./docs/deploy.ts";
 import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
+import { readPage } from "./docs/page.ts";
 import { renderOperations, renderSecurity } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
 import { renderSizing } from "./docs/sizing.ts";
@@ -36,7 +35,11 @@ export const PAGES: readonly Page[] = [
   { path: "docs/operations.md", render: renderOperations },
   { path: "docs/sizing.md", render: renderSizing },
   { path: "SECURITY.md", render: renderSecurity },
-  { path: "deploy/prometheus/rules.yaml", render: renderRules },
+  {
+    // A copy where people without Helm look.
+    path: "deploy/prometheus/rules.yaml",
+    render: () => readPage("deploy/helm/switchyard/files/rules.yaml"),
+  },
   { path: "deploy/helm/switchyard/files/dashboard.json", render: renderDashboard },
   { path: "deploy/grafana/dashboard.json", render: renderDashboard },
   { path: "deploy/helm/switchyard/README.md", render: renderChartReadme },

@@ -9,8 +9,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 import { ROWS } from "../../tools/dashboard/render.ts";
-import { QUERIES } from "../../tools/docs/metric-queries.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
+import { QUERIES } from "../support/project/metric-queries.ts";
 
 const execute = promisify(execFile);
 const RULES = join(import.meta.dirname, "../../deploy/prometheus");
@@ -67,8 +67,7 @@ test.skipIf(folder === null)(`every query of pages and panels can be read${title
   const panels = ROWS.flatMap(({ panels: own }) =>
     own.flatMap((panel) => (panel.look === "text" ? [] : panel.queries.map(({ expr }) => expr))),
   );
-  const pages = QUERIES.flatMap(({ queries }) => queries.map(([, query]) => query));
-  const rules = [...panels, ...pages].map((query, at) => ({
+  const rules = [...panels, ...QUERIES].map((query, at) => ({
     record: `query:${at}`,
     expr: query.replaceAll(/\$__\w+/g, "5m"),
   }));

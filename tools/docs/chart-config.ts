@@ -6,17 +6,15 @@
  * says little.
  */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-
 import type { Fields, Node } from "../../src/config/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
+import { readPage } from "./page.ts";
 
-const SCHEMA = join(import.meta.dirname, "../../deploy/helm/switchyard/values.schema.json");
+const SCHEMA = "deploy/helm/switchyard/values.schema.json";
 
 /** The file as it is, its definition `config` made anew. */
 export function renderChartSchema(): string {
-  const schema = JSON.parse(readFileSync(SCHEMA, "utf8"));
+  const schema = JSON.parse(readPage(SCHEMA));
   schema.definitions.config = mapOf(SETTINGS.fields, ["object"]);
   return `${JSON.stringify(schema, undefined, 2)}\n`;
 }

@@ -8,24 +8,14 @@
  *   a key without a comment                      an error: `npm run docs` fails
  */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from "yaml";
+import { pageWith, readPage } from "./page.ts";
 
-const CHART = join(import.meta.dirname, "../../deploy/helm/switchyard");
-const BEGIN = "<!-- values: `npm run docs` writes this table -->\n";
-const END = "<!-- end of values -->\n";
+const CHART = "deploy/helm/switchyard";
 
 export function renderChartReadme(): string {
-  const page = readFileSync(join(CHART, "README.md"), "utf8");
-  const from = page.indexOf(BEGIN);
-  const to = page.indexOf(END);
-  if (from < 0 || to < from) throw new Error("the chart's README has no marks for the table");
-  return page.slice(0, from + BEGIN.length) + valuesTable(readValues()) + page.slice(to);
-}
-
-function readValues(): string {
-  return readFileSync(join(CHART, "values.yaml"), "utf8");
+  const values = valuesTable(readPage(`${CHART}/values.yaml`));
+  return pageWith(`${CHART}/README.md`, { values });
 }
 
 /** @throws Error when a key has no comment. */

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { processShell } from "../../src/cli/shell.ts";
+import { code, pageWith, table } from "./page.ts";
 
 /** Of each command with `--json`; the page is not made while one is missing, or too many. */
 const JSON_OUTPUTS: Readonly<Record<string, string>> = {
@@ -67,38 +68,13 @@ export async function renderCommands(): Promise<string> {
     withJson.map(({ path }) => path),
     Object.keys(JSON_OUTPUTS),
   );
-  return `# Commands
-
-Generated from the commands by \`npm run docs\`. In the image, \`switchyard\` is the entry point; in a checkout it is
-\`npm run -s switchyard --\`.
-
-- Exit status: 0 done, 1 failed, 2 wrong usage or configuration.
-- Results go to standard output. Problems, warnings and progress go to standard error.
-- Wrong usage is answered by one line, and by where the help is. A mistyped command, option or value that is near a known one is asked about: "Did you mean".
-- \`-c\`, \`--config\` can be left out where \`SWITCHYARD_CONFIG\` names the file.
-- \`--kafka-timeout\` limits the wait for Kafka; [its errors](operations.md#errors-at-connecting) name the setting.
-
-## Completion
-
-\`switchyard completion bash\`, \`zsh\` or \`fish\` prints a script with all commands and options. Completing starts no program.
-
-| Shell | To install |
-|---|---|
-| bash | \`source <(switchyard completion bash)\` in \`~/.bashrc\` |
-| zsh | \`source <(switchyard completion zsh)\` in \`~/.zshrc\`, after \`compinit\` |
-| fish | \`switchyard completion fish > ~/.config/fish/completions/switchyard.fish\` |
-
-Print it again after an upgrade.
-
-## JSON
-
-\`--json\` prints for programs. Keys are always there; null means that there is none, or that it is not known. Keys may be added. Times are ISO 8601 in UTC; names that end in \`Ms\` are milliseconds.
-
-| Command | Prints |
-|---|---|
-${withJson.map(({ path }) => `| \`${path}\` | ${JSON_OUTPUTS[path]} |`).join("\n")}
-
-${all.map(section).join("\n")}`;
+  return pageWith("docs/commands.md", {
+    JSON: table(
+      ["Command", "Prints"],
+      withJson.map(({ path }) => [code(path), JSON_OUTPUTS[path] ?? ""]),
+    ),
+    commands: all.map(section).join("\n"),
+  });
 }
 
 function withInner(command: Command, before = ""): readonly Described[] {

@@ -1,67 +1,19 @@
-/** `docs/configuration.md` from the declarations of the settings. */
-
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+/** `docs/configuration.md`: the example, and tables from the declarations of the settings. */
 
 import type { Unit } from "../../src/config/decoder.ts";
 import { variableName } from "../../src/config/environment.ts";
 import type { Node, Section, Setting } from "../../src/config/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
-
-const EXAMPLE = join(import.meta.dirname, "../../examples/switchyard.yaml");
+import { pageWith, readPage } from "./page.ts";
 
 export function renderConfiguration(): string {
   const { fields } = SETTINGS;
   const sections = Object.entries(fields).filter(([, node]) => node.kind !== "setting");
-  return `# Configuration
-
-One YAML file in UTF-8, given as \`--config FILE\` or in \`SWITCHYARD_CONFIG\`. This page is generated from the
-declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
-
-- \`switchyard config check\` says whether a file can be used, and every problem with it at once: its
-  path, what was found, what was expected. Unknown settings are problems.
-- \`switchyard config print\` prints the effective configuration, secrets hidden.
-
-## Values
-
-| Kind | Form |
-|---|---|
-| duration | a number and its unit: \`ms\`, \`s\`, \`m\`, \`h\`, \`d\`; such as \`250ms\`, \`5s\`, \`1.5h\` |
-| size | a number and its unit: \`B\`, \`KiB\`, \`MiB\`, \`GiB\`; such as \`64MiB\` |
-| file | a path; a relative one starts at the folder of the configuration file |
-| text | put it in quotes where YAML would read something else, such as a number or \`true\` |
-| left out | a setting without a value (\`key:\`) counts as left out |
-
-\`\${NAME}\` inside a text is replaced by the environment variable \`NAME\` as it was at process start, and
-\`\${NAME:-default}\` by \`default\` where the variable is not set or empty. A variable that is not set and has no
-default is a problem, and so is a variable inside a default. The file is read as YAML first, so that a
-variable's value never becomes structure.
-\`\${file:/run/secrets/crm}\` inside a text is replaced by the content of that file: text in UTF-8, at most 1 MiB, and not empty.
-One newline at the end of a file or of a variable (\`\\n\` or \`\\r\\n\`) is not part of the value; \`config check\` warns of other whitespace, and of other characters that are not seen, around a secret. A file has no default: a file that is missing is a problem. A relative
-path starts at the folder of the configuration file. The file is read again when it changes, so that secrets can be rotated
-([changes while running](operations.md#changes-while-running)).
-\`config print\` prints such a reference as it is written, and never the content.
-\`$\${NAME}\` stands for \`\${NAME}\` itself. YAML's anchors and aliases work, merge keys (\`<<\`)
-and tags such as \`!!set\` do not.
-
-## Environment
-
-Every setting outside the lists \`sources\` and \`destinations\` can also be set by an environment variable,
-named in the tables. It wins over the file. Lists are written with commas; an empty variable counts as not set. An unknown
-\`SWITCHYARD_...\` variable is a warning.
-
-## Example
-
-\`\`\`yaml
-${readFileSync(EXAMPLE, "utf8").trim()}
-\`\`\`
-
-## Top level
-
-${settingTable(fields, [], true)}
-
-${sections.map(([key, node]) => chapter(node, [key])).join("\n\n")}
-`;
+  const chapters = sections.map(([key, node]) => chapter(node, [key]));
+  return pageWith("docs/configuration.md", {
+    example: `\`\`\`yaml\n${readPage("examples/switchyard.yaml").trim()}\n\`\`\``,
+    settings: [settingTable(fields, [], true), ...chapters].join("\n\n"),
+  });
 }
 
 function chapter(node: Node, path: readonly string[]): string {

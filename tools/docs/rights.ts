@@ -1,11 +1,7 @@
 /**
  * The tables of rights: who needs which, in `docs/operations.md`, and what each is worth to somebody
- * who should not have it, in `SECURITY.md`. The rest of both pages is written by hand: a table
- * stands between two marks.
+ * who should not have it, in `SECURITY.md`. `docs/operations.md` has the tested releases of Kafka, too.
  */
-
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 import {
   COMMAND_ROLES,
@@ -15,10 +11,9 @@ import {
   STAGE_ROLES,
 } from "../../src/domain/permissions.ts";
 import type { TopicKind } from "../../src/domain/stages.ts";
-import { withKafkaVersions } from "./kafka-versions.ts";
-import { withMarkedTable } from "./marked-table.ts";
-
-const ROOT = join(import.meta.dirname, "../..");
+import { KAFKA_VERSION_DEFAULT } from "../kafka/settings.ts";
+import { LINES, TESTS, testedVersions } from "../kafka/tested-versions.ts";
+import { code, pageWith, table } from "./page.ts";
 
 /** Complete by their types: a topic without a row here does not compile. */
 const NAMES: Readonly<Record<TopicKind, string>> = {
@@ -107,8 +102,21 @@ export function renderOperations(): string {
     ["stage `console` with `console.readOnly: false`", ...cells(roleOf("console", true))],
     ...COMMAND_ROLES.map((name) => row(name, "command")),
   ];
-  const page = withTable("docs/operations.md", ["Role", "Reads", "Writes", "Groups"], rows);
-  return withKafkaVersions(page);
+  return pageWith("docs/operations.md", {
+    rights: table(["Role", "Reads", "Writes", "Groups"], rows),
+    "Kafka versions": kafkaVersions(),
+  });
+}
+
+function kafkaVersions(): string {
+  const tested = testedVersions();
+  const some = TESTS.map(code).join(", ");
+  const rows = LINES.map((line) => [tested[line], some]);
+  const all = [[KAFKA_VERSION_DEFAULT, "all, on one broker and on three"], ...rows];
+  const ascending = all.sort(([one = ""], [other = ""]) =>
+    one.localeCompare(other, "en", { numeric: true }),
+  );
+  return table(["Kafka", "Integration tests"], ascending);
 }
 
 export function renderSecurity(): string {
@@ -120,7 +128,7 @@ export function renderSecurity(): string {
       [`Read on \`${NAMES[kind]}\``, read],
     ];
   });
-  return withTable("SECURITY.md", ["Right", "Gives"], [...rows, ...OTHERS]);
+  return pageWith("SECURITY.md", { rights: table(["Right", "Gives"], [...rows, ...OTHERS]) });
 }
 
 /** As the group is named, without the prefix. */
@@ -137,11 +145,3 @@ function cells({ reads, writes, groups }: Role): readonly string[] {
 }
 
 const GROUPS_OF_MANY = ["deliver", "delay", "replay"];
-
-function withTable(
-  path: string,
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-): string {
-  return withMarkedTable(readFileSync(join(ROOT, path), "utf8"), "rights", header, rows);
-}

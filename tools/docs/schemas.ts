@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { orderSchemas } from "../../src/cli/schemas/schema-files.ts";
+import { code, pageWith } from "./page.ts";
 
 const FOLDER = join(import.meta.dirname, "../../schemas");
 
@@ -44,20 +45,10 @@ export function renderSchemas(): string {
   const ordered = orderSchemas(files);
   if (ordered.kind === "invalid") throw new Error(ordered.problems.join("; "));
   const sections = ordered.schemas.map(({ file, name, text }) => section(file, name, text));
-  return `# Avro schemas
-
-The schemas of \`schemas/\`, for producers that have none of their own. This page is generated from their \`doc\` fields by
-\`npm run docs\`; a test compares the two. [Registry](registry.md#registering) says how they are registered, and how they may change.
-
-Values are read by the schema that the producer wrote them with, whatever it is. So records of your own, with typed properties, work as well as these.
-Field names in snake_case, such as \`user_id\`, are read as the names here.
-
-${sections.join("\n")}
-# JSON schemas
-
-Records that Switchyard writes for others are JSON. Their schemas are JSON Schemas (2020-12) in \`schemas/\`. Fields may be added, so a reader passes over fields that it does not know.
-
-${jsonSections().join("\n")}`;
+  return pageWith("docs/schemas.md", {
+    Avro: sections.join("\n"),
+    JSON: jsonSections().join("\n"),
+  });
 }
 
 function jsonSections(): readonly string[] {
@@ -145,8 +136,4 @@ function typeText(type: unknown): string {
   if (kind === "array") return `array of ${typeText(items)}`;
   if (kind === "map") return `map of ${typeText(values)}`;
   return code(String(name));
-}
-
-function code(text: string): string {
-  return `\`${text}\``;
 }

@@ -25,9 +25,8 @@ const RESULTS = `# Results
 
 `;
 
-test("a part has its day, its machine and its first table", () => {
+test("a part has its first table", () => {
   const part = measured("a", RESULTS);
-  expect(part).toMatchObject({ date: "2026-11-22", machine: "Node v24, 2 cores, linux" });
   expect(part.rows).toEqual([
     { who: "x", ms: "1.5", MB: "10" },
     { who: "y", ms: "2.5", MB: "20" },
