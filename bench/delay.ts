@@ -46,7 +46,7 @@ export async function benchDelay(brokers: string): Promise<string> {
     delays: DELAYS_MS.map(tierName),
   });
   try {
-    await bench.kafka.admin.alterConfig(bench.deliveries("d2"), {
+    await bench.kafka.admin.alterConfig(bench.retries("d2"), {
       "message.timestamp.type": "LogAppendTime",
     });
     const perSecond = await returnAll(bench, backlogReceiver);
@@ -102,7 +102,7 @@ function scheduledRecord(bench: Workbench, number: number): OutgoingRecord {
     firstAttemptAtMs: nowMs,
     retryCount: index + 1,
     dueAtMs: nowMs + delayMs,
-    retryTopic: bench.deliveries("d2"),
+    retryTopic: bench.retries("d2"),
     lastOutcome: "bench=503",
   });
   return { ...made, headers };
@@ -113,14 +113,14 @@ async function untilReturned(bench: Workbench): Promise<void> {
   for (let returned = 0; returned < RECORDS; ) {
     if (Date.now() > untilMs) throw new Error(`${returned} of ${RECORDS} records have returned`);
     await sleep(STEP_MS * 10);
-    const ends = await bench.ends(bench.deliveries("d2"));
+    const ends = await bench.ends(bench.retries("d2"));
     returned = [...ends.values()].reduce((sum, end) => sum + end, 0);
   }
 }
 
 async function readReturned(bench: Workbench): Promise<readonly Returned[]> {
   const returned: Returned[] = [];
-  for await (const records of bench.read(bench.deliveries("d2"))) {
+  for await (const records of bench.read(bench.retries("d2"))) {
     for (const { timestampMs, headers } of records) {
       const values = new Map(headers.map(([name, value]) => [name, Number(value)]));
       const dueAtMs = values.get(DELIVERY_HEADER.dueAt) ?? Number.NaN;

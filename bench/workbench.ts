@@ -62,6 +62,10 @@ export class Workbench implements AsyncDisposable {
     return this.topics.deliveries(destination as DestinationId);
   }
 
+  retries(destination: string): string {
+    return this.topics.retries(destination as DestinationId);
+  }
+
   async create(
     names: readonly string[],
     { partitions = 3, replicationFactor = 1, isStamped = false }: TopicOptions = {},
@@ -84,7 +88,7 @@ export class Workbench implements AsyncDisposable {
   /** What deliver writes to, beside the topics of its destinations. */
   async createForDeliver(destination: string): Promise<void> {
     await this.create([`${this.topics.prefix}delays.1s`, this.topics.deadLetters]);
-    await this.create([this.topics.retries(destination as DestinationId)], { partitions: 1 });
+    await this.create([this.retries(destination)], { partitions: 1 });
   }
 
   send(records: readonly OutgoingRecord[]): Promise<unknown> {

@@ -23,7 +23,7 @@ const OF_TROUBLE = [
 
 test("each of its metrics is on /metrics, and has values there", async () => {
   const queries = ROWS.flatMap(({ panels }) =>
-    panels.flatMap((panel) => (panel.look === "text" ? [] : panel.queries.map(({ expr }) => expr))),
+    panels.flatMap((panel) => (panel.look === "text" ? [] : Object.values(panel.queries))),
   );
   const used = new Set(
     queries.flatMap((expr) => expr.match(/\b(?:switchyard|process|nodejs)_\w+(?=\{)/g) ?? []),

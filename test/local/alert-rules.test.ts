@@ -65,7 +65,7 @@ test.skipIf(folder === null)(`a rule that no longer fires is found${title}`, asy
 
 test.skipIf(folder === null)(`every query of pages and panels can be read${title}`, async () => {
   const panels = ROWS.flatMap(({ panels: own }) =>
-    own.flatMap((panel) => (panel.look === "text" ? [] : panel.queries.map(({ expr }) => expr))),
+    own.flatMap((panel) => (panel.look === "text" ? [] : Object.values(panel.queries))),
   );
   const rules = [...panels, ...QUERIES].map((query, at) => ({
     record: `query:${at}`,

@@ -19,12 +19,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 4,
         unit: "percentunit",
         limits: [0.999, 0.99],
-        queries: [
-          {
-            expr: `sum(${rate("attempts", ACCEPTED)}) / sum(${rate("attempts", ENDED)})`,
-            legend: "",
-          },
-        ],
+        queries: { "": `sum(${rate("attempts", ACCEPTED)}) / sum(${rate("attempts", ENDED)})` },
       },
       {
         title: "p99 from receipt",
@@ -33,7 +28,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 4,
         unit: "s",
         limits: [10, 300],
-        queries: [{ expr: quantile(0.99, "deliveryLatency"), legend: "" }],
+        queries: { "": quantile(0.99, "deliveryLatency") },
       },
       {
         title: "Accepted a second",
@@ -41,7 +36,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "stat",
         width: 4,
         unit: "reqps",
-        queries: [{ expr: `sum(${rate("attempts", ACCEPTED)})`, legend: "" }],
+        queries: { "": `sum(${rate("attempts", ACCEPTED)})` },
       },
       {
         title: "Delivered share by destination",
@@ -49,14 +44,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "percentunit",
-        queries: [
-          {
-            expr: least(
-              `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
-            ),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: {
+          "{{destination}}": least(
+            `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
+          ),
+        },
       },
       {
         title: "Time from receipt by destination",
@@ -65,12 +57,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "s",
-        queries: [
-          {
-            expr: most(quantile(0.99, "deliveryLatency", ["destination"])),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: { "{{destination}}": most(quantile(0.99, "deliveryLatency", ["destination"])) },
       },
     ],
   },
@@ -86,12 +73,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 6,
         unit: "s",
         limits: [300, 1_800],
-        queries: [
-          {
-            expr: most(`time() - min by (destination) (${of("destinationFailingSince")} > 0)`),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: {
+          "{{destination}}": most(
+            `time() - min by (destination) (${of("destinationFailingSince")} > 0)`,
+          ),
+        },
       },
       {
         title: "Requests that fail, by cause",
@@ -100,12 +86,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 9,
         unit: "reqps",
-        queries: [
-          {
-            expr: most(`sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`),
-            legend: "{{destination}} {{outcome}}",
-          },
-        ],
+        queries: {
+          "{{destination}} {{outcome}}": most(
+            `sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`,
+          ),
+        },
       },
       {
         title: "Time of an attempt",
@@ -113,12 +98,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 9,
         unit: "s",
-        queries: [
-          {
-            expr: most(quantile(0.99, "attemptDuration", ["destination"])),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: { "{{destination}}": most(quantile(0.99, "attemptDuration", ["destination"])) },
       },
     ],
   },
@@ -133,12 +113,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "s",
-        queries: [
-          {
-            expr: most(`max by (stage, destination) (${of("oldestUnfinished")})`),
-            legend: "{{stage}} {{destination}}",
-          },
-        ],
+        queries: {
+          "{{stage}} {{destination}}": most(
+            `max by (stage, destination) (${of("oldestUnfinished")})`,
+          ),
+        },
       },
       {
         title: "Records that wait for a stage",
@@ -146,12 +125,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "short",
-        queries: [
-          {
-            expr: most(`sum by (stage, destination) (${of("lag")})`),
-            legend: "{{stage}} {{destination}}",
-          },
-        ],
+        queries: {
+          "{{stage}} {{destination}}": most(`sum by (stage, destination) (${of("lag")})`),
+        },
       },
       {
         title: "Share of retention used",
@@ -160,14 +136,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 8,
         unit: "percentunit",
         limits: [0.5, 0.75],
-        queries: [
-          {
-            expr: most(
-              `max by (stage, destination) (${of("oldestUnfinished")}) / min by (stage, destination) (${of("topicRetention")})`,
-            ),
-            legend: "{{stage}} {{destination}}",
-          },
-        ],
+        queries: {
+          "{{stage}} {{destination}}": most(
+            `max by (stage, destination) (${of("oldestUnfinished")}) / min by (stage, destination) (${of("topicRetention")})`,
+          ),
+        },
       },
       {
         title: "Deliveries that wait, by tier",
@@ -175,7 +148,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "short",
-        queries: [{ expr: `sum by (tier) (${of("deliveriesWaiting")})`, legend: "{{tier}}" }],
+        queries: { "{{tier}}": `sum by (tier) (${of("deliveriesWaiting")})` },
       },
       {
         title: "Deliveries that wait, by destination",
@@ -183,12 +156,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "short",
-        queries: [
-          {
-            expr: most(`sum by (destination) (${of("deliveriesWaiting")}) > 0`),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: {
+          "{{destination}}": most(`sum by (destination) (${of("deliveriesWaiting")}) > 0`),
+        },
       },
       {
         title: "Time until the first one is given up",
@@ -196,12 +166,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "s",
-        queries: [
-          {
-            expr: least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
-            legend: "{{destination}}",
-          },
-        ],
+        queries: {
+          "{{destination}}": least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
+        },
       },
     ],
   },
@@ -216,14 +183,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 14,
         unit: "none",
         names: BREAKER,
-        queries: [
-          {
-            expr: most(
-              `max by (destination, endpoint_name, endpoint) (${of("circuitBreakerState")})`,
-            ),
-            legend: "{{destination}} {{endpoint_name}}",
-          },
-        ],
+        queries: {
+          "{{destination}} {{endpoint_name}}": most(
+            `max by (destination, endpoint_name, endpoint) (${of("circuitBreakerState")})`,
+          ),
+        },
       },
       {
         title: "Held lines",
@@ -232,12 +196,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 10,
         unit: "none",
         names: { 0: "goes", 1: "held" },
-        queries: [
-          {
-            expr: most(`max by (destination, because) (${of("lineHeld")}) == 1`),
-            legend: "{{destination}}: {{because}}",
-          },
-        ],
+        queries: {
+          "{{destination}}: {{because}}": most(
+            `max by (destination, because) (${of("lineHeld")}) == 1`,
+          ),
+        },
       },
     ],
   },
@@ -251,12 +214,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [
-          {
-            expr: `sum by (stage, reason) (${rate("deadLetters")})`,
-            legend: "{{stage}} {{reason}}",
-          },
-        ],
+        queries: { "{{stage}} {{reason}}": `sum by (stage, reason) (${rate("deadLetters")})` },
       },
       {
         title: "Dead letters in this time",
@@ -264,12 +222,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         look: "table",
         width: 8,
         unit: "short",
-        queries: [
-          {
-            expr: most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),
-            legend: "",
-          },
-        ],
+        queries: {
+          "": most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),
+        },
       },
       {
         title: "Sending them again",

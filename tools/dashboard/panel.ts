@@ -5,11 +5,6 @@ import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
 export type Unit = "percentunit" | "s" | "short" | "bytes" | "reqps" | "none";
 export type Look = "stat" | "timeseries" | "bargauge" | "state-timeline" | "table";
 
-export interface Query {
-  readonly expr: string;
-  readonly legend: string;
-}
-
 export interface Panel {
   readonly title: string;
   readonly description: string;
@@ -17,7 +12,8 @@ export interface Panel {
   /** Of 24. */
   readonly width: number;
   readonly unit: Unit;
-  readonly queries: readonly Query[];
+  /** By their legends. */
+  readonly queries: Readonly<Record<string, string>>;
   /** From which values on it is yellow and red; of a share, below which. */
   readonly limits?: readonly [warning: number, critical: number];
   /** Names of values, such as of a breaker's states. */

@@ -14,7 +14,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [{ expr: `sum by (code) (${rate("ingestRequests")})`, legend: "{{code}}" }],
+        queries: { "{{code}}": `sum by (code) (${rate("ingestRequests")})` },
       },
       {
         title: "Calls by source",
@@ -22,7 +22,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "reqps",
-        queries: [{ expr: `sum by (source) (${rate("ingestCalls")})`, legend: "{{source}}" }],
+        queries: { "{{source}}": `sum by (source) (${rate("ingestCalls")})` },
       },
       {
         title: "Time to answer",
@@ -30,10 +30,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 5,
         unit: "s",
-        queries: [
-          { expr: quantile(0.5, "ingestDuration"), legend: "p50" },
-          { expr: quantile(0.99, "ingestDuration"), legend: "p99" },
-        ],
+        queries: { p50: quantile(0.5, "ingestDuration"), p99: quantile(0.99, "ingestDuration") },
       },
       {
         title: "Bytes in hand",
@@ -42,9 +39,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 5,
         unit: "bytes",
-        queries: [
-          { expr: `max by (instance) (${of("ingestInFlightBytes")})`, legend: "{{instance}}" },
-        ],
+        queries: { "{{instance}}": `max by (instance) (${of("ingestInFlightBytes")})` },
       },
     ],
   },
@@ -58,7 +53,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [{ expr: `sum by (outcome) (${rate("audienceSyncs")})`, legend: "{{outcome}}" }],
+        queries: { "{{outcome}}": `sum by (outcome) (${rate("audienceSyncs")})` },
       },
       {
         title: "Users told a second",
@@ -66,7 +61,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [{ expr: `sum by (change) (${rate("audienceChanges")})`, legend: "{{change}}" }],
+        queries: { "{{change}}": `sum by (change) (${rate("audienceChanges")})` },
       },
       {
         title: "Members",
@@ -74,7 +69,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "stat",
         width: 4,
         unit: "short",
-        queries: [{ expr: `sum(${of("audienceMembers")})`, legend: "" }],
+        queries: { "": `sum(${of("audienceMembers")})` },
       },
       {
         title: "Held syncs",
@@ -83,7 +78,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 4,
         unit: "short",
         limits: [1, 10],
-        queries: [{ expr: `sum(${of("audienceSyncsAwaitingApproval")})`, legend: "" }],
+        queries: { "": `sum(${of("audienceSyncsAwaitingApproval")})` },
       },
     ],
   },
@@ -98,7 +93,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 8,
         unit: "none",
         names: { 0: "away", 1: "answers" },
-        queries: [{ expr: `min by (broker) (${of("kafkaConnected")})`, legend: "{{broker}}" }],
+        queries: { "{{broker}}": `min by (broker) (${of("kafkaConnected")})` },
       },
       {
         title: "Time to write",
@@ -106,10 +101,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "s",
-        queries: [
-          { expr: quantile(0.5, "produceDuration"), legend: "p50" },
-          { expr: quantile(0.99, "produceDuration"), legend: "p99" },
-        ],
+        queries: { p50: quantile(0.5, "produceDuration"), p99: quantile(0.99, "produceDuration") },
       },
       {
         title: "Writes that are repeated",
@@ -117,7 +109,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [{ expr: `sum by (error) (${rate("produceErrors")})`, legend: "{{error}}" }],
+        queries: { "{{error}}": `sum by (error) (${rate("produceErrors")})` },
       },
       {
         title: "Rebalances a second",
@@ -126,7 +118,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "reqps",
-        queries: [{ expr: `sum by (stage) (${rate("rebalances")})`, legend: "{{stage}}" }],
+        queries: { "{{stage}}": `sum by (stage) (${rate("rebalances")})` },
       },
       {
         title: "Topics that take nothing, for",
@@ -135,9 +127,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 8,
         unit: "s",
         limits: [60, 300],
-        queries: [
-          { expr: `time() - min by (topic) (${of("topicBlockedSince")} > 0)`, legend: "{{topic}}" },
-        ],
+        queries: { "{{topic}}": `time() - min by (topic) (${of("topicBlockedSince")} > 0)` },
       },
       {
         title: "Schemas that are waited for",
@@ -145,7 +135,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 8,
         unit: "short",
-        queries: [{ expr: `sum by (instance) (${of("registryWaiting")})`, legend: "{{instance}}" }],
+        queries: { "{{instance}}": `sum by (instance) (${of("registryWaiting")})` },
       },
     ],
   },
@@ -159,12 +149,9 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "short",
-        queries: [
-          {
-            expr: `rate(${ofProcess("process_cpu_seconds_total")}[$__rate_interval])`,
-            legend: "{{instance}}",
-          },
-        ],
+        queries: {
+          "{{instance}}": `rate(${ofProcess("process_cpu_seconds_total")}[$__rate_interval])`,
+        },
       },
       {
         title: "Event loop delay",
@@ -173,12 +160,9 @@ export const PROCESS_ROWS: readonly Row[] = [
         width: 6,
         unit: "s",
         limits: [0.1, 0.5],
-        queries: [
-          {
-            expr: `max by (instance) (${of("eventLoopDelay", 'quantile="0.99"')})`,
-            legend: "{{instance}}",
-          },
-        ],
+        queries: {
+          "{{instance}}": `max by (instance) (${of("eventLoopDelay", 'quantile="0.99"')})`,
+        },
       },
       {
         title: "Memory",
@@ -186,10 +170,10 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "bytes",
-        queries: [
-          { expr: ofProcess("process_resident_memory_bytes"), legend: "{{instance}}" },
-          { expr: `${of("memoryLimit")} > 0`, legend: "{{instance}} limit" },
-        ],
+        queries: {
+          "{{instance}}": ofProcess("process_resident_memory_bytes"),
+          "{{instance}} limit": `${of("memoryLimit")} > 0`,
+        },
       },
       {
         title: "Versions and configurations",
@@ -197,10 +181,10 @@ export const PROCESS_ROWS: readonly Row[] = [
         look: "timeseries",
         width: 6,
         unit: "short",
-        queries: [
-          { expr: `count by (hash) (${of("configInfo")})`, legend: "configuration {{hash}}" },
-          { expr: `count by (version) (${of("buildInfo")})`, legend: "version {{version}}" },
-        ],
+        queries: {
+          "configuration {{hash}}": `count by (hash) (${of("configInfo")})`,
+          "version {{version}}": `count by (version) (${of("buildInfo")})`,
+        },
       },
     ],
   },

@@ -107,7 +107,7 @@ function text({ title, description, markdown }: Text): object {
 function drawn(panel: Panel): object {
   const { title, description, look, queries } = panel;
   const isOneValue = look === "table" || look === "stat" || look === "bargauge";
-  const targets = queries.map(({ expr, legend }, at) => ({
+  const targets = Object.entries(queries).map(([legend, expr], at) => ({
     refId: String.fromCharCode(65 + at),
     datasource: SOURCE,
     expr,
