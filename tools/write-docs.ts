@@ -11,7 +11,7 @@ import { renderConfiguration } from "./docs/configuration.ts";
 import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { readPage } from "./docs/page.ts";
-import { renderOperations, renderSecurity } from "./docs/rights.ts";
+import { renderOperations } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
 import { renderSizing } from "./docs/sizing.ts";
 import { renderTopics } from "./docs/topics.ts";
@@ -34,7 +34,6 @@ export const PAGES: readonly Page[] = [
   { path: "docs/schemas.md", render: renderSchemas },
   { path: "docs/operations.md", render: renderOperations },
   { path: "docs/sizing.md", render: renderSizing },
-  { path: "SECURITY.md", render: renderSecurity },
   {
     // A copy where people without Helm look.
     path: "deploy/prometheus/rules.yaml",

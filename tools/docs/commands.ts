@@ -1,54 +1,13 @@
-/** `docs/commands.md` from the commands themselves: their help, and the shape of their JSON. */
+/** `docs/commands.md`: the help of the commands. What they print as JSON is described by hand, and none is forgotten. */
 
 import type { Command } from "commander";
 
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { processShell } from "../../src/cli/shell.ts";
-import { code, pageWith, table } from "./page.ts";
+import { pageWith } from "./page.ts";
 
-/** Of each command with `--json`; the page is not made while one is missing, or too many. */
-const JSON_OUTPUTS: Readonly<Record<string, string>> = {
-  topics:
-    "one object: `planned` (how many topics), `differences` (each with `kind` and `topic`), `changes` (how many can be made), `applied`, `rejected` (settings that the cluster does not allow, each with `topic`, `setting`, `planned`, `instead`, `error`), `failed` (sentences)",
-  "schemas check": "one object: `schemas`, each with `subject`, `state`, `toDo`",
-  "schemas register": "the same",
-  acls: "one object: `roles`, each with `role`, `principal`, `grants`",
-  "config check":
-    "one object: `usable`, `hash`, `sources` and `destinations` (how many; null: it cannot be used), `warnings`, `problems` (each with `path`, `line`, `found`, `expected`, `hint`)",
-  "config print": "the configuration as one object, secrets hidden",
-  "config diff":
-    "one object: `changes` (added, removed and changed ids), `hashes` (`inPlace`, `given`), `processes` (`admin`, `hash`, `runs`, `error`)",
-  explain:
-    "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
-  timeline:
-    "one object a line with the call's `messageId`, told apart by `kind`: steps and each `final-state` in order of time (`at`, `sentence`, most with `destination`), then each `gap`",
-  publish:
-    "one object a line, told apart by `kind`: each line that is `refused` (`line`, `error`), lines that are `not-written` (`fromLine`, `toLine`, `error`), then the `outcome` (`topic`, `written`, `refused`, `interrupted`)",
-  delete:
-    "one object: `topic`, `userId`, `sources` (null: every one), `told` (each with `destination` and `source`), `notTold` (each with `destination` and `because`)",
-  "audience publish":
-    "one object: `end` (`written`, `interrupted`, `refused`), `error`, `audience`, `sync`, `topic`, `users`, `written`",
-  "audience release": "one object: `audience`, `sync`, `removals` (users)",
-  "audience list":
-    "one object: `audiences`, each with `id`, `name`, `key`, `members`, `last`, `openSyncId`, `held`",
-  "audience members": "one user id a line, as a JSON text",
-  status: "one object, described in [operations.md](operations.md#status)",
-  "dead-letters list":
-    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `deadLetter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
-  "dead-letters replay":
-    "one object: `end` (`done`, `interrupted`, `failed`, `counted`, `declined`), `error`, `replay`, `resume` (the command line that goes on), `toReplay`, `replayedBefore`, `counts` (each with `destination`, `reason`, `to`, `refused`, `count`), `replayed`, `refused` (counts by reason)",
-  "skip-corrupt-batch":
-    "one object: `outcome` (`skipped`, `would-skip`, `refused`), `error`, `topic`, `partition`, `group`, `dryRun`, `groupOffset`, `firstOffset`, `lastOffset`, `damage`, `isEndKnown`, `recordsLost`",
-  pause:
-    "one object: `destination`, `paused`, `until` (null: no end), `before` (the pause that was in force: `since`, `by`, `until`; null: none), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLowerBound` (not all was counted)",
-  resume:
-    "one object: `destination`, `resumed`, `inVain` (why nothing is posted to it all the same; null: it is)",
-  retry: "one object: `destination`, `returned` (deliveries)",
-  wait: "one object: `destination`, `drained`, `left` (deliveries by place: `line`, `tiers`, and those that are due again)",
-  cancel: "one object: `destination`, `receivedBefore`, `dryRun`, `count` (deliveries)",
-  replay:
-    "one object: `end` (`done`, `interrupted`, `failed`, `counted`), `error`, `replay`, `resume` (the command line that goes on), `destination`, `topic`, `since`, `until`, `types`, `events`, `perSecond`, `written`, `refused`, and by reason `leftOut`, `unusable`, `passedOver`",
-};
+const PAGE = "docs/commands.md";
+
 /** Columns of the help. */
 const WIDTH = 100;
 
@@ -64,17 +23,19 @@ export async function renderCommands(): Promise<string> {
   const withJson = all.filter(({ command }) =>
     command.options.some(({ long }) => long === "--json"),
   );
+  const page = pageWith(PAGE, { commands: all.map(section).join("\n") });
   assertSame(
     withJson.map(({ path }) => path),
-    Object.keys(JSON_OUTPUTS),
+    describedIn(page),
   );
-  return pageWith("docs/commands.md", {
-    JSON: table(
-      ["Command", "Prints"],
-      withJson.map(({ path }) => [code(path), JSON_OUTPUTS[path] ?? ""]),
-    ),
-    commands: all.map(section).join("\n"),
-  });
+  return page;
+}
+
+/** The commands whose JSON the page describes, by hand. */
+function describedIn(page: string): readonly string[] {
+  const [, chapter = ""] = page.split("\n## JSON\n");
+  const [table = ""] = chapter.split("\n<!--", 1);
+  return [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path = ""]) => path);
 }
 
 function withInner(command: Command, before = ""): readonly Described[] {
@@ -111,5 +72,5 @@ function assertSame(found: readonly string[], described: readonly string[]): voi
     ...found.filter((path) => !described.includes(path)),
     ...described.filter((path) => !found.includes(path)),
   ];
-  if (odd.length > 0) throw new Error(`JSON_OUTPUTS and --json do not agree: ${odd.join(", ")}`);
+  if (odd.length > 0) throw new Error(`${PAGE} and --json do not agree: ${odd.join(", ")}`);
 }

@@ -101,3 +101,12 @@ test.each([
 ])("%s has no wrong name", (text) => {
   expect(wrongNames(text)).toEqual([]);
 });
+
+test("SECURITY.md says what a right on each topic is worth", () => {
+  const page = projectTexts().find(({ path }) => path === "SECURITY.md")?.text ?? "";
+  const rows = [...page.matchAll(/^\| (Write|Read) on `([^`]+)` \|/gm)];
+  const found = rows.map(([, right, topic]) => `${right} on ${topic}`);
+  const topics = TOPICS.map((name) => (name.endsWith(".") ? `${name}*` : name));
+  const wanted = topics.flatMap((name) => [`Write on ${name}`, `Read on ${name}`]);
+  expect(found.toSorted()).toEqual(wanted.toSorted());
+});
