@@ -175,7 +175,7 @@ export async function startBroker(
 /** SIGKILL, as if the machine had lost power. Returns when the process is gone. */
 export const killBroker = killProgram;
 
-export function logFile(directory: string): string {
+function logFile(directory: string): string {
   return join(directory, "kafka.log");
 }
 

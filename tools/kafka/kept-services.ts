@@ -1,11 +1,11 @@
 /** The services of `switchyard kafka up`. */
 
-import { chooseJava, dockerOrJava } from "./choose.ts";
+import { chooseJava, dockerOrJava, environmentBrokers } from "./choose.ts";
 import { KAFKA_IMAGE, startBrokerContainer } from "./docker.ts";
 import { BRIEF_OPTIONS, LASTING_OPTIONS, prepareNodes, startBroker } from "./java.ts";
 import type { Kept, Service } from "./kept.ts";
 import { answers, untilAnswers } from "./probe.ts";
-import { REGISTRY_IMAGE, startRegistryContainer } from "./registry.ts";
+import { environmentRegistry, REGISTRY_IMAGE, startRegistryContainer } from "./registry.ts";
 import {
   prepareRegistry,
   registryAnswers,
@@ -48,6 +48,10 @@ export function kafkaService(brokers: number, security: ClientSecurity): Service
   };
   return {
     name: "kafka",
+    title: "Apache Kafka",
+    up: "kafka up",
+    variable: "SWITCHYARD_KAFKA_BROKERS",
+    given: environmentBrokers,
     kind,
     portPreferred: 9092,
     portsOf: (address) => address.split(",").map((one) => Number(one.split(":").at(-1))),
@@ -63,6 +67,10 @@ const REGISTRY_KIND = "a schema registry";
 
 export const REGISTRY: Service = {
   name: "registry",
+  title: "The schema registry",
+  up: "kafka up --registry",
+  variable: "SWITCHYARD_REGISTRY_URL",
+  given: () => [environmentRegistry() ?? []].flat(),
   kind: REGISTRY_KIND,
   portPreferred: 8081,
   portsOf: (address) => [Number(new URL(address).port)],

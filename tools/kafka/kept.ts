@@ -31,8 +31,8 @@ const INTERVAL_MS = 100;
 export type Kept = {
   /** For clients: `host:port` of a broker, several with commas, the URL of a registry. */
   readonly address: string;
-  /** Such as `3 brokers, TLS`. Null: an earlier version started it. */
-  readonly kind: string | null;
+  /** Such as `3 brokers, TLS`. */
+  readonly kind: string;
   /** Where to look whether it answers; empty: at `address`. */
   readonly probes: readonly string[];
 } & (
@@ -44,6 +44,14 @@ export type Kept = {
 export interface Service {
   /** Of its files. */
   readonly name: "kafka" | "registry";
+  /** For people. */
+  readonly title: string;
+  /** The command that starts it. */
+  readonly up: string;
+  /** Of the environment, where addresses of one that runs already may be. */
+  readonly variable: string;
+  /** These; empty: it is not set. */
+  readonly given: () => readonly string[];
   /** Of what it starts. */
   readonly kind: string;
   readonly portPreferred: number;
@@ -91,8 +99,7 @@ export async function bringUp(
 ): Promise<{ readonly kept: Kept; readonly already: boolean }> {
   using _lock = await hold(place, signal, log);
   const before = readState(place);
-  const isOther = before !== null && before.kind !== null && before.kind !== service.kind;
-  if (isOther) {
+  if (before !== null && before.kind !== service.kind) {
     throw new Error(
       `A local one of another kind is there already: ${before.kind} at ${before.address}; asked for was ${service.kind}. ` +
         "End it first: npm run -s switchyard -- kafka down (removes its data)",
@@ -191,15 +198,13 @@ function readState(place: Place): Kept | null {
 
 function parseState(state: unknown): Kept | null {
   if (typeof state !== "object" || state === null) return null;
-  const { how, address, container, ...rest } = { ...state } as Record<string, unknown>;
-  if (typeof address !== "string") return null;
-  const kind = typeof rest.kind === "string" ? rest.kind : null;
+  const { how, address, kind, container, ...rest } = { ...state } as Record<string, unknown>;
+  if (typeof address !== "string" || typeof kind !== "string") return null;
   const probes = listOf(rest.probes, (each) => typeof each === "string") ?? [];
   if (how === "docker" && typeof container === "string") {
     return { how, address, kind, probes, container };
   }
-  // Earlier versions wrote `pid`.
-  const pids = listOf(rest.pids ?? [rest.pid], (each) => typeof each === "number");
+  const pids = listOf(rest.pids, (each) => typeof each === "number");
   return how === "java" && pids !== null ? { how, address, kind, probes, pids } : null;
 }
 

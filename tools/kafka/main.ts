@@ -4,13 +4,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 
-import { environmentBrokers } from "./choose.ts";
-import { BROKERS_MAX, logFile } from "./java.ts";
+import { BROKERS_MAX } from "./java.ts";
 import { bringUp, type Kept, look, type Place, placeIn, type Service, takeDown } from "./kept.ts";
 import { KAFKA, kafkaService, REGISTRY } from "./kept-services.ts";
-import { answers } from "./probe.ts";
-import { environmentRegistry } from "./registry.ts";
-import { REGISTRY_VERSION, registryAnswers, registryLog } from "./registry-java.ts";
+import { REGISTRY_VERSION } from "./registry-java.ts";
 import { CA_FILE, type ClientSecurity, PASSWORD, USER } from "./security.ts";
 import { KAFKA_VERSION } from "./settings.ts";
 
@@ -28,46 +25,11 @@ With SWITCHYARD_KAFKA_BROKERS set, those brokers are used and none is started; t
 SWITCHYARD_REGISTRY_URL. SWITCHYARD_KAFKA_VERSION names another version of Apache Kafka.
 `;
 
-/** What people are told of a service. */
-interface Told {
-  readonly service: Service;
-  readonly place: Place;
-  readonly title: string;
-  readonly variable: string;
-  readonly up: string;
-  readonly log: string;
-  /** Addresses of the environment; empty: none. */
-  readonly given: () => readonly string[];
-  readonly answers: (address: string) => Promise<boolean>;
-}
-
 interface Asked {
   readonly registry: boolean;
   readonly brokers: number;
   readonly security: ClientSecurity;
 }
-
-const KAFKA_TOLD: Told = {
-  service: KAFKA,
-  place: placeIn(ROOT, KAFKA),
-  title: "Apache Kafka",
-  variable: "SWITCHYARD_KAFKA_BROKERS",
-  up: "kafka up",
-  log: logFile(placeIn(ROOT, KAFKA).directory),
-  given: environmentBrokers,
-  answers,
-};
-
-const REGISTRY_TOLD: Told = {
-  service: REGISTRY,
-  place: placeIn(ROOT, REGISTRY),
-  title: "The schema registry",
-  variable: "SWITCHYARD_REGISTRY_URL",
-  up: "kafka up --registry",
-  log: registryLog(placeIn(ROOT, REGISTRY).directory),
-  given: () => [environmentRegistry() ?? []].flat(),
-  answers: registryAnswers,
-};
 
 const interrupted = new AbortController();
 process.once("SIGINT", () => interrupted.abort(new Error("Interrupted.")));
@@ -118,8 +80,8 @@ function parseAsked(args: readonly string[]): Asked | null {
 
 async function upAll({ registry, brokers, security }: Asked): Promise<number> {
   const service = kafkaService(brokers, security);
-  const kafka = await up({ ...KAFKA_TOLD, service }, settingsFor(security));
-  return registry ? Math.max(kafka, await up(REGISTRY_TOLD)) : kafka;
+  const kafka = await up(service, settingsFor(security));
+  return registry ? Math.max(kafka, await up(REGISTRY)) : kafka;
 }
 
 /** The environment of a client that wants in, beside the addresses. */
@@ -133,79 +95,82 @@ function settingsFor({ tls, sasl }: ClientSecurity): string[] {
   ];
 }
 
-async function up(told: Told, more: readonly string[] = []): Promise<number> {
-  if (told.given().length > 0) return await statusOfGiven(told);
-  const { kept, already } = await bringUp(told.service, told.place, interrupted.signal, log);
+async function up(service: Service, more: readonly string[] = []): Promise<number> {
+  if (service.given().length > 0) return await statusOfGiven(service);
+  const { kept, already } = await bringUp(service, placeOf(service), interrupted.signal, log);
   print(
-    `${told.title} ${already ? "is up already" : "is up"}: ${describe(kept)}`,
-    `  use it    export ${told.variable}=${kept.address}`,
+    `${service.title} ${already ? "is up already" : "is up"}: ${describe(kept)}`,
+    `  use it    export ${service.variable}=${kept.address}`,
     ...more.map((setting) => `            export ${setting}`),
-    ...whereIsItsLog(told, kept),
+    ...whereIsItsLog(service, kept),
     "  end it    npm run -s switchyard -- kafka down (removes its data)",
   );
   return 0;
 }
 
 async function down(): Promise<number> {
-  for (const { place, title } of [REGISTRY_TOLD, KAFKA_TOLD]) {
-    const kept = await takeDown(place, interrupted.signal, log);
-    if (kept !== null)
-      print(`Ended ${title.replace(/^The/, "the")}, ${describe(kept)}; its data is removed.`);
-    else if (title === KAFKA_TOLD.title) print("No local Kafka was up.");
+  for (const service of [REGISTRY, KAFKA]) {
+    const title = service.title.replace(/^The/, "the");
+    const kept = await takeDown(placeOf(service), interrupted.signal, log);
+    if (kept !== null) print(`Ended ${title}, ${describe(kept)}; its data is removed.`);
+    else if (service === KAFKA) print("No local Kafka was up.");
   }
   return 0;
 }
 
 async function status(): Promise<number> {
-  const registry = await look(REGISTRY, REGISTRY_TOLD.place);
-  const kafka = await statusOf(KAFKA_TOLD);
-  const isAsked = registry !== null || REGISTRY_TOLD.given().length > 0;
-  if (isAsked) await statusOf(REGISTRY_TOLD);
+  const registry = await look(REGISTRY, placeOf(REGISTRY));
+  const kafka = await statusOf(KAFKA);
+  if (registry !== null || REGISTRY.given().length > 0) await statusOf(REGISTRY);
   return kafka;
 }
 
-async function statusOf(told: Told): Promise<number> {
-  if (told.given().length > 0) return await statusOfGiven(told);
-  const found = await look(told.service, told.place);
+async function statusOf(service: Service): Promise<number> {
+  if (service.given().length > 0) return await statusOfGiven(service);
+  const found = await look(service, placeOf(service));
   if (found === null) {
-    print(`No local Kafka is up. Start one: npm run -s switchyard -- ${told.up}`);
+    print(`No local Kafka is up. Start one: npm run -s switchyard -- ${service.up}`);
     return 1;
   }
   const { kept, isUp } = found;
   print(
     isUp
-      ? `${told.title} is up: ${describe(kept)}`
-      : `${told.title} does not answer, it was ${describe(kept)}. Start it again, on its data: npm run -s switchyard -- ${told.up}`,
-    ...whereIsItsLog(told, kept),
+      ? `${service.title} is up: ${describe(kept)}`
+      : `${service.title} does not answer, it was ${describe(kept)}. Start it again, on its data: npm run -s switchyard -- ${service.up}`,
+    ...whereIsItsLog(service, kept),
   );
   return isUp ? 0 : 1;
 }
 
-async function statusOfGiven(told: Told): Promise<number> {
-  const addresses = told.given();
-  const answering = await Promise.all(addresses.map((address) => told.answers(address)));
+async function statusOfGiven(service: Service): Promise<number> {
+  const addresses = service.given();
+  const answering = await Promise.all(addresses.map((address) => service.answers(address)));
   const lines = addresses.map(
     (address, index) => `  ${address}  ${answering[index] ? "answers" : "does not answer"}`,
   );
-  print(`${told.variable} is set, so that is used and none is started:`, ...lines);
+  print(`${service.variable} is set, so that is used and none is started:`, ...lines);
   return answering.includes(true) ? 0 : 1;
 }
 
+function placeOf(service: Service): Place {
+  return placeIn(ROOT, service);
+}
+
 function describe(kept: Kept): string {
-  const kind = kept.kind === null || kept.kind === REGISTRY.kind ? "" : `${kept.kind}, `;
+  const kind = kept.kind === REGISTRY.kind ? "" : `${kept.kind}, `;
   if (kept.how === "docker") return `${kept.address} (${kind}Docker, container ${kept.container})`;
   const processes = `process${kept.pids.length === 1 ? "" : "es"} ${kept.pids.join(", ")}`;
   return `${kept.address} (${kind}Java, ${processes})`;
 }
 
-function whereIsItsLog(told: Told, kept: Kept): string[] {
+/** Of a cluster each node has one. */
+function whereIsItsLog(service: Service, kept: Kept): string[] {
   if (kept.how === "docker") return [`  its log   docker logs ${kept.container}`];
-  const { directory } = told.place;
-  const nodes = existsSync(directory) ? readdirSync(directory).sort() : [];
-  const logs = nodes
-    .filter((name) => name.startsWith("node-"))
-    .map((name) => join(directory, name));
-  const files = logs.length === 0 ? [told.log] : logs.map(logFile);
+  const { directory } = placeOf(service);
+  const inside = existsSync(directory) ? readdirSync(directory).sort() : [];
+  const nodes = inside.filter((name) => name.startsWith("node-"));
+  const folders = nodes.length === 0 ? [directory] : nodes.map((name) => join(directory, name));
+  const files = folders.map((folder) => join(folder, `${service.name}.log`));
   return files.map((file) => `  its log   ${relative(process.cwd(), file)}`);
 }
 

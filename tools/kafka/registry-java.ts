@@ -117,7 +117,7 @@ export function registrySettings(database: string): Readonly<Record<string, stri
   };
 }
 
-export function registryLog(directory: string): string {
+function registryLog(directory: string): string {
   return join(directory, "registry.log");
 }
 
