@@ -5,6 +5,8 @@
  *   node bench/allocations-work.ts route|deliver|delay
  */
 
+import { GCProfiler } from "node:v8";
+
 import { startDelay } from "../src/delay/stage.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
 import { deliveryHeaders } from "../src/domain/delivery.ts";
@@ -15,7 +17,6 @@ import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { deliveryOf } from "../test/support/build/webhook-destination.ts";
-import { countAllocated } from "./measure.ts";
 import { type Straight, straightKafka } from "./straight-kafka.ts";
 import { benchDelivery, benchDestination, benchTopicDestinations, callRecord } from "./work.ts";
 import { benchLog } from "./workbench.ts";
@@ -93,6 +94,24 @@ async function startDelayOf(): Promise<Straight> {
     maxBytes: 8 * 1_024 * 1_024,
   });
   return straight;
+}
+
+/**
+ * Starts to count the bytes that are taken from the heap, and returns how to read them: once. From one
+ * collection to the next the heap grows by what was allocated.
+ */
+function countAllocated(): () => number {
+  const profiler = new GCProfiler();
+  const usedAtFirst = process.memoryUsage().heapUsed;
+  profiler.start();
+  return () => {
+    let [used, allocated] = [usedAtFirst, 0];
+    for (const { beforeGC, afterGC } of profiler.stop()?.statistics ?? []) {
+      allocated += beforeGC.heapStatistics.usedHeapSize - used;
+      used = afterGC.heapStatistics.usedHeapSize;
+    }
+    return allocated + process.memoryUsage().heapUsed - used;
+  };
 }
 
 const STAGES = { route: startRouteOf, deliver: startDeliverOf, delay: startDelayOf } as const;

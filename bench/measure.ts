@@ -8,7 +8,6 @@
  */
 
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
-import { GCProfiler } from "node:v8";
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import { KAFKA_VERSION } from "../tools/kafka/settings.ts";
 
@@ -26,8 +25,6 @@ export interface Measured {
   readonly cpuMs: number;
   readonly wallMs: number;
   readonly rssMaxMb: number;
-  /** Taken from JavaScript's heap; a busy machine does not change it. */
-  readonly allocatedBytes?: number;
   /** Other figures of this contestant, by name. */
   readonly extra?: Readonly<Record<string, number>>;
 }
@@ -177,10 +174,8 @@ export function conditions(brokers: 1 | 3 = 1): string {
 export function createMeter(): { start(): void; stop(units: number): Measured } {
   let cpu = process.cpuUsage();
   let startedAt = performance.now();
-  let allocated = countAllocated();
   return {
     start: () => {
-      allocated = countAllocated();
       cpu = process.cpuUsage();
       startedAt = performance.now();
     },
@@ -192,26 +187,7 @@ export function createMeter(): { start(): void; stop(units: number): Measured } 
         wallMs: performance.now() - startedAt,
         // maxRSS is in KiB on every platform that Node supports.
         rssMaxMb: Math.round(process.resourceUsage().maxRSS / 1_024),
-        allocatedBytes: allocated(),
       };
     },
-  };
-}
-
-/**
- * Starts to count the bytes that are taken from the heap, and returns how to read them: once. From one
- * collection to the next the heap grows by what was allocated.
- */
-export function countAllocated(): () => number {
-  const profiler = new GCProfiler();
-  const usedAtFirst = process.memoryUsage().heapUsed;
-  profiler.start();
-  return () => {
-    let [used, allocated] = [usedAtFirst, 0];
-    for (const { beforeGC, afterGC } of profiler.stop()?.statistics ?? []) {
-      allocated += beforeGC.heapStatistics.usedHeapSize - used;
-      used = afterGC.heapStatistics.usedHeapSize;
-    }
-    return allocated + process.memoryUsage().heapUsed - used;
   };
 }
