@@ -30,24 +30,20 @@ export async function benchBacklog(brokers: string): Promise<string> {
   using receiver = await startReceiver();
   const destinations = [{ id: "d1", url: receiver.url, concurrency: 64 }];
   const startedAtMs = Date.now();
-  const program = await bench.start({ destinations, stages: PIPELINE });
-  try {
-    const samples: Sample[] = [];
-    let movedAtMs = Date.now();
-    for (let delivered = 0; delivered < CALLS; ) {
-      await sleep(SAMPLE_MS);
-      const before = delivered;
-      delivered = await receiver.count();
-      samples.push({ delivered, rssMb: program.rssMb() });
-      if (delivered > before) movedAtMs = Date.now();
-      if (Date.now() - movedAtMs > STALLED_MS) throw new Error(`it stands still at ${delivered}`);
-      if (samples.length % 20 === 0) tell(`  ${delivered} of ${CALLS} delivered`);
-    }
-    const wallS = (Date.now() - startedAtMs) / 1_000;
-    return table(samples, program.cpuMs(), wallS);
-  } finally {
-    await program.stop();
+  await using program = await bench.start({ destinations, stages: PIPELINE });
+  const samples: Sample[] = [];
+  let movedAtMs = Date.now();
+  for (let delivered = 0; delivered < CALLS; ) {
+    await sleep(SAMPLE_MS);
+    const before = delivered;
+    delivered = await receiver.count();
+    samples.push({ delivered, rssMb: program.rssMb() });
+    if (delivered > before) movedAtMs = Date.now();
+    if (Date.now() - movedAtMs > STALLED_MS) throw new Error(`it stands still at ${delivered}`);
+    if (samples.length % 20 === 0) tell(`  ${delivered} of ${CALLS} delivered`);
   }
+  const wallS = (Date.now() - startedAtMs) / 1_000;
+  return table(samples, program.cpuMs(), wallS);
 }
 
 function table(samples: readonly Sample[], cpuMs: number, wallS: number): string {

@@ -38,26 +38,22 @@ export async function benchDelay(brokers: string): Promise<string> {
   await using bench = new Workbench(brokers);
   using backlogReceiver = await startReceiver();
   using returnReceiver = await startReceiver();
-  const program = await bench.start({
+  await using program = await bench.start({
     destinations: [backlogReceiver, returnReceiver].map(({ url }, index) => {
       return { id: idOf(index), url, concurrency: 64 };
     }),
     stages: PIPELINE,
     delays: DELAYS_MS.map(tierName),
   });
-  try {
-    await bench.kafka.admin.alterConfig(bench.retries("d2"), {
-      "message.timestamp.type": "LogAppendTime",
-    });
-    const perSecond = await returnAll(bench, backlogReceiver);
-    return (
-      `${table(await readReturned(bench))}\n\n` +
-      `Meanwhile ${perSecond.toFixed(0)} deliveries a second of the backlog, beside those that ` +
-      `returned; the process had ${program.rssMb().toFixed(0)} MB at the end. Goals: none early, p99 at most 500 ms.`
-    );
-  } finally {
-    await program.stop();
-  }
+  await bench.kafka.admin.alterConfig(bench.retries("d2"), {
+    "message.timestamp.type": "LogAppendTime",
+  });
+  const perSecond = await returnAll(bench, backlogReceiver);
+  return (
+    `${table(await readReturned(bench))}\n\n` +
+    `Meanwhile ${perSecond.toFixed(0)} deliveries a second of the backlog, beside those that ` +
+    `returned; the process had ${program.rssMb().toFixed(0)} MB at the end. Goals: none early, p99 at most 500 ms.`
+  );
 }
 
 /** Schedules them and waits until all are back. Resolves with the deliveries of the backlog a second. */

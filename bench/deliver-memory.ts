@@ -40,11 +40,10 @@ export async function benchDeliverMemory(brokers: string): Promise<string> {
     const destinations = ids.map((id, index) => {
       return { id, url: (index === 0 ? receiver : healthy).url };
     });
-    const program = await bench.start({ destinations, stages: PIPELINE });
+    await using program = await bench.start({ destinations, stages: PIPELINE });
     const startedAtMs = performance.now();
     const most = await watch(bench, program, others);
     const perSecond = ((await receiver.count()) * 1_000) / (performance.now() - startedAtMs);
-    await program.stop();
     rows.push({
       "endpoint of the backlog": title,
       "most MB": most.toFixed(0),

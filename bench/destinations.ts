@@ -108,8 +108,7 @@ async function start(
   const destinations = Array.from({ length: count }, (_, index) => {
     return { id: idOf(index), url: receiver.url, concurrency: concurrencyFor(count) };
   });
-  const program = await bench.start({ stages: PIPELINE, destinations });
-  stack.defer(() => program.stop());
+  const program = stack.use(await bench.start({ stages: PIPELINE, destinations }));
   return { count, bench, receiver, program };
 }
 

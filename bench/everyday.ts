@@ -114,12 +114,8 @@ async function withProgram<Result>(
   const destinations = Array.from({ length: DESTINATIONS }, (_, index) => {
     return { id: idOf(index), url: receiver.url };
   });
-  const program = await bench.start({ destinations, logLevel: "info", image });
-  try {
-    return await measure(program, receiver);
-  } finally {
-    await program.stop();
-  }
+  await using program = await bench.start({ destinations, logLevel: "info", image });
+  return await measure(program, receiver);
 }
 
 /** Those that go to all name nobody, as most calls do. */

@@ -27,16 +27,12 @@ export async function benchIdle(brokers: string): Promise<string> {
   const rows: Readonly<Record<string, string>>[] = [];
   for (const count of COUNTS) {
     const destinations = ids.slice(0, count).map((id) => ({ id, url }));
-    const program = await bench.start({ destinations, stages: PIPELINE });
-    try {
-      await sleep(SETTLE_MS);
-      const cpu = (await percentOfCore(program, IDLE_MS)).toFixed(1);
-      const mb = program.rssMb().toFixed(0);
-      tell(`  ${count}: ${cpu} %, ${mb} MB`);
-      rows.push({ "idle destinations": `${count}`, "% of a core": cpu, MB: mb });
-    } finally {
-      await program.stop();
-    }
+    await using program = await bench.start({ destinations, stages: PIPELINE });
+    await sleep(SETTLE_MS);
+    const cpu = (await percentOfCore(program, IDLE_MS)).toFixed(1);
+    const mb = program.rssMb().toFixed(0);
+    tell(`  ${count}: ${cpu} %, ${mb} MB`);
+    rows.push({ "idle destinations": `${count}`, "% of a core": cpu, MB: mb });
   }
   return (
     `${markdown(rows)}\n\nOver ${IDLE_MS / 1_000} s. Goals: 1,000 destinations at most 3 % and ` +

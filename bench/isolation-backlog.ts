@@ -29,25 +29,21 @@ export async function benchIsolationBacklog(brokers: string): Promise<string> {
   const destinations = [busyReceiver, singleReceiver].map(({ url }, index) => {
     return { id: idOf(index), url, concurrency: 64 };
   });
-  const program = await bench.start({ destinations, stages: PIPELINE });
-  try {
-    const alone = await postSingles(bench, singleReceiver, 0);
-    const filling = bench.fill(BACKLOG, (number) => benchDelivery(busy, 0, number));
-    await busyReceiver.untilCount(1);
-    await filling;
-    const before = await busyReceiver.count();
-    const startedAtMs = performance.now();
-    const beside = await postSingles(bench, singleReceiver, WARM_UP + SINGLES);
-    const after = await busyReceiver.count();
-    const perSecond = ((after - before) * 1_000) / (performance.now() - startedAtMs);
-    const rows = [row("idle", alone), row(`has a backlog of ${BACKLOG - before}`, beside)];
-    return (
-      `${markdown(rows)}\n\nThe backlog was worked off at ${perSecond.toFixed(0)} ` +
-      `deliveries a second meanwhile; ${BACKLOG - after} were left at the end.`
-    );
-  } finally {
-    await program.stop();
-  }
+  await using _program = await bench.start({ destinations, stages: PIPELINE });
+  const alone = await postSingles(bench, singleReceiver, 0);
+  const filling = bench.fill(BACKLOG, (number) => benchDelivery(busy, 0, number));
+  await busyReceiver.untilCount(1);
+  await filling;
+  const before = await busyReceiver.count();
+  const startedAtMs = performance.now();
+  const beside = await postSingles(bench, singleReceiver, WARM_UP + SINGLES);
+  const after = await busyReceiver.count();
+  const perSecond = ((after - before) * 1_000) / (performance.now() - startedAtMs);
+  const rows = [row("idle", alone), row(`has a backlog of ${BACKLOG - before}`, beside)];
+  return (
+    `${markdown(rows)}\n\nThe backlog was worked off at ${perSecond.toFixed(0)} ` +
+    `deliveries a second meanwhile; ${BACKLOG - after} were left at the end.`
+  );
 }
 
 function row(title: string, latencies: readonly number[]) {

@@ -171,17 +171,13 @@ export class IsolationRuns implements AsyncDisposable {
     });
     const topics = { calls: this.#bench.topics.calls, sick: this.#bench.deliveries(lastId) };
     await this.#surroundings.prepare(health, topics);
-    const program = await this.#bench.start({
+    await using program = await this.#bench.start({
       replicationFactor: this.#surroundings.replicationFactor,
       destinations,
       stages: PIPELINE,
       delays: DELAYS,
     });
-    try {
-      return await measure({ program, receiver, sick, lastId });
-    } finally {
-      await program.stop();
-    }
+    return await measure({ program, receiver, sick, lastId });
   }
 
   /** Each names the destinations it goes to. */

@@ -128,16 +128,12 @@ async function turn(
   await receiver.reset();
   const destinations = [{ id: "d1", url: receiver.url, payload, concurrency: IN_FLIGHT }];
   const some = stages === undefined ? {} : { stages };
-  const program = await bench.start({ destinations, logLevel, image, ...some });
-  try {
-    await receiver.untilCount(WARM_UP);
-    const from = { cpuMs: program.cpuMs(), units: await receiver.count(), atMs: performance.now() };
-    await receiver.untilCount(TOTAL);
-    const cpuMs = program.cpuMs() - from.cpuMs;
-    const wallMs = performance.now() - from.atMs;
-    const rssMaxMb = (await program.metric("process_resident_memory_bytes")) / 2 ** 20;
-    return { units: TOTAL - from.units, cpuMs, wallMs, rssMaxMb };
-  } finally {
-    await program.stop();
-  }
+  await using program = await bench.start({ destinations, logLevel, image, ...some });
+  await receiver.untilCount(WARM_UP);
+  const from = { cpuMs: program.cpuMs(), units: await receiver.count(), atMs: performance.now() };
+  await receiver.untilCount(TOTAL);
+  const cpuMs = program.cpuMs() - from.cpuMs;
+  const wallMs = performance.now() - from.atMs;
+  const rssMaxMb = (await program.metric("process_resident_memory_bytes")) / 2 ** 20;
+  return { units: TOTAL - from.units, cpuMs, wallMs, rssMaxMb };
 }

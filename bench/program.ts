@@ -47,7 +47,7 @@ export interface WebhookSetting {
   readonly payload?: "standard" | "full";
 }
 
-export interface Program {
+export interface Program extends AsyncDisposable {
   /** A metric's value, summed over its label sets; 0 when it is not shown. */
   metric(name: string, having?: string): Promise<number>;
   /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
@@ -58,7 +58,7 @@ export interface Program {
   peakMb(): number;
   /** SIGKILL. Returns when it is gone. */
   kill(): Promise<void>;
-  /** SIGTERM, then waits for the end. Throws when it did not end in good order. */
+  /** SIGTERM, then waits for the end. Throws when it did not end in good order. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -93,6 +93,11 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   // Whoever waits for readiness hears of it; later on nobody has to.
   failed.catch(() => undefined);
   await Promise.race([untilReady(port), failed]);
+  const stop = async () => {
+    child.kill("SIGTERM");
+    const status = await ended;
+    if (status !== 0) throw new Error(`switchyard run ended with status ${status}`);
+  };
   return {
     metric: async (name, having = "") =>
       sum(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name, having),
@@ -103,11 +108,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
       child.kill("SIGKILL");
       await ended;
     },
-    stop: async () => {
-      child.kill("SIGTERM");
-      const status = await ended;
-      if (status !== 0) throw new Error(`switchyard run ended with status ${status}`);
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -64,7 +64,12 @@ async function routeAll(bench: Workbench, image: ImageStart): Promise<Run> {
   const destinations = Array.from({ length: DESTINATIONS }, (_, index) => {
     return { id: idOf(index), url: URL_OF_NOBODY };
   });
-  const program = await bench.start({ stages: ["route"], destinations, image, logLevel: "info" });
+  await using program = await bench.start({
+    stages: ["route"],
+    destinations,
+    image,
+    logLevel: "info",
+  });
   const readyAtMs = performance.now();
   const committed = async () => {
     const offsets = await kafka.admin.committed(groups.route, topics.calls);
@@ -72,11 +77,9 @@ async function routeAll(bench: Workbench, image: ImageStart): Promise<Run> {
   };
   while ((await committed()) < CALLS) await sleep(LOOK_EVERY_MS);
   const tookMs = performance.now() - readyAtMs;
-  const run = {
+  return {
     callsPerSecond: (CALLS / tookMs) * 1_000,
     cpuUsPerCall: (program.cpuMs() * 1_000) / CALLS,
     peakMb: program.peakMb(),
   };
-  await program.stop();
-  return run;
 }

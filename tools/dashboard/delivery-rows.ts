@@ -1,6 +1,6 @@
 /** The dashboard's rows about calls and deliveries: first what a person wants to know first. */
 
-import { counted, least, most, of, quantile, type Row, rate } from "./panel.ts";
+import { counted, least, look, most, of, quantile, type Row, rate } from "./panel.ts";
 
 const ENDED = 'outcome=~"accepted|expired|rejected"';
 const ACCEPTED = 'outcome="accepted"';
@@ -15,35 +15,27 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Delivered share",
         description:
           "Of the deliveries that ended, those that an endpoint accepted. The others are dead letters.",
-        look: "stat",
-        width: 4,
-        unit: "percentunit",
+        ...look("stat", 4, "percentunit"),
         limits: [0.999, 0.99],
         queries: { "": `sum(${rate("attempts", ACCEPTED)}) / sum(${rate("attempts", ENDED)})` },
       },
       {
         title: "p99 from receipt",
         description: "From the receipt of a call to its acceptance, retries included.",
-        look: "stat",
-        width: 4,
-        unit: "s",
+        ...look("stat", 4, "s"),
         limits: [10, 300],
         queries: { "": quantile(0.99, "deliveryLatency") },
       },
       {
         title: "Accepted a second",
         description: "Attempts that an endpoint accepted.",
-        look: "stat",
-        width: 4,
-        unit: "reqps",
+        ...look("stat", 4, "reqps"),
         queries: { "": `sum(${rate("attempts", ACCEPTED)})` },
       },
       {
         title: "Delivered share by destination",
         description: "Of the deliveries that ended, those that an endpoint accepted.",
-        look: "timeseries",
-        width: 6,
-        unit: "percentunit",
+        ...look("timeseries", 6, "percentunit"),
         queries: {
           "{{destination}}": least(
             `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
@@ -54,9 +46,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Time from receipt by destination",
         description:
           "p99. With metrics.destinations other than full, all or some destinations are one line.",
-        look: "timeseries",
-        width: 6,
-        unit: "s",
+        ...look("timeseries", 6, "s"),
         queries: { "{{destination}}": most(quantile(0.99, "deliveryLatency", ["destination"])) },
       },
     ],
@@ -69,9 +59,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Failing for",
         description:
           "Destinations of which at least half of the attempts in a minute failed and that have not recovered since, and for how long. Empty is good.",
-        look: "bargauge",
-        width: 6,
-        unit: "s",
+        ...look("bargauge", 6, "s"),
         limits: [300, 1_800],
         queries: {
           "{{destination}}": most(
@@ -83,9 +71,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Requests that fail, by cause",
         description:
           "A status, or the reason why there was no response. Most of these attempts are made again.",
-        look: "timeseries",
-        width: 9,
-        unit: "reqps",
+        ...look("timeseries", 9, "reqps"),
         queries: {
           "{{destination}} {{outcome}}": most(
             `sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`,
@@ -95,9 +81,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Time of an attempt",
         description: "p99 of the receivers' answers, up to the time limit of an attempt.",
-        look: "timeseries",
-        width: 9,
-        unit: "s",
+        ...look("timeseries", 9, "s"),
         queries: { "{{destination}}": most(quantile(0.99, "attemptDuration", ["destination"])) },
       },
     ],
@@ -110,9 +94,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Age of the oldest record",
         description:
           "How long the oldest record has waited for its stage. Of delay it is the delay itself.",
-        look: "timeseries",
-        width: 8,
-        unit: "s",
+        ...look("timeseries", 8, "s"),
         queries: {
           "{{stage}} {{destination}}": most(
             `max by (stage, destination) (${of("oldestUnfinished")})`,
@@ -122,9 +104,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Records that wait for a stage",
         description: "Lag, at most 15 s old. A gap: it is not known, such as while Kafka is away.",
-        look: "timeseries",
-        width: 8,
-        unit: "short",
+        ...look("timeseries", 8, "short"),
         queries: {
           "{{stage}} {{destination}}": most(`sum by (stage, destination) (${of("lag")})`),
         },
@@ -132,9 +112,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Share of retention used",
         description: "At 100 % Kafka deletes the oldest record unread.",
-        look: "timeseries",
-        width: 8,
-        unit: "percentunit",
+        ...look("timeseries", 8, "percentunit"),
         limits: [0.5, 0.75],
         queries: {
           "{{stage}} {{destination}}": most(
@@ -145,17 +123,13 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Deliveries that wait, by tier",
         description: "In delay topics, for their next attempt.",
-        look: "timeseries",
-        width: 8,
-        unit: "short",
+        ...look("timeseries", 8, "short"),
         queries: { "{{tier}}": `sum by (tier) (${of("deliveriesWaiting")})` },
       },
       {
         title: "Deliveries that wait, by destination",
         description: "In delay topics, for their next attempt.",
-        look: "timeseries",
-        width: 8,
-        unit: "short",
+        ...look("timeseries", 8, "short"),
         queries: {
           "{{destination}}": most(`sum by (destination) (${of("deliveriesWaiting")}) > 0`),
         },
@@ -163,9 +137,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Time until the first one is given up",
         description: "Until the window of a waiting delivery ends. It is a dead letter then.",
-        look: "timeseries",
-        width: 8,
-        unit: "s",
+        ...look("timeseries", 8, "s"),
         queries: {
           "{{destination}}": least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
         },
@@ -179,9 +151,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Breakers",
         description: "Of each endpoint. While it is open or probing, the endpoint is left alone.",
-        look: "state-timeline",
-        width: 14,
-        unit: "none",
+        ...look("state-timeline", 14, "none"),
         names: BREAKER,
         queries: {
           "{{destination}} {{endpoint_name}}": most(
@@ -192,9 +162,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Held lines",
         description: "Nothing is taken from the line of a destination, and why.",
-        look: "state-timeline",
-        width: 10,
-        unit: "none",
+        ...look("state-timeline", 10, "none"),
         names: { 0: "goes", 1: "held" },
         queries: {
           "{{destination}}: {{because}}": most(
@@ -211,17 +179,13 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Dead letters a second",
         description: "Records that were given up, by reason.",
-        look: "timeseries",
-        width: 8,
-        unit: "reqps",
+        ...look("timeseries", 8, "reqps"),
         queries: { "{{stage}} {{reason}}": `sum by (stage, reason) (${rate("deadLetters")})` },
       },
       {
         title: "Dead letters in this time",
         description: "By destination and reason. An empty destination: the record was no delivery.",
-        look: "table",
-        width: 8,
-        unit: "short",
+        ...look("table", 8, "short"),
         queries: {
           "": most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),
         },

@@ -36,6 +36,15 @@ export interface Row {
 
 type Key = keyof typeof METRICS;
 
+/** @param width of 24 */
+export function look(
+  kind: Look,
+  width: number,
+  unit: Unit,
+): Pick<Panel, "look" | "width" | "unit"> {
+  return { look: kind, width, unit };
+}
+
 /** Lines of one panel that a person can tell apart. */
 const LINES_MAX = 20;
 
