@@ -58,7 +58,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       benchEveryday(brokers, { rounds, isLong: values.long, isWhole: true }),
   },
   "everyday-short": {
-    says: "the one load of it that its goals are for; with --long 15 min, and a plain loop",
+    says: "the one load of it that its goals are for; with --long 14 min",
     minutes: 4,
     run: (brokers, rounds) =>
       benchEveryday(brokers, { rounds, isLong: values.long, isWhole: false }),
