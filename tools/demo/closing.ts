@@ -4,40 +4,18 @@ import { WRITE_KEY } from "./config.ts";
 import type { Journal } from "./journal.ts";
 import { heading, say, table, tint } from "./show.ts";
 
-const HEADER = [
-  "destination",
-  "expected calls",
-  "expected audience calls",
-  "arrived",
-  "503 responses",
-  "retries",
-  "verified signatures",
-];
-
 /** Prints the table; returns whether everything arrived as it should. */
 export function closing(journal: Journal): boolean {
-  const rows = journal
-    .totals()
-    .map(
-      ({
-        destination,
-        expected,
-        ofAudience,
-        arrived,
-        failedAttempts,
-        retryCount: parked,
-        verified,
-      }) => [
-        destination,
-        `${expected - ofAudience}`,
-        `${ofAudience}`,
-        `${arrived}`,
-        `${failedAttempts}`,
-        `${parked}`,
-        destination === "warehouse" ? "-" : `${verified}`,
-      ],
-    );
-  say(`\n${table([HEADER, ...rows])}\n`);
+  const rows = journal.totals().map((each) => ({
+    destination: each.destination,
+    "expected calls": `${each.expected - each.ofAudience}`,
+    "expected audience calls": `${each.ofAudience}`,
+    arrived: `${each.arrived}`,
+    "503 responses": `${each.failedAttempts}`,
+    retries: `${each.retryCount}`,
+    "verified signatures": each.destination === "warehouse" ? "-" : `${each.verified}`,
+  }));
+  say(`\n${table([Object.keys(rows[0] ?? {}), ...rows.map(Object.values<string>)])}\n`);
   const problems = journal.problems();
   if (problems.length === 0) {
     say(tint("  All calls were delivered. The one invalid line is in the dead letters.", "good"));

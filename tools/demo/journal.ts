@@ -82,22 +82,15 @@ export function createJournal(
     totals,
     problems: () => [
       ...missing().map((each) => `${each}: has not arrived`),
-      ...totals()
-        .filter(({ unexpected }) => unexpected > 0)
-        .map(
-          ({ destination, unexpected }) => `${destination}: got ${unexpected} it should not get`,
-        ),
+      ...totals().flatMap(({ destination, expected: count, failedAttempts, unexpected }) => [
+        ...(unexpected > 0 ? [`${destination}: got ${unexpected} it should not get`] : []),
+        ...(failedAttempts === count * (failuresPerDelivery[destination] ?? 0)
+          ? []
+          : [`${destination}: ${failedAttempts} failed attempts`]),
+      ]),
       ...arrivals
         .filter(({ by, verified }) => by === "webhook" && !verified)
         .map((each) => `${key(each)}: the receiver could not verify the signature`),
-      ...totals()
-        .filter(
-          (each) =>
-            each.failedAttempts !== each.expected * (failuresPerDelivery[each.destination] ?? 0),
-        )
-        .map(
-          ({ destination, failedAttempts }) => `${destination}: ${failedAttempts} failed attempts`,
-        ),
       ...(`${[...deadLetters].sort()}` === `${[...expectedDeadLetters].sort()}`
         ? []
         : [`dead letters: ${deadLetters.join(", ") || "none"}`]),
