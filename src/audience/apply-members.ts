@@ -82,17 +82,17 @@ async function* lookedUp(
   prefix: string,
   all: Iterable<Slice>,
 ): AsyncGenerator<LookedUp, void, undefined> {
-  const lookUp = async (slice: Slice): Promise<LookedUp> => {
+  const lookup = async (slice: Slice): Promise<LookedUp> => {
     const keys = slice.userIds.map((userId) => prefix + userId);
     return { ...slice, values: await state.getMany(keys) };
   };
   let ahead: Promise<LookedUp> | null = null;
   for (const slice of all) {
-    const asked = lookUp(slice);
+    const started = lookup(slice);
     // Nobody may be left to hear of it, when the partition is taken away.
-    asked.catch(() => undefined);
+    started.catch(() => undefined);
     if (ahead !== null) yield await ahead;
-    ahead = asked;
+    ahead = started;
   }
   if (ahead !== null) yield await ahead;
 }

@@ -15,7 +15,7 @@ import { clearArrivals } from "./clear-arrivals.ts";
 import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Cause } from "./record-context.ts";
-import { endSync, releaseHeld, removeAudience } from "./scan-members.ts";
+import { applyApproval, endSync, removeAudience } from "./scan-members.ts";
 import { snakeCase } from "./snake-case.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
 import { refuse, type Work } from "./work.ts";
@@ -31,7 +31,7 @@ export async function applyRecord(work: Work, record: IncomingRecord): Promise<v
   const isMembers = parsed.kind === "sync" && parsed.record.type === "members";
   if (!isMembers) await arriveGathered(work);
   if (parsed.kind === "refused") {
-    if (!cause.isReplay) state.giveUp({ record, reason: parsed.reason, error: parsed.error });
+    if (!cause.isReplay) state.deadLetter({ record, reason: parsed.reason, error: parsed.error });
     return;
   }
   const sync = parsed.record;
@@ -87,8 +87,8 @@ async function take(
       return await endSync(work, cause, audience, step.open, step.record);
     case "continue":
       return await whole(work, cause, audience, step.open, step.record);
-    case "release":
-      return await releaseHeld(work, cause, audience, step.held);
+    case "approve":
+      return await applyApproval(work, cause, audience, step.awaitingApproval);
     case "delete":
       return await removeAudience(work, cause, audience);
   }
@@ -117,7 +117,7 @@ async function create(
     refuse(work, cause, claim.error);
     return null;
   }
-  return { id, name, key, first, open: null, held: null, last: null, closed: 0 };
+  return { id, name, key, first, open: null, awaitingApproval: null, last: null, closed: 0 };
 }
 
 async function open(
@@ -154,7 +154,7 @@ async function whole(
 ): Promise<void> {
   gather(work, cause, audience, sync, record.userIds);
   await arriveGathered(work);
-  // Applied before, and still open: it goes on when its end was not applied.
+  // Applied before, and still open: it continues if its end was not applied.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
@@ -189,6 +189,6 @@ async function abandon(work: Work, audience: Audience, sync: OpenSync): Promise<
     arrived,
     beganAtMs,
   });
-  state.tell(audience.id);
+  state.report(audience.id);
   return { ...remembered, open: null };
 }

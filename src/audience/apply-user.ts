@@ -31,7 +31,7 @@ export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promis
   if (source === null) {
     const error =
       "the call would have no source: set audienceDefaults.source or defaultSource for traits";
-    return state.giveUp({ record, reason: "invalid-sync", error });
+    return state.deadLetter({ record, reason: "invalid-sync", error });
   }
   const key = traitKey(trait.userId, trait.key);
   const [sent] = await state.getMany([key]);

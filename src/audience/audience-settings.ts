@@ -5,7 +5,7 @@
  *   source         yes                        yes                  `defaultSource`, else none
  *   key            yes                        -                    none: the name's snake_case form
  *   integrations   yes                        yes                  none
- *   approvalShare      yes                        yes                  none: nothing is held
+ *   approvalShare      yes                        yes                  none: none needs approval
  *   approvalMinimum    yes                        yes                  100
  *
  * Computed traits belong to no audience: the defaults count for them.
@@ -15,7 +15,7 @@ import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts"
 import type { SourceId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 
-const HELD_MINIMUM = 100;
+const APPROVAL_MINIMUM = 100;
 
 export interface AudienceSettings {
   /** Null: syncs are refused, since their calls would come from nowhere. */
@@ -45,7 +45,7 @@ export function settingsOf(
       key: own?.key ?? null,
       integrations: own?.integrations ?? defaults.integrations,
       approvalShare: own?.approvalShare ?? defaults.approvalShare,
-      approvalMinimum: own?.approvalMinimum ?? defaults.approvalMinimum ?? HELD_MINIMUM,
+      approvalMinimum: own?.approvalMinimum ?? defaults.approvalMinimum ?? APPROVAL_MINIMUM,
     };
   };
 }

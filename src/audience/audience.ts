@@ -15,16 +15,16 @@ export interface OpenSync {
   /** Members when it began. */
   readonly membersBefore: number;
   /** The decision at its `end`, written before the first removal and never computed again. */
-  readonly verdict: "complete" | "held" | null;
+  readonly verdict: "complete" | "awaiting-approval" | null;
 }
 
-/** A complete sync whose removals wait for a `release`. */
+/** A complete sync whose removals wait for an `approve`. */
 export interface SyncAwaitingApproval {
   readonly syncId: string;
   /** Names the members judged, as the mark of the judgement. */
   readonly begin: number;
   readonly removals: number;
-  readonly heldAtMs: number;
+  readonly sinceMs: number;
 }
 
 export interface EndedSync {
@@ -40,10 +40,10 @@ export interface Audience {
   /** Offset of its first sync: an audience deleted and sent again has another one. */
   readonly first: number;
   readonly open: OpenSync | null;
-  readonly held: SyncAwaitingApproval | null;
+  readonly awaitingApproval: SyncAwaitingApproval | null;
   /** The last complete sync that was carried out. */
   readonly last: EndedSync | null;
-  /** Syncs that are over, so that the last 1,000 can be told from new ones. */
+  /** Syncs that are over, so that the last 1,000 are recognized. */
   readonly closed: number;
 }
 
@@ -76,7 +76,7 @@ export function readCounts(text: string): Counts {
   return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
 }
 
-/** The counts as they are for the sync: those about another one begin anew. */
+/** The counts as they are for the sync: those about another one start again. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;
   return { ...counts, begin, arrived: 0, marked: 0 };
@@ -84,8 +84,8 @@ export function countsFor(counts: Counts, begin: number): Counts {
 
 /**
  * The counts of a sync that begins. Numbers of members who left are not given again. So numbers
- * begin anew when more than half are of no use: bits stay fewer than twice the members, and the
- * members written anew are never more than those that left.
+ * start again when more than half are of no use: bits stay fewer than twice the members, and the
+ * members written again are never more than those that left.
  */
 export function countsAtBegin(before: Counts, begin: number): Counts {
   const counts = countsFor(before, begin);

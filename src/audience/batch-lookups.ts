@@ -1,6 +1,6 @@
 /**
  * The users of `members` records that follow each other, gathered so that they can be looked up in
- * the order of their keys. A look-up costs the store a block of its table. Of 200,000 users in a
+ * the order of their keys. A lookup costs the store a block of its table. Of 200,000 users in a
  * row, neighbours share one.
  *
  *   users looked up at once, of 10 million members   CPU µs each in the store

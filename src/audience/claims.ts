@@ -1,12 +1,12 @@
 /**
- * The owners of audience ids and keys, as the compacted topic `audiences` tells: the first claim
+ * The owners of audience ids and keys, as the compacted topic `audiences` has them: the first claim
  * wins. Compaction may remove the first claim and leave later records of its owner. So each later
  * record names the offset of its claim, and the lower one wins.
  *
  *   a record says that                     and                               then
  *   a partition has an id                  nobody has it, nor its key        it has them
  *                                          the same partition has it         renewed
- *                                          another one has id or key, by     the record is passed over
+ *                                          another one has id or key, by     the record is ignored
  *                                          an earlier claim
  *                                          the same, by a later claim        the other one has nothing
  *   nobody has the id (no value)           any                               id and key are free
@@ -26,10 +26,10 @@ export interface ClaimedAudience {
   readonly members: number;
   readonly openSyncId: string | null;
   readonly last: { readonly syncId: string; readonly endedAtMs: number } | null;
-  readonly held: {
+  readonly awaitingApproval: {
     readonly syncId: string;
     readonly removals: number;
-    readonly heldAtMs: number;
+    readonly sinceMs: number;
   } | null;
 }
 

@@ -5,7 +5,7 @@ import { type StoreError, storeErrorOf } from "../domain/store-error.ts";
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Is told of each failure of a partition before `fail` is. */
+  /** Notes each failure of a partition before `fail` is called. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);

@@ -1,6 +1,6 @@
 /**
  * Keys, the same in the local store and in the changelog. Offsets are own ones (`own-offsets.ts`), in
- * base 36 and padded, so that everything of an audience lies together, in the order of user ids.
+ * base 36 and padded, so that all keys of an audience are adjacent, in the order of user ids.
  *
  *   key                            value                                         in the changelog
  *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks, numbers
@@ -103,7 +103,7 @@ export function rememberedKeyOf(slot: string, digest: string): string {
   return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
 }
 
-/** Sync ids may be long; 96 bits tell a thousand of them apart. */
+/** Sync ids may be long; 96 bits distinguish a thousand of them. */
 export function digestOf(syncId: string): string {
   return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
 }

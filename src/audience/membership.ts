@@ -6,12 +6,12 @@
  *   +               a member
  *   +1z             a member, arrived in the sync that began at offset 1z (base 36)
  *   +1z.7           the same, and its number is 7 (base 36)
- *   +1z.7!k         the same, and judged by the held sync that began at offset k
+ *   +1z.7!k         the same, and judged by the sync awaiting approval that began at k
  *   -1z             no member, but arrived in the sync: seen while an applied record was read
  *                   again, when the user had been forgotten meanwhile
  *
  * A number lets an arrival be one bit (`seen-members.ts`), so that a member who stays is looked up and
- * not written. Numbers begin anew now and then. Those given in a sync before that count no more.
+ * not written. Numbers start again now and then. Those given in a sync before that count no more.
  *
  *   a user arrives in a sync       reading again   then
  *   no member, not arrived yet     no              member, arrived: entered
@@ -29,7 +29,7 @@ export interface Membership {
   readonly mark: number;
   /** -1: none that counts. */
   readonly number: number;
-  /** Offset of the begin of the held sync that judged the user; -1: none. */
+  /** Offset of the begin of the sync awaiting approval that judged the user; -1: none. */
   readonly judged: number;
 }
 

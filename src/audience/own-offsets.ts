@@ -1,6 +1,6 @@
 /**
  * Offsets that only grow, for the work on a partition of `audience-syncs`: base + offset on the
- * topic. A topic that was deleted and made again, or that lies on another cluster, counts from 0.
+ * topic. A topic that was deleted and recreated, or that is on another cluster, counts from 0.
  * By its offsets alone new records would be taken for applied ones, and their marks for old marks.
  *
  *   the topic known         the topic there  what was applied  then
@@ -13,11 +13,11 @@
  *
  * Another topic gets a base above all own offsets that are known, so that `position`, `applied`, the
  * first offsets of audiences, begins and marks never mean two things. An older version of the program
- * keeps no ids: a topic that was made anew before the upgrade, and has grown past what was applied,
+ * keeps no ids: a topic that was recreated before the upgrade, and has grown past what was applied,
  * is not noticed. Brokers before Kafka 2.8 know no ids.
  *
  *   step                                        a crash after it
- *   1  the base is decided, and told            decided again
+ *   1  the base is decided, and kept            decided again
  *   2  the changelog has it, acknowledged       the store catches up: the same base
  *   3  store and checkpoint have it             the same base
  *   4  records are taken with their own offset  as `stage.ts` says
@@ -59,7 +59,7 @@ export interface Found {
   readonly origin: Origin;
 }
 
-/** The things that tell which topic it is. */
+/** The facts that show which topic it is. */
 export interface OriginFacts {
   readonly known: Origin | null;
   /** Of the topic that is there; empty: the brokers know none. */
@@ -68,7 +68,7 @@ export interface OriginFacts {
   readonly used: number;
 }
 
-/** Whether the ids do not tell which topic it is, so that the log's end has to. */
+/** Whether the ids do not show which topic it is, so that the log's end has to. */
 export function needsEnd({ known, topicId, used }: OriginFacts): boolean {
   return used > 0 && !(isKnown(known) && topicId !== "");
 }
@@ -99,8 +99,8 @@ interface OwnOffsets {
 /** All own offsets that the state knows lie below. */
 export function usedOffsets(state: OwnOffsets): number {
   let used = Math.max(state.position, state.applied);
-  for (const { first, open, held } of state.audiences()) {
-    used = Math.max(used, first + 1, (open?.begin ?? -1) + 1, (held?.begin ?? -1) + 1);
+  for (const { first, open, awaitingApproval } of state.audiences()) {
+    used = Math.max(used, first + 1, (open?.begin ?? -1) + 1, (awaitingApproval?.begin ?? -1) + 1);
   }
   return used;
 }

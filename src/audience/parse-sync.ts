@@ -6,7 +6,7 @@
  *   members    audienceId, syncId, userIds
  *   end        audienceId, syncId, count; force
  *   snapshot   audienceId, audienceName, syncId, userIds; force
- *   release    audienceId, syncId
+ *   approve    audienceId, syncId
  *   delete     audienceId
  *   trait      traitName, userId, value (any JSON; null where the trait is removed)
  *   forget     userId (written by the deletion stage)
@@ -62,8 +62,8 @@ export interface Snapshot extends OfSync {
   readonly force: boolean;
 }
 
-export interface Release extends OfSync {
-  readonly type: "release";
+export interface Approval extends OfSync {
+  readonly type: "approve";
 }
 
 export interface Delete {
@@ -84,7 +84,7 @@ export interface Forget {
   readonly userId: string;
 }
 
-export type AudienceRecord = Begin | Members | End | Snapshot | Release | Delete;
+export type AudienceRecord = Begin | Members | End | Snapshot | Approval | Delete;
 export type SyncRecord = AudienceRecord | Trait | Forget;
 
 export type ParsedSync =
@@ -97,7 +97,7 @@ const TYPES = [
   "members",
   "end",
   "snapshot",
-  "release",
+  "approve",
   "delete",
   "trait",
   "forget",
@@ -129,7 +129,7 @@ function read(type: SyncRecord["type"], fields: Fields): SyncRecord {
       const userIds = fields.ids("userIds");
       return { type, ...ofSync(fields), audienceName, userIds, force: fields.force() };
     }
-    case "release":
+    case "approve":
       return { type, ...ofSync(fields) };
     case "delete":
       return { type, audienceId: fields.id("audienceId") };

@@ -6,10 +6,10 @@
  *   1  calls and dead letters, acknowledged   they are written again, with the same message ids
  *   2  the changelog, acknowledged            the store catches up from it when it is opened
  *   3  store and checkpoint, in one batch     the records are skipped, or counted again in an open sync
- *   4  the topic `audiences`                  told again with the audience's next change
+ *   4  the topic `audiences`                  reported again with the audience's next change
  *   5  records finished                       nothing, once that is committed
  *
- * Reads see pending writes. A user who is told true and then false within a step is told so in this
+ * Reads see pending writes. If a user enters and leaves within a step, both calls are written, in this
  * order.
  */
 
@@ -31,7 +31,7 @@ import {
 } from "./keys.ts";
 import type { OpenArrivals } from "./open-arrivals.ts";
 import type { Origin } from "./own-offsets.ts";
-import { NOTHING_TOLD, type Pending, type Told } from "./pending-writes.ts";
+import { type ChangeCounts, NO_CHANGES, type Pending } from "./pending-writes.ts";
 import type { Store, StoreChange } from "./ports.ts";
 import type { Arrivals } from "./seen-members.ts";
 
@@ -63,13 +63,13 @@ export class PartitionState {
   #applied: number;
   #origin: Origin | null;
   #calls = new Map<OutgoingRecord, IncomingRecord>();
-  #told = NOTHING_TOLD;
+  #changeCounts = NO_CHANGES;
   #deadLettered: DeadLettered[] = [];
   #changelog = new Map<string, string | null>();
   #changes = new Map<string, string | null>();
   readonly #changedCounts = new Set<number>();
   readonly #open = new Map<string, Audience>();
-  readonly #toTell = new Set<string>();
+  readonly #toReport = new Set<string>();
   #hasErased = false;
 
   constructor(options: PartitionStateOptions) {
@@ -149,7 +149,7 @@ export class PartitionState {
     if (this.#changes.size === 0) {
       return (await this.store.getMany(keys)).map((value) => value ?? null);
     }
-    // As they are now: a write may take them away while the store is asked.
+    // As they are now: a write may take them away while the store is read.
     const changes = keys.map((key) => this.#changes.get(key));
     const missing = keys.filter((_, index) => changes[index] === undefined);
     const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
@@ -162,12 +162,12 @@ export class PartitionState {
   }
 
   /** @param from the record that the call follows from. */
-  call(kind: keyof Told, record: OutgoingRecord, from: IncomingRecord): void {
+  call(kind: keyof ChangeCounts, record: OutgoingRecord, from: IncomingRecord): void {
     this.#calls.set(record, from);
-    this.#told = { ...this.#told, [kind]: this.#told[kind] + 1 };
+    this.#changeCounts = { ...this.#changeCounts, [kind]: this.#changeCounts[kind] + 1 };
   }
 
-  giveUp(deadLettered: DeadLettered): void {
+  deadLetter(deadLettered: DeadLettered): void {
     this.#deadLettered.push(deadLettered);
   }
 
@@ -187,7 +187,7 @@ export class PartitionState {
     this.#hasErased = true;
   }
 
-  /** Whether there were any since this was asked last. */
+  /** Whether there were any since the last call. */
   takeErased(): boolean {
     const had = this.#hasErased;
     this.#hasErased = false;
@@ -215,9 +215,9 @@ export class PartitionState {
     this.#changedCounts.add(first);
   }
 
-  /** The topic `audiences` should tell how it is after the next step. */
-  tell(audienceId: string): void {
-    this.#toTell.add(audienceId);
+  /** The next step reports the audience on the topic `audiences`. */
+  report(audienceId: string): void {
+    this.#toReport.add(audienceId);
   }
 
   async isOver(audience: Audience, syncId: string): Promise<boolean> {
@@ -241,16 +241,16 @@ export class PartitionState {
 
   /** The writes that are due when everything below `position` has been worked on. */
   take(position: number): Pending {
-    const hasTold =
+    const hasOutput =
       this.#calls.size > 0 || this.#deadLettered.length > 0 || this.#changelog.size > 0;
     for (const [key, text] of this.#arrivals.takeEntries()) this.setLocal(key, text);
     const isUnchanged = this.#changes.size === 0 && this.#changedCounts.size === 0;
-    if (!hasTold && isUnchanged && position <= this.position) return this.#reset([], []);
+    if (!hasOutput && isUnchanged && position <= this.position) return this.#reset([], []);
     for (const first of this.#changedCounts) {
       this.#changes.set(countsKey(first), JSON.stringify(this.counts(first)));
     }
     this.#changedCounts.clear();
-    if (hasTold && position > this.#applied) {
+    if (hasOutput && position > this.#applied) {
       this.#applied = position;
       this.set(APPLIED_KEY, `${position}`);
     }
@@ -273,18 +273,18 @@ export class PartitionState {
   #reset(changelog: readonly OutgoingRecord[], store: readonly StoreChange[]): Pending {
     const pending: Pending = {
       calls: this.#calls,
-      told: this.#told,
+      changeCounts: this.#changeCounts,
       deadLettered: this.#deadLettered,
       changelog,
       store,
-      toTell: [...this.#toTell],
+      toReport: [...this.#toReport],
     };
     this.#calls = new Map();
-    this.#told = NOTHING_TOLD;
+    this.#changeCounts = NO_CHANGES;
     this.#deadLettered = [];
     this.#changelog = new Map();
     this.#changes = new Map();
-    this.#toTell.clear();
+    this.#toReport.clear();
     return pending;
   }
 

@@ -6,7 +6,7 @@
  *   opening    records wait; the store is found, caught up or rebuilt
  *   settling   with the first records, which topic they are of (`own-offsets.ts`) is written
  *   working    records are applied; a step is written when much is pending or nothing waits
- *   draining   the write under way ends, the store is closed; the rest is done again
+ *   draining   the write in progress ends, the store is closed; the rest is done again
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -23,7 +23,7 @@ import { type StepWriter, writeStep } from "./write-step.ts";
 const STEP_SIZE = 2_000;
 /** Records of a step: many may change nothing. */
 const STEP_RECORDS = 500;
-/** Without a record for so long, it is looked whether an open sync is too old. */
+/** Time without a record after which open syncs are checked for their age. */
 const IDLE_MS = 600_000;
 
 export interface PartitionDeps
@@ -62,10 +62,10 @@ class Interrupted extends Error {
 
 export interface PartitionWork {
   readonly take: (records: readonly IncomingRecord[]) => void;
-  /** Resolves when nothing is under way any more and the store is closed. */
+  /** Resolves when nothing is in progress any more and the store is closed. */
   readonly drain: () => Promise<void>;
-  /** Looks for syncs that are too old; for when no record comes. */
-  readonly look: () => void;
+  /** Abandons syncs that are too old; for when no record comes. */
+  readonly checkOpenSyncs: () => void;
   readonly state: () => PartitionState | null;
 }
 
@@ -80,7 +80,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   let settled: string | null = null;
   let state: PartitionState | null = null;
   let isDraining = false;
-  let isLookDue = false;
+  let isCheckDue = false;
   let lastTakenAtMs = deps.nowMs();
 
   const check = () => {
@@ -107,7 +107,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
       return waiting[0]?.topicId === topicId ? (waiting.shift()?.records ?? null) : null;
     });
   };
-  const lookAt = async (opened: PartitionState) => {
+  const abandonOldSyncs = async (opened: PartitionState) => {
     const work = createWork(opened, deps, check, mustBeOurs);
     await abandonIdle(work);
     await work.write(opened.position);
@@ -117,9 +117,9 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     if (state === null) return open();
     const taken = waiting.shift();
     if (taken !== undefined) return apply(state, taken);
-    if (isLookDue) {
-      isLookDue = false;
-      return lookAt(state);
+    if (isCheckDue) {
+      isCheckDue = false;
+      return abandonOldSyncs(state);
     }
     if (state.takeErased()) deps.erased();
     return null;
@@ -134,9 +134,9 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
       waiting.push({ topicId: deps.topicId(), records });
       working.wake();
     },
-    look: () => {
+    checkOpenSyncs: () => {
       if (state === null || deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
-      isLookDue = true;
+      isCheckDue = true;
       working.wake();
     },
     drain: async () => {
@@ -183,7 +183,7 @@ async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise
   const facts = { known: state.origin, topicId, used: usedOffsets(state) };
   const { kind, origin } = originOf(facts, needsEnd(facts) ? await deps.topicEnd() : 0);
   if (kind === "same") return;
-  if (kind === "another") events.madeAnew(partition);
+  if (kind === "another") events.topicRecreated(partition);
   state.setOrigin(origin);
   await work.write(state.position);
 }

@@ -5,13 +5,13 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { StoreChange } from "./ports.ts";
 
 /** How many of the calls are of which kind. */
-export interface Told {
+export interface ChangeCounts {
   readonly entered: number;
   readonly left: number;
   readonly traits: number;
 }
 
-export const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
+export const NO_CHANGES: ChangeCounts = { entered: 0, left: 0, traits: 0 };
 
 /** In the order of writing. */
 export interface Pending {
@@ -21,7 +21,7 @@ export interface Pending {
   readonly changelog: readonly OutgoingRecord[];
   /** Empty: nothing has changed, not even the position. */
   readonly store: readonly StoreChange[];
-  /** Audiences that others should hear of, by id. */
-  readonly toTell: readonly string[];
-  readonly told: Told;
+  /** Audiences to report on the topic `audiences`, by id. */
+  readonly toReport: readonly string[];
+  readonly changeCounts: ChangeCounts;
 }

@@ -42,15 +42,15 @@ export interface ClaimRequest {
   readonly first: number;
 }
 
-/** The audiences of all partitions, as the topic `audiences` tells them. */
+/** The audiences of all partitions, as the topic `audiences` has them. */
 export interface Registry {
   /** Resolves when it is known who has the id and the key. */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Tells others how audiences of the partition are, by id; null: there is none any more. */
-  tell(audiences: ReadonlyMap<string, ToldAudience | null>, partition: number): Promise<void>;
+  /** Reports to others how audiences of the partition are, by id; null: it was deleted. */
+  report(audiences: ReadonlyMap<string, ReportedAudience | null>, partition: number): Promise<void>;
 }
 
-export interface ToldAudience {
+export interface ReportedAudience {
   readonly audience: Audience;
   readonly counts: Counts;
 }
@@ -68,7 +68,7 @@ export interface SyncReport {
   readonly syncId: string;
   readonly outcome: SyncOutcome;
   readonly members: number;
-  /** Users told false by it. */
+  /** Users removed by it. */
   readonly left: number;
   readonly arrived: number;
   /** From the begin's record time. */
@@ -80,13 +80,13 @@ export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
-  /** Users told true and false, and traits told, once that is acknowledged. */
-  readonly told: (told: {
+  /** Users who entered and left, and traits that changed, once their calls are acknowledged. */
+  readonly changed: (changes: {
     readonly entered: number;
     readonly left: number;
     readonly traits: number;
   }) => void;
   readonly applied: (records: number) => void;
   /** The topic of syncs is another one than before. */
-  readonly madeAnew: (partition: number) => void;
+  readonly topicRecreated: (partition: number) => void;
 }

@@ -52,7 +52,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
   let last: Promise<unknown> = Promise.resolve();
   // One at a time, so that each sees what the one before has written.
-  const inTurn = <Result>(act: () => Promise<Result>): Promise<Result> => {
+  const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act);
     last = result.catch(() => undefined);
     return result;
@@ -66,40 +66,43 @@ export function createRegistry(deps: RegistryDeps): Registry {
     const { id } = request;
     const before = conflictOf(await reader.readToEnd(), request);
     if (before !== null) return { kind: "refused", error: before };
-    const nothing = { members: 0, openSyncId: null, last: null, held: null };
+    const nothing = { members: 0, openSyncId: null, last: null, awaitingApproval: null };
     await send(new Map([[id, { ...request, claim: null, ...nothing }]]));
     const after = conflictOf(await reader.readToEnd(), request);
     if (after === null) return { kind: "claimed" };
     await send(new Map([[id, reader.claims.of(id)]]));
     return { kind: "refused", error: after };
   };
-  const tell: Registry["tell"] = async (audiences, partition) => {
+  const report: Registry["report"] = async (audiences, partition) => {
     // Those claimed by this process are known; others were claimed before it had the partition.
     const isKnown = [...audiences.keys()].every((id) => reader.claims.of(id) !== null);
     if (!isKnown) await reader.readToEnd();
     const values = new Map<string, ClaimedAudience | null>();
     for (const [id, each] of audiences) {
       const claimed = reader.claims.of(id);
-      // Somebody else's claim came first: its owner tells.
+      // Somebody else's claim came first: its owner reports.
       if (claimed !== null && claimed.partition !== partition) continue;
       const { claim: offset = null } = claimed ?? {};
-      values.set(id, each === null ? null : told(each.audience, each.counts, partition, offset));
+      values.set(
+        id,
+        each === null ? null : claimValue(each.audience, each.counts, partition, offset),
+      );
     }
     await send(values);
   };
   return {
-    claim: (request) => inTurn(() => claim(request)),
-    tell: (audiences, partition) => inTurn(() => tell(audiences, partition)),
+    claim: (request) => serially(() => claim(request)),
+    report: (audiences, partition) => serially(() => report(audiences, partition)),
   };
 }
 
-function told(
+function claimValue(
   audience: Audience,
   counts: Counts,
   partition: number,
   claim: number | null,
 ): ClaimedAudience {
-  const { id, name, key, first, open, held, last } = audience;
+  const { id, name, key, first, open, awaitingApproval, last } = audience;
   return {
     id,
     name,
@@ -110,10 +113,14 @@ function told(
     members: counts.members,
     openSyncId: open?.syncId ?? null,
     last,
-    held:
-      held === null
+    awaitingApproval:
+      awaitingApproval === null
         ? null
-        : { syncId: held.syncId, removals: held.removals, heldAtMs: held.heldAtMs },
+        : {
+            syncId: awaitingApproval.syncId,
+            removals: awaitingApproval.removals,
+            sinceMs: awaitingApproval.sinceMs,
+          },
   };
 }
 

@@ -41,13 +41,13 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
       if (UNUSUAL.has(outcome)) log.warn(fields, "audience.sync.ended");
       else log.info(fields, "audience.sync.ended");
     },
-    told: (told) => {
-      entered.inc(told.entered);
-      left.inc(told.left);
-      traits.inc(told.traits);
+    changed: (changes) => {
+      entered.inc(changes.entered);
+      left.inc(changes.left);
+      traits.inc(changes.traits);
     },
     applied: (records) => recordsIn.inc(records),
-    madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.recreated"),
+    topicRecreated: (partition) => log.warn({ stage, partition }, "audience.topic.recreated"),
     deadLettered: countDeadLetters(deps),
   };
 }
@@ -59,7 +59,7 @@ export interface Reading {
 }
 
 /** A sentence for each partition whose store is still being read from its changelog. */
-export function openingTroubles(
+export function restoreProblems(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
   reading: ReadonlyMap<number, Reading>,
   topic: string,
@@ -75,12 +75,12 @@ export function openingTroubles(
 }
 
 /** A sentence for each sync that awaits approval. */
-export function heldTroubles(audiences: readonly AudienceStatus[]): readonly string[] {
-  return audiences.flatMap(({ id, held }) => {
-    if (held === null) return [];
-    const { syncId, removals } = held;
+export function approvalProblems(audiences: readonly AudienceStatus[]): readonly string[] {
+  return audiences.flatMap(({ id, awaitingApproval }) => {
+    if (awaitingApproval === null) return [];
+    const { syncId, removals } = awaitingApproval;
     return [
-      `the sync ${syncId} of audience ${id} awaits approval, members that would leave: ${removals}. switchyard audience release carries it out`,
+      `the sync ${syncId} of audience ${id} awaits approval, members that would leave: ${removals}. Run switchyard audience approve to apply it`,
     ];
   });
 }
@@ -90,9 +90,13 @@ export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
 ): readonly AudienceStatus[] {
   return [...works.values()].flatMap((work) =>
-    [...(work.state()?.audiences() ?? [])].map(({ id, held }) => ({
+    [...(work.state()?.audiences() ?? [])].map(({ id, awaitingApproval }) => ({
       id,
-      held: held && { syncId: held.syncId, removals: held.removals, sinceMs: held.heldAtMs },
+      awaitingApproval: awaitingApproval && {
+        syncId: awaitingApproval.syncId,
+        removals: awaitingApproval.removals,
+        sinceMs: awaitingApproval.sinceMs,
+      },
     })),
   );
 }
@@ -107,9 +111,9 @@ export function watchAudiences(
 ): () => void {
   const members = metrics.audienceMembers.bind({});
   const open = metrics.audienceOpenSyncs.bind({});
-  const held = metrics.audienceSyncsAwaitingApproval.bind({});
+  const awaitingApproval = metrics.audienceSyncsAwaitingApproval.bind({});
   return metrics.onScrape(() => {
-    const sums = { members: 0, open: 0, held: 0 };
+    const sums = { members: 0, open: 0, awaitingApproval: 0 };
     let isKnown = true;
     for (const work of works.values()) {
       const state = work.state();
@@ -117,12 +121,12 @@ export function watchAudiences(
       for (const audience of state?.audiences() ?? []) {
         sums.members += state?.counts(audience.first).members ?? 0;
         sums.open += audience.open === null ? 0 : 1;
-        sums.held += audience.held === null ? 0 : 1;
+        sums.awaitingApproval += audience.awaitingApproval === null ? 0 : 1;
       }
     }
     members.set(isKnown ? sums.members : Number.NaN);
     open.set(isKnown ? sums.open : Number.NaN);
-    held.set(isKnown ? sums.held : Number.NaN);
+    awaitingApproval.set(isKnown ? sums.awaitingApproval : Number.NaN);
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Goes through all members of an audience: the end of a sync, a release, a delete.
+ * Goes through all members of an audience: the end of a sync, an approval, a delete.
  *
  *   step                                          a crash after it
  *   1  the verdict is written, if anybody is to   it is not computed again: members change with 2
@@ -9,7 +9,7 @@
  *
  *   who leaves              at
  *   did not arrive          the end of a complete sync
- *   was judged, and has     a release
+ *   was judged, and has     an approval
  *     not arrived in a
  *     later, open sync
  *   everybody               a delete
@@ -49,21 +49,29 @@ export async function endSync(
   if (verdict === "wrong-count") return await close(work, cause, audience, open, "wrong-count", 0);
   const sync = { ...open, verdict };
   const judged = { ...audience, open: sync };
-  const { held } = judged;
+  const { awaitingApproval } = judged;
   if (removals > 0) {
     state.setAudience(judged);
     await work.write(offset);
   }
-  const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  const replaced =
+    awaitingApproval === null ? judged : await state.remember(judged, awaitingApproval.syncId);
   if (verdict === "complete") {
     const isMissing = (member: Membership) => !hasArrived(member, arrivals);
     const left = removals > 0 ? await leave(work, cause, judged, syncId, isMissing) : 0;
     const last = { syncId, endedAtMs: cause.atMs };
-    return await close(work, cause, { ...replaced, held: null, last }, sync, "complete", left);
+    return await close(
+      work,
+      cause,
+      { ...replaced, awaitingApproval: null, last },
+      sync,
+      "complete",
+      left,
+    );
   }
   if (removals > 0) await judge(work, cause, judged, arrivals);
-  const nowHeld: SyncAwaitingApproval = { syncId, begin, removals, heldAtMs: cause.atMs };
-  await close(work, cause, { ...replaced, held: nowHeld }, sync, "held", 0);
+  const nowAwaiting: SyncAwaitingApproval = { syncId, begin, removals, sinceMs: cause.atMs };
+  await close(work, cause, { ...replaced, awaitingApproval: nowAwaiting }, sync, "held", 0);
 }
 
 /** Members that have not arrived. */
@@ -91,24 +99,24 @@ function decide(
   });
 }
 
-export async function releaseHeld(
+export async function applyApproval(
   work: Work,
   cause: Cause,
   audience: Audience,
-  held: SyncAwaitingApproval,
+  awaitingApproval: SyncAwaitingApproval,
 ): Promise<void> {
   const { state } = work;
   await work.write(cause.record.offset);
   const { open } = audience;
   const arrivals = open === null ? null : state.arrivals(audience.first, open);
-  const left = await leave(work, cause, audience, held.syncId, (member) => {
+  const left = await leave(work, cause, audience, awaitingApproval.syncId, (member) => {
     const isBack = arrivals !== null && hasArrived(member, arrivals);
-    return member.judged === held.begin && !isBack;
+    return member.judged === awaitingApproval.begin && !isBack;
   });
-  const remembered = await state.remember(audience, held.syncId);
-  const last = { syncId: held.syncId, endedAtMs: cause.atMs };
-  state.setAudience({ ...remembered, held: null, last });
-  report(work, audience, held.syncId, "released", left, held.heldAtMs);
+  const remembered = await state.remember(audience, awaitingApproval.syncId);
+  const last = { syncId: awaitingApproval.syncId, endedAtMs: cause.atMs };
+  state.setAudience({ ...remembered, awaitingApproval: null, last });
+  report(work, audience, awaitingApproval.syncId, "released", left, awaitingApproval.sinceMs);
 }
 
 export async function removeAudience(work: Work, cause: Cause, audience: Audience): Promise<void> {
@@ -139,7 +147,7 @@ async function close(
   left: number,
 ): Promise<void> {
   const { state } = work;
-  // A held sync is not over: it is known by its own entry.
+  // A sync that awaits approval is not over: it is known by its own entry.
   const closed = outcome === "held" ? audience : await state.remember(audience, sync.syncId);
   state.setAudience({ ...closed, open: null });
   report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
@@ -155,11 +163,11 @@ function report(
   beganAtMs: number,
 ): void {
   const { members, arrived } = work.state.counts(audience.first);
-  work.state.tell(audience.id);
+  work.state.report(audience.id);
   work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
 }
 
-/** Tells false to those who leave. Returns how many did. */
+/** Writes calls with false for those who leave. Returns how many did. */
 async function leave(
   work: Work,
   cause: Cause,
@@ -198,7 +206,7 @@ async function leave(
   return left;
 }
 
-/** Notes, for a release, the users that did not arrive. */
+/** Notes, for an approval, the users that did not arrive. */
 async function judge(
   work: Work,
   cause: Cause,

@@ -16,13 +16,13 @@
  * time. A corrupt store is then rebuilt from the changelog. Any other failure ends the process.
  *
  * A call always comes before the changelog entry that says the same. The first piece of a sync's
- * removals is written after its verdict, so that a crash in the middle goes on with the same one.
+ * removals is written after its verdict, so that a crash in the middle continues with the same one.
  *
- * The arrivals of an open sync stand in the local store alone (`seen-members.ts`). So the committed offset never passes
+ * The arrivals of an open sync are in the local store alone (`seen-members.ts`). So the committed offset never passes
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
- * counts its users without telling anybody twice. The checkpoint keeps the true position.
+ * counts its users without repeating calls. The checkpoint keeps the true position.
  *
- * All offsets here are own ones, that go on where `audience-syncs` is made anew (`own-offsets.ts`).
+ * All offsets here are own ones, that go on where `audience-syncs` is recreated (`own-offsets.ts`).
  *
  * Other settings of audiences are taken at once; a record is applied by those of its beginning.
  * The rest of one that a crash cut short goes by those of the next start. A claimed key stays.
@@ -55,11 +55,11 @@ import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
 import {
+  approvalProblems,
   audienceEvents,
   audiencesOf,
-  heldTroubles,
-  openingTroubles,
   type Reading,
+  restoreProblems,
   watchAudiences,
   watchFailedStores,
 } from "./report.ts";
@@ -75,7 +75,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly groups: GroupNames;
   /** Bytes of unfinished records of `audience-syncs`. */
   readonly maxBytes: number;
-  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  /** Whether a corrupt batch halts the stage or is skipped; by default `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch;
   readonly drainLimitMs: number;
 }
@@ -83,7 +83,7 @@ export interface AudienceConfig extends AudienceConfiguration {
 const stage = "audience";
 const PARTITION_RECORDS_MAX = 1_000;
 const PROGRESS_EVERY_MS = 5_000;
-const LOOK_EVERY_MS = 60_000;
+const CHECK_EVERY_MS = 60_000;
 
 /** Starts the one consumer of `audience-syncs`. Topics must exist. */
 export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
@@ -96,7 +96,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const failures = () => owned.failed.texts(isOurs);
   const stopWatching = watchAudiences(metrics, owned.works);
   const stopCounting = watchFailedStores(metrics, () => failures().length);
-  const looking = lookNowAndThen(clock, owned.works, stopping.signal);
+  const checking = checkOpenSyncsRegularly(clock, owned.works, stopping.signal);
   const running = startConsuming(deps, {
     name: "audience",
     deadLetterTopic: topics.deadLetters,
@@ -115,14 +115,14 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
     ],
     outlives: (error) => storeErrorOf(error) !== null,
     troubles: () => {
-      // The reason why it has stopped is told beside these.
+      // The reason why it has stopped is reported next to these.
       const hasStopped = running.consumers.some((consumer) => consumer.trouble() !== null);
       return [...(hasStopped ? [] : failures()), ...owned.troubles()];
     },
     update: owned.update,
     close: async () => {
       stopping.abort();
-      await Promise.all([owned.closed(), looking]);
+      await Promise.all([owned.closed(), checking]);
       stopWatching();
       stopCounting();
     },
@@ -141,7 +141,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const works = new Map<number, PartitionWork>();
   const reading = new Map<number, Reading>();
   let settings = settingsOf(config);
-  /** Stores of partitions that were given up may still be closing. */
+  /** Stores of partitions that were taken away may still be closing. */
   const closing = new Map<number, Promise<void>>();
   const failed = new FailedStores();
   const shared = {
@@ -182,8 +182,8 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
     });
     works.set(partition, {
       ...work,
-      look: () => {
-        work.look();
+      checkOpenSyncs: () => {
+        work.checkOpenSyncs();
         store.compactWhenDue();
       },
     });
@@ -210,8 +210,8 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       ...writer.troubles(),
       ...deadLetters.troubles(),
       ...reader.troubles(),
-      ...openingTroubles(works, reading, topics.audienceMembers),
-      ...heldTroubles(audiencesOf(works)),
+      ...restoreProblems(works, reading, topics.audienceMembers),
+      ...approvalProblems(audiencesOf(works)),
     ],
   };
 }
@@ -264,23 +264,23 @@ function progress(
   partition: number,
   reading: Map<number, Reading>,
 ): OpenDeps["onProgress"] {
-  let saidAtMs = clock.nowMs();
+  let loggedAtMs = clock.nowMs();
   return (offset, end) => {
     reading.set(partition, { offset, end });
-    if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
-    saidAtMs = clock.nowMs();
+    if (clock.nowMs() - loggedAtMs < PROGRESS_EVERY_MS) return;
+    loggedAtMs = clock.nowMs();
     log.info({ stage, partition, offset, end }, "audience.store.restoring");
   };
 }
 
 /** Syncs that are too old are noticed with the next record, or here when none comes. */
-async function lookNowAndThen(
+async function checkOpenSyncsRegularly(
   clock: Clock,
   works: ReadonlyMap<number, PartitionWork>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
-    for (const work of works.values()) work.look();
+    await clock.sleep(CHECK_EVERY_MS, signal).catch(() => undefined);
+    for (const work of works.values()) work.checkOpenSyncs();
   }
 }

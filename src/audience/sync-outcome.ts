@@ -5,8 +5,8 @@
  *   fits no users    any         any     any                                       wrong-count
  *   fits             none        any     any                                       complete
  *   fits             set         yes     any                                       complete
- *   fits             set         no      is empty                                  held
- *   fits             set         no      removes more than approvalShare of the        held
+ *   fits             set         no      is empty                                  awaiting-approval
+ *   fits             set         no      removes more than approvalShare of the    awaiting-approval
  *                                        members before it, and more than
  *                                        approvalMinimum of them
  *   fits             set         no      any other                                 complete
@@ -30,13 +30,13 @@ export interface Judged {
   readonly approvalMinimum: number;
 }
 
-export type Verdict = "wrong-count" | "complete" | "held";
+export type Verdict = "wrong-count" | "complete" | "awaiting-approval";
 
 export function verdictOf(judged: Judged): Verdict {
   const { count, arrived, membersBefore, removals, force, approvalShare, approvalMinimum } = judged;
   if (count !== null && count !== arrived) return "wrong-count";
   if (approvalShare === null || force) return "complete";
-  if (arrived === 0) return "held";
+  if (arrived === 0) return "awaiting-approval";
   const isMany = removals > approvalMinimum && removals / membersBefore > approvalShare;
-  return isMany ? "held" : "complete";
+  return isMany ? "awaiting-approval" : "complete";
 }

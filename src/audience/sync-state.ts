@@ -4,21 +4,22 @@
  *
  *   record     the audience   its sync is                         step
  *   begin      is unknown     -                                   open, when its id and key are free
- *              is known       open, held or over                  ignore
+ *              is known       open, awaiting approval or over     ignore
  *                             not seen before                     open; abandons the open one
  *   members    is known       open                                arrive
  *   end        is known       open                                end
- *                             held, and force is set              release
+ *                             awaiting approval, and force is set approve
  *   snapshot   is unknown     -                                   open, arrive and end
  *              is known       open since this very record         arrive and end: a crash cut it short
- *                             held, and force is set              release
- *                             open, held or over                  ignore
+ *                             awaiting approval, and force is set approve
+ *                             open, awaiting approval or over     ignore
  *                             not seen before                     open, arrive and end
- *   release    is known       held                                release
+ *   approve    is known       awaiting approval                   approve
  *   delete     is known       any                                 delete
  *              is unknown     -                                   ignore
- *   members, end, release     open, held or over, otherwise       ignore
- *                             not seen before, or no audience     invalid-sync
+ *   members,   is known       any other of these                  ignore
+ *     end,     is known       not seen before                     invalid-sync
+ *     approve  is unknown     -                                   invalid-sync
  *
  * A record that was applied before (it is read again because of an open sync's begin) matters only
  * where it belongs to that sync: `members` and its `snapshot` are counted again, all else is done.
@@ -37,7 +38,7 @@ export type Step =
   | { readonly kind: "arrive"; readonly record: Members; readonly open: OpenSync }
   | { readonly kind: "end"; readonly record: End; readonly open: OpenSync }
   | { readonly kind: "continue"; readonly record: Snapshot; readonly open: OpenSync }
-  | { readonly kind: "release"; readonly held: SyncAwaitingApproval }
+  | { readonly kind: "approve"; readonly awaitingApproval: SyncAwaitingApproval }
   | { readonly kind: "delete" };
 
 export interface Situation {
@@ -55,26 +56,31 @@ export function stepOf({ record, offset, audience, isOver }: Situation): Step {
   if (audience === null) return ofUnknown(record);
   const { syncId } = record;
   const open = audience.open?.syncId === syncId ? audience.open : null;
-  const held = audience.held?.syncId === syncId ? audience.held : null;
+  const awaitingApproval =
+    audience.awaitingApproval?.syncId === syncId ? audience.awaitingApproval : null;
   switch (record.type) {
     case "begin":
-      return isOver || open !== null || held !== null ? IGNORE : { kind: "open", record };
+      return isOver || open !== null || awaitingApproval !== null
+        ? IGNORE
+        : { kind: "open", record };
     case "snapshot":
       if (open?.begin === offset) return { kind: "continue", record, open };
-      if (held !== null && record.force) return { kind: "release", held };
-      return isOver || open !== null || held !== null ? IGNORE : { kind: "open", record };
+      if (awaitingApproval !== null && record.force) return { kind: "approve", awaitingApproval };
+      return isOver || open !== null || awaitingApproval !== null
+        ? IGNORE
+        : { kind: "open", record };
     case "members":
       if (open !== null) return { kind: "arrive", record, open };
       break;
     case "end":
       if (open !== null) return { kind: "end", record, open };
-      if (held !== null && record.force) return { kind: "release", held };
+      if (awaitingApproval !== null && record.force) return { kind: "approve", awaitingApproval };
       break;
-    case "release":
-      if (held !== null) return { kind: "release", held };
+    case "approve":
+      if (awaitingApproval !== null) return { kind: "approve", awaitingApproval };
       break;
   }
-  if (isOver || open !== null || held !== null) return IGNORE;
+  if (isOver || open !== null || awaitingApproval !== null) return IGNORE;
   return invalid(`${record.type} of sync ${describe(syncId)}, which has no begin`);
 }
 

@@ -1,5 +1,5 @@
 /**
- * The text that is kept of a trait's last value: enough to tell whether the next one differs. Short
+ * The text that is kept of a trait's last value: enough to see whether the next one differs. Short
  * values are kept as they are, longer ones by their SHA-256. The order of keys is no difference.
  */
 

@@ -24,7 +24,7 @@ export interface Work {
 }
 
 export function refuse(work: Work, { record }: Cause, error: string): void {
-  work.state.giveUp({ record, reason: "invalid-sync", error });
+  work.state.deadLetter({ record, reason: "invalid-sync", error });
 }
 
 /** @throws Error when the audience has no source, which the caller has looked at. */

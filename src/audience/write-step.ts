@@ -33,15 +33,15 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
   // The checkpoint counts on nobody else's having written to the changelog meanwhile.
   await mustBeOurs();
   if (pending.store.length > 0) await state.store.write(pending.store);
-  if (pending.toTell.length > 0) {
-    const told = pending.toTell.map((id) => {
+  if (pending.toReport.length > 0) {
+    const reported = pending.toReport.map((id) => {
       const audience = state.audience(id);
       const counts = state.counts(audience?.first ?? -1);
       return [id, audience === null ? null : { audience, counts }] as const;
     });
-    await registry.tell(new Map(told), partition);
+    await registry.report(new Map(reported), partition);
   }
-  step.events.told(pending.told);
+  step.events.changed(pending.changeCounts);
   step.events.deadLettered(deadLetters);
 }
 

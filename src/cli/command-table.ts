@@ -53,7 +53,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "audience",
-    summary: "publish syncs, list audiences and their members, release held syncs",
+    summary: "publish syncs, list audiences and their members, approve syncs",
     load: async () => (await import("./audience/command.ts")).audienceCommand,
   },
   {

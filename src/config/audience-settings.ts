@@ -37,11 +37,11 @@ const options = {
   integrations: optional(integrations, "Goes into the calls as it is: who gets them."),
   approvalShare: optional(
     share(),
-    "A sync that removes more than this share of the members, or is empty, is held. Left out: none is.",
+    "A sync that removes more than this share of the members, or is empty, needs approval. Left out: none does.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "A sync that removes no more than so many is not held for its share; 100 when left out everywhere.",
+    "A sync that removes at most this many members needs no approval for its share; 100 when left out everywhere.",
   ),
 };
 

@@ -55,7 +55,7 @@ export const consoleSettings = section(
     readOnly: setting(
       flag(),
       true,
-      "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, release.",
+      "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, approve.",
     ),
     showPayloads: setting(
       flag(),

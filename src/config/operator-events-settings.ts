@@ -53,7 +53,7 @@ export const operatorEventsSettings = section(
     enabled: setting(
       flag(),
       false,
-      "Whether the topic of events is written: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience is held, a configuration is refused, Kafka was away.",
+      "Whether the topic of events is written: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is refused, Kafka was away.",
     ),
     webhook: optionalSection(webhook, false),
   },

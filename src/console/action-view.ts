@@ -50,7 +50,7 @@ export type Action<When = string> =
       readonly dryRun: boolean;
     }
   | ({ readonly action: "go-on"; readonly destination: string | null } & NamedReplay)
-  | { readonly action: "release"; readonly audience: string; readonly syncId: string };
+  | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
 export interface NamedReplay {
   readonly of: "calls" | "letters";

@@ -161,8 +161,8 @@ const READERS: {
     const kind = of === "calls" ? "calls" : "letters";
     return { action: "go-on", of: kind, replay, destination: fields.textOrNull("destination") };
   },
-  release: (fields) => ({
-    action: "release",
+  approve: (fields) => ({
+    action: "approve",
     audience: fields.text("audience"),
     syncId: fields.text("syncId"),
   }),
@@ -196,8 +196,8 @@ function parse(body: string): unknown {
 /** Of one of them only one job is under way: its kind, and whom it is about. */
 export function keyOf(action: Action): string {
   switch (action.action) {
-    case "release":
-      return `release of ${action.audience}`;
+    case "approve":
+      return `approval of ${action.audience}`;
     case "replay-letters":
       return `replay of dead letters of ${action.destination ?? "all destinations"}`;
     case "replay":

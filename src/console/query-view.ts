@@ -158,9 +158,9 @@ export interface AudienceView {
   readonly syncs: readonly SyncView[];
   /** As far back as its topic tells, about a day; null: none is known. */
   readonly history: Series<"members"> | null;
-  readonly held: {
+  readonly awaitingApproval: {
     readonly syncId: string;
-    readonly heldAt: string;
+    readonly since: string;
     readonly removals: number;
   } | null;
 }

@@ -2,8 +2,8 @@
 
 export interface AudienceStatus {
   readonly id: string;
-  /** A complete sync whose removals wait for somebody; null: none does. */
-  readonly held: {
+  /** A complete sync that awaits approval; null: none does. */
+  readonly awaitingApproval: {
     readonly syncId: string;
     readonly removals: number;
     readonly sinceMs: number;

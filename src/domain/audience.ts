@@ -11,9 +11,9 @@ export interface AudienceOptions {
   readonly source: SourceId | null;
   /** Goes into the calls as it is. */
   readonly integrations: JsonObject | null;
-  /** A sync that removes more than this share of the members is held; 0 to 1. */
+  /** A sync that removes more than this share of the members needs approval; 0 to 1. */
   readonly approvalShare: number | null;
-  /** A sync that removes at most so many is never held for its share. */
+  /** A sync that removes at most this many members never needs approval for its share. */
   readonly approvalMinimum: number | null;
 }
 

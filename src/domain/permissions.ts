@@ -87,7 +87,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
 };
 
-/** The console beside that, where people act on it: as `steer`, `replay` and a release of a sync. */
+/** The console beside that, where people act on it: as `steer`, `replay` and an approval of a sync. */
 const ACTING: Role = {
   reads: [],
   writes: [

@@ -75,7 +75,7 @@ export function writings(
 function openOf(told: Told, key: string, { kind, is, data }: Observation): OperatorEvent | null {
   const last = told.get(key);
   if (last?.kind !== kind) return null;
-  // One may be held as soon as the one before was released.
+  // One may await approval as soon as the one before was approved.
   const isOther =
     kind === "audience.approval_required" && is === "so" && last.data.sync !== data.sync;
   return isOther ? null : last;

@@ -13,8 +13,8 @@
  *   is not                                               paused, not so
  *
  *   an audience, at its owner                            sighting
- *   has a sync whose removals wait for somebody          held, so
- *   has none                                             held, not so
+ *   has a sync that awaits approval                      approval required, so
+ *   has none                                             approval required, not so
  *
  *   the configuration                                    sighting
  *   on disk is refused                                   refused, so
@@ -49,7 +49,7 @@ export function observationsOf(seen: Seen, nowMs: number): readonly Observation[
     failing(status, nowMs),
     paused(status, nowMs),
   ]);
-  const ofAudiences = seen.audiences.map((status) => heldAudience(status, nowMs));
+  const ofAudiences = seen.audiences.map((status) => audienceAwaitingApproval(status, nowMs));
   return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
 }
 
@@ -72,10 +72,13 @@ function paused({ id, held }: DestinationStatus, nowMs: number): Observation {
   return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
 }
 
-function heldAudience({ id, held }: AudienceStatus, nowMs: number): Observation {
+function audienceAwaitingApproval(
+  { id, awaitingApproval }: AudienceStatus,
+  nowMs: number,
+): Observation {
   const base = { kind: "audience.approval_required", subject: id } as const;
-  if (held === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
-  const { syncId, removals, sinceMs } = held;
+  if (awaitingApproval === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+  const { syncId, removals, sinceMs } = awaitingApproval;
   return { ...base, is: "so", sinceMs, data: { sync: syncId, removals } };
 }
 

@@ -13,7 +13,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_changes_total",
     type: "counter",
     labels: ["change"],
-    help: "Users told that they entered or left an audience, and computed traits told.",
+    help: "Users who entered or left an audience, and computed traits that changed, by their calls.",
   },
   audienceSyncDuration: {
     name: "switchyard_audience_sync_duration_seconds",
@@ -38,7 +38,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_syncs_awaiting_approval",
     type: "gauge",
     labels: [],
-    help: "Syncs whose removals wait for a release, in the partitions owned here.",
+    help: "Syncs that await approval, in the partitions owned here.",
   },
   audienceStoresUnavailable: {
     name: "switchyard_audience_state_stores_unavailable",

@@ -31,7 +31,7 @@ import { SESSION_TIMEOUT_MS } from "./setup.ts";
 const PREFIX = "audience-chaos.";
 const topics = topicNames(PREFIX);
 const group = groupNames(PREFIX).audience;
-const HELD = { approvalShare: 0.6, approvalMinimum: 3 };
+const APPROVAL = { approvalShare: 0.6, approvalMinimum: 3 };
 const PROGRAMS = ["program-1", "program-2", "spare"];
 const SETTLED_LIMIT_MS = 120_000;
 /** How long calls are waited for: a fault may also come while partitions are taken over. */
@@ -180,7 +180,7 @@ async function judge(
   kinds: ReadonlyMap<string, number>,
   failures: readonly string[],
 ): Promise<Omit<ChaosResult, "logs">> {
-  const expected = await readExpected(kafka, topics, HELD);
+  const expected = await readExpected(kafka, topics, APPROVAL);
   const evidence = await readEvidence(kafka, topics);
   const { violations, repeated, overtaken } = judgeAudiences(expected, evidence, exposures);
   const changes = [...expected.told.values()].reduce((sum, told) => sum + told.length, 0);
@@ -218,7 +218,7 @@ function configuration(stateDirectory: string): string {
     },
     sources: [{ id: "platform" }],
     defaultSource: "platform",
-    audienceDefaults: HELD,
+    audienceDefaults: APPROVAL,
     audience: { stateDir: stateDirectory },
     admin: { host: "127.0.0.1", port: 1 },
   });

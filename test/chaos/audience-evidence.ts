@@ -21,13 +21,13 @@ const STEP_MAX_BYTES = 1_024 * 1_024;
 export async function readExpected(
   kafka: Kafka,
   topics: TopicNames,
-  held: ModelOptions,
+  approval: ModelOptions,
 ): Promise<Expected> {
   const told = new Map<string, string[]>();
   const members = new Map<string, ReadonlySet<string>>();
   const deadLetters = new Set<string>();
   for (const records of await readTopic(kafka, topics.audienceSyncs)) {
-    const model = new AudienceModel(held);
+    const model = new AudienceModel(approval);
     for (const { partition, offset, value } of records) {
       const record = readRecord(`${value}`);
       if (record === null) deadLetters.add(`${partition}/${offset}`);

@@ -7,8 +7,8 @@
  *   12 %     a sync without its end, sometimes with records that come when it is over
  *    8 %     a sync with a wrong count
  *    8 %     an earlier sync, once more
- *    5 %     a sync of nobody, which is held unless it is forced
- *    7 %     an earlier sync is released, or ended by force
+ *    5 %     a sync of nobody, which awaits approval unless it is forced
+ *    7 %     an earlier sync is approved, or ended by force
  *    4 %     the audience is deleted
  *    4 %     records that cannot be used
  */
@@ -51,7 +51,7 @@ export class SyncAuthor {
     if (share < 0.72) return this.#miscounted();
     if (share < 0.8) return this.#earlier();
     if (share < 0.85) return this.#keep(this.#streamed([], random.chance(0.4)));
-    if (share < 0.92) return this.#release();
+    if (share < 0.92) return this.#approve();
     if (share < 0.96) return [{ type: "delete", audienceId: this.#plan.id }];
     return this.#unusable();
   }
@@ -114,13 +114,13 @@ export class SyncAuthor {
     return this.#sent.length === 0 ? [] : this.#random.pick(this.#sent.slice(-4));
   }
 
-  #release(): readonly ModelRecord[] {
+  #approve(): readonly ModelRecord[] {
     const [record] = this.#sent.at(-1) ?? [];
     if (record === undefined) return [];
     const { syncId = "" } = record;
     const sync = { audienceId: this.#plan.id, syncId };
     return this.#random.chance(0.5)
-      ? [{ type: "release", ...sync }]
+      ? [{ type: "approve", ...sync }]
       : [{ type: "end", ...sync, count: 0, force: true }];
   }
 

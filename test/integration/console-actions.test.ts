@@ -157,11 +157,11 @@ test(
 );
 
 test(
-  "a held sync is released by its button, once, and the users are told",
+  "a sync is approved by its button, once, and the users are notified",
   async ({ skip }) => {
     if (browser === null) return skip(NO_CHROMIUM);
-    const held = "audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }\n";
-    const { world, receiver, open, program } = await startActing(held);
+    const approval = "audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }\n";
+    const { world, receiver, open, program } = await startActing(approval);
     const users = join(world.directory, "users.txt");
     const sync = async (...ids: readonly string[]) => {
       writeFileSync(users, ids.join("\n"));
@@ -173,17 +173,17 @@ test(
     await sync(...four);
     await expect.poll(() => told().toSorted(), SOON).toEqual(four);
     await sync("u-1", "u-4");
-    // The first one was not held.
+    // The first one needed no approval.
     await program.logged("audience.sync.ended", 2);
 
     const { page, errors } = await open(browser, "/audiences");
     await page.getByText("2 of 4 members would leave").waitFor();
-    await press(page, "Release… vip");
-    const dialog = page.getByRole("dialog", { name: "Release the sync of vip" });
+    await press(page, "Approve… vip");
+    const dialog = page.getByRole("dialog", { name: "Approve the sync of vip" });
     await dialog.getByText("2 members of vip leave, and each destination is told.").waitFor();
     expect(told()).toHaveLength(4);
-    await press(page, "Release: 2 members leave");
-    await ended(page, "Release of vip", "Released: 2 users will be told.");
+    await press(page, "Approve: 2 members leave");
+    await ended(page, "Approval of vip", "Approved: 2 users will be removed.");
     for (const destination of ["crm", "other"]) {
       const all = () => receiver.accepted(destination).map(({ user }) => user);
       await expect.poll(() => all().slice(4).toSorted(), SOON).toEqual(["u-2", "u-3"]);
@@ -194,10 +194,10 @@ test(
       return page.getByText(/in step$/).count();
     };
     await expect.poll(readAgain, { ...SOON, interval: 500 }).toBe(1);
-    expect(await page.getByRole("button", { name: "Release…" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Approve…" }).count()).toBe(0);
     expect((await world.command(["audience", "members", "vip"])).out).toBe("u-1\nu-4\n");
     expect(program.lines.find(({ msg }) => msg === "console.action.started")).toMatchObject({
-      action: { action: "release", audience: "vip" },
+      action: { action: "approve", audience: "vip" },
     });
     expect(errors).toEqual([]);
   },

@@ -199,7 +199,7 @@ test(
 );
 
 test(
-  "an audience shows its members over time, and a held sync why",
+  "an audience shows its members over time, and a sync awaiting approval why",
   async ({ skip }) => {
     const { sync } = there(skip);
     await sync("s-2", ["u-1", "u-2", "u-3", "u-4"]);

@@ -1,5 +1,5 @@
 // Events for people, with the real program on a real Kafka: a pause by a command and by the
-// configuration, a refused file, a restart that tells nothing twice, a held audience, deliveries that
+// configuration, a refused file, a restart that tells nothing twice, a sync that awaits approval, deliveries that
 // expire; and the operator's webhook.
 
 import { once } from "node:events";
@@ -136,10 +136,10 @@ test.concurrent("the operator's webhook is told, signed; a restart posts what it
   }
 });
 
-const HELD = "audience.approval_required/vip";
+const APPROVAL = "audience.approval_required/vip";
 const EXPIRING = "deliveries.expiring/crm";
 
-test.concurrent("a held audience is told until it is released; deliveries that expire, once", async (context) => {
+test.concurrent("a sync that awaits approval is reported until it is approved; deliveries that expire, once", async (context) => {
   const { expect } = context;
   // The first attempt fails, and the next one is due shortly before the end of the window. It looks
   // every 5 s, and there is more than one look in the last quarter.
@@ -162,20 +162,20 @@ test.concurrent("a held audience is told until it is released; deliveries that e
     (await events()).flatMap(([each, event]) => (each === key ? [event] : []));
   await sync("u-1", "u-2", "u-3", "u-4");
   await sync("u-1", "u-4");
-  const held = {
+  const required = {
     type: "switchyard.audience.approval_required",
     subject: "vip",
     data: { sync: expect.any(String), removals: 2 },
   };
-  await expect.poll(() => of(HELD), POLL).toMatchObject([held]);
+  await expect.poll(() => of(APPROVAL), POLL).toMatchObject([required]);
   const members = async () => (await world.command(["audience", "members", "vip"])).out;
   expect((await members()).split("\n").toSorted()).toEqual(["", "u-1", "u-2", "u-3", "u-4"]);
-  expect(await world.command(["audience", "release", "vip"])).toMatchObject({
+  expect(await world.command(["audience", "approve", "vip"])).toMatchObject({
     status: 0,
-    out: expect.stringContaining("2 users will be told"),
+    out: expect.stringContaining("2 users will be removed"),
   });
   await expect.poll(members, POLL).toBe("u-1\nu-4\n");
-  await expect.poll(() => of(HELD), POLL).toMatchObject([held, null]);
+  await expect.poll(() => of(APPROVAL), POLL).toMatchObject([required, null]);
 
   await expect
     .poll(() => of(EXPIRING), POLL)

@@ -189,19 +189,17 @@ test("a replay that was stopped can be gone on with, and a refusal is said", asy
     .toEqual({ action: "go-on", destination: "crm", of: "calls", replay: "r-1" });
 });
 
-test("a held sync is released as it was shown; letters are those of the filters", async ({
-  skip,
-}) => {
+test("a sync is approved as it was shown; letters are those of the filters", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();
-  const held = { syncId: "s-2", heldAt: SINCE, removals: 9_000 };
+  const awaitingApproval = { syncId: "s-2", since: SINCE, removals: 9_000 };
   const vip = { id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null };
-  site.told.audiences = [{ ...vip, last: null, held, syncs: [], history: null }];
+  site.told.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
   await using opened = await open(at("/audiences"));
   const { page } = opened;
-  await page.getByText("If that is right, press Release…").waitFor();
-  expect(await page.getByText("switchyard audience release").count()).toBe(0);
-  await page.getByRole("button", { name: "Release… vip" }).click();
+  await page.getByText("If that is right, press Approve…").waitFor();
+  expect(await page.getByText("switchyard audience approve").count()).toBe(0);
+  await page.getByRole("button", { name: "Approve… vip" }).click();
   expect(await brokenRules(page)).toEqual([]);
   // The buttons stand apart from the sentence.
   const dialog = page.getByRole("dialog");
@@ -209,7 +207,7 @@ test("a held sync is released as it was shown; letters are those of the filters"
   const button = await dialog.getByRole("button", { name: "Close" }).boundingBox();
   const bottom = (sentence?.y ?? 0) + (sentence?.height ?? 0);
   expect((button?.y ?? 0) - bottom).toBeGreaterThan(10);
-  await page.getByRole("button", { name: "Release: 9,000 members leave" }).click();
+  await page.getByRole("button", { name: "Approve: 9,000 members leave" }).click();
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
   await page.goto(at("/dead-letters?destination=crm&reason=expired&since=7d"));
   await page.getByRole("button", { name: "Replay these…" }).click();
@@ -218,7 +216,7 @@ test("a held sync is released as it was shown; letters are those of the filters"
   await page.getByRole("button", { name: "Send 12 dead letters again" }).click();
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
   expect(site.told.acted).toMatchObject([
-    { action: "release", audience: "vip", syncId: "s-2" },
+    { action: "approve", audience: "vip", syncId: "s-2" },
     { action: "replay-letters", destination: "crm", reason: "expired", dryRun: true },
     { action: "replay-letters", destination: "crm", reason: "expired", dryRun: false },
   ]);

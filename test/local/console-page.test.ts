@@ -139,7 +139,7 @@ function tellEverything(): void {
       members: 12_000,
       openSyncId: null,
       last: { syncId: "s-1", endedAt: SINCE },
-      held: { syncId: "s-2", heldAt: SINCE, removals: 9_000 },
+      awaitingApproval: { syncId: "s-2", since: SINCE, removals: 9_000 },
       syncs: [{ syncId: "s-1", endedAt: SINCE, members: 12_000 }],
       history: {
         fromMs: Date.parse(SINCE),
@@ -193,14 +193,14 @@ for (const [path, words] of VIEWS) {
   });
 }
 
-test("a held sync names the command where nobody may act; a plot says once what it counts", async ({
+test("a sync awaiting approval names the command where nobody may act; a plot says once what it counts", async ({
   skip,
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   tellEverything();
   await using opened = await open("/audiences");
   await opened.page
-    .getByText("If that is right: switchyard audience release vip")
+    .getByText("If that is right: switchyard audience approve vip")
     .first()
     .waitFor();
   const legend = opened.page.locator(".legend");
@@ -309,10 +309,10 @@ test("names, sentences and values that want to be scripts are only read", async 
     isCut: false,
   };
   const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };
-  const held = { syncId: HOSTILE, heldAt: SINCE, removals: 1 };
+  const awaitingApproval = { syncId: HOSTILE, since: SINCE, removals: 1 };
   const last = { syncId: HOSTILE, endedAt: SINCE };
   const syncs = [{ ...last, members: 1 }];
-  site.told.audiences = [{ ...audience, last, held, syncs, history: null }];
+  site.told.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];
   const step = {
     at: SINCE,
     destination: HOSTILE,

@@ -58,8 +58,8 @@ export const PROCESS_ROWS: readonly Row[] = [
         queries: { "": `sum(${of("audienceMembers")})` },
       },
       {
-        title: "Held syncs",
-        description: "Syncs that wait for a release. They would remove too many members.",
+        title: "Syncs awaiting approval",
+        description: "Syncs that would remove more members than approvalShare allows.",
         ...look("stat", 4, "short"),
         limits: [1, 10],
         queries: { "": `sum(${of("audienceSyncsAwaitingApproval")})` },

@@ -1,13 +1,13 @@
-/** Carries out a held sync: one record, which the stage `audience` acts on. */
+/** Approves a sync that awaits it: one record, which the stage `audience` acts on. */
 
 import type { Claimed } from "../../audience/claims.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 
 /**
- * Resolves when it is acknowledged. A release of a sync that is held no longer does nothing.
+ * Resolves when it is acknowledged. An approval of a sync that no longer awaits it does nothing.
  *
- * @throws Error when the topic does not take it.
+ * @throws Error when the topic rejects it.
  */
 export async function approveSync(
   producer: Pick<Producer, "send">,
@@ -15,7 +15,7 @@ export async function approveSync(
   { id, partition }: Claimed,
   syncId: string,
 ): Promise<void> {
-  const value = Buffer.from(JSON.stringify({ type: "release", audienceId: id, syncId }));
+  const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
   // To the partition that the audience is in, however it got there.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },

@@ -1,4 +1,4 @@
-/** Audiences as Kafka alone tells of them: which there are, and their members. */
+/** Audiences as Kafka alone has them: which there are, and their members. */
 
 import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";
@@ -14,7 +14,7 @@ import type { OrderedStore } from "../../store/ordered-store.ts";
 import { table } from "../table.ts";
 
 /**
- * @param onRecords told of all that is read, in order.
+ * @param onRecords called with all that is read, in order.
  * @throws Error saying what to do when the topic `audiences` does not exist.
  */
 export async function readClaims(
@@ -41,33 +41,42 @@ export async function readClaims(
 }
 
 export function audienceTable(audiences: readonly Claimed[]): string {
-  const rows = audiences.map(({ id, name, key, members, last, held, openSyncId }) => [
+  const rows = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => [
     id,
     name,
     key,
     `${members}`,
     last === null ? "-" : `${last.syncId}, ${instant(last.endedAtMs)}`,
     openSyncId ?? "-",
-    held === null ? "-" : `${held.syncId}, ${instant(held.heldAtMs)}: ${held.removals} would leave`,
+    awaitingApproval === null
+      ? "-"
+      : `${awaitingApproval.syncId}, ${instant(awaitingApproval.sinceMs)}: ${awaitingApproval.removals} would leave`,
   ]);
-  return table(["ID", "NAME", "KEY", "MEMBERS", "LAST SYNC", "OPEN SYNC", "HELD"], rows);
+  return table(
+    ["ID", "NAME", "KEY", "MEMBERS", "LAST SYNC", "OPEN SYNC", "AWAITING APPROVAL"],
+    rows,
+  );
 }
 
 /** One object; times are ISO 8601 in UTC. */
 export function audiencesJson(audiences: readonly Claimed[]): string {
-  const told = audiences.map(({ id, name, key, members, last, held, openSyncId }) => ({
+  const shown = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => ({
     id,
     name,
     key,
     members,
     last: last === null ? null : { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
     openSyncId,
-    held:
-      held === null
+    awaitingApproval:
+      awaitingApproval === null
         ? null
-        : { syncId: held.syncId, heldAt: instant(held.heldAtMs), removals: held.removals },
+        : {
+            syncId: awaitingApproval.syncId,
+            since: instant(awaitingApproval.sinceMs),
+            removals: awaitingApproval.removals,
+          },
   }));
-  return `${JSON.stringify({ audiences: told }, undefined, 2)}\n`;
+  return `${JSON.stringify({ audiences: shown }, undefined, 2)}\n`;
 }
 
 function instant(atMs: number): string {

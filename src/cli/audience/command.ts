@@ -1,4 +1,4 @@
-/** `switchyard audience`: publish a sync, list audiences and members, carry out a held sync. */
+/** `switchyard audience`: publish a sync, list audiences and members, approve a sync. */
 
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";
@@ -40,20 +40,22 @@ type Exit = (status: ExitStatus) => void;
 
 export function audienceCommand(shell: Shell, exit: Exit): Command {
   return new Command("audience")
-    .summary("publish syncs, list audiences and their members, release held syncs")
-    .description("Writes syncs of audiences, and shows audiences, their members and what is held.")
+    .summary("publish syncs, list audiences and their members, approve syncs")
+    .description(
+      "Writes syncs of audiences, and shows audiences, their members and syncs awaiting approval.",
+    )
     .addCommand(publishSync(shell, exit))
     .addCommand(list(shell, exit))
     .addCommand(members(shell, exit))
-    .addCommand(release(shell, exit));
+    .addCommand(approve(shell, exit));
 }
 
 function publishSync(shell: Shell, exit: Exit): Command {
   return new Command("publish")
     .summary("write a complete sync from a file of user ids")
     .description(
-      "Reads user ids, one a line, and writes them as a complete sync: those who are new are told " +
-        "that they are members, those who are not listed any more that they are none. Without " +
+      "Reads user ids, one a line, and writes them as a complete sync: each user who is new " +
+        "becomes a member, and each member who is not listed any more is removed. Without " +
         "--file it reads standard input. Repeated ids count once. All of the list is read, into a " +
         "temporary directory, before anything is written. Then the command waits up to a minute " +
         "until the audience stage has applied earlier syncs of this audience. A list is refused if " +
@@ -122,7 +124,7 @@ async function* membersNow(
 
 function list(shell: Shell, exit: Exit): Command {
   return new Command("list")
-    .summary("show the audiences, their last syncs and what is held")
+    .summary("show the audiences, their last syncs and those awaiting approval")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
@@ -162,9 +164,9 @@ function members(shell: Shell, exit: Exit): Command {
     );
 }
 
-function release(shell: Shell, exit: Exit): Command {
-  return new Command("release")
-    .summary("carry out a held sync: its removals are told")
+function approve(shell: Shell, exit: Exit): Command {
+  return new Command("approve")
+    .summary("apply a sync that awaits approval: its removals are carried out")
     .argument("<id>", "the audience's id")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
@@ -174,17 +176,17 @@ function release(shell: Shell, exit: Exit): Command {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
-        if (audience.held === null) {
+        if (audience.awaitingApproval === null) {
           shell.err(
-            `error: no sync of audience ${visibleCell(id)} is held. See: switchyard audience list\n`,
+            `error: no sync of audience ${visibleCell(id)} awaits approval. See: switchyard audience list\n`,
           );
           return 1;
         }
         await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const producer = commandProducer(kafka, shell, signal);
-        const { syncId: sync, removals } = audience.held;
+        const { syncId: sync, removals } = audience.awaitingApproval;
         await approveSync(producer, topics, audience, sync);
-        const text = `Sync ${visibleCell(sync)}: ${counted(removals, "user")} will be told.\n`;
+        const text = `Sync ${visibleCell(sync)}: ${counted(removals, "user")} will be removed.\n`;
         tell(options, shell, text, { audience: id, sync, removals });
         return 0;
       }),

@@ -25,7 +25,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 
 const WAIT_MS = 60_000;
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 const STEP_BYTES = 1_048_576;
 
 export type Unapplied =
@@ -53,16 +53,16 @@ export interface Waiting {
   readonly audienceId: string;
 }
 
-/** @param onWaiting called for each look that finds some. @throws the signal's reason. */
+/** @param onWaiting called for each poll that finds some. @throws the signal's reason. */
 export async function untilApplied(
   waiting: Waiting,
   onWaiting: (records: number) => void,
 ): Promise<Unapplied | null> {
   const { clock, signal } = waiting;
   const untilMs = clock.nowMs() + WAIT_MS;
-  const look = lookAt(waiting);
+  const poll = unappliedPoll(waiting);
   for (;;) {
-    const found = await look().catch((error: unknown) => asError(error));
+    const found = await poll().catch((error: unknown) => asError(error));
     signal.throwIfAborted();
     const isOver = clock.nowMs() >= untilMs;
     if (found instanceof Error) {
@@ -79,12 +79,12 @@ export async function untilApplied(
     } else {
       onWaiting(found.length);
     }
-    await clock.sleep(LOOK_EVERY_MS, signal);
+    await clock.sleep(POLL_EVERY_MS, signal);
   }
 }
 
-/** Each look reads only what was not there at the one before, and returns all that is not applied now. */
-function lookAt({ kafka, signal, reading, audienceId }: Waiting) {
+/** Each poll reads only what was not there at the one before, and returns all that is not applied now. */
+function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
   const readTo = new Map<number, number>();
   let ours: readonly Place[] = [];
   return async (): Promise<readonly Place[] | Unknown> => {
@@ -108,7 +108,7 @@ function lookAt({ kafka, signal, reading, audienceId }: Waiting) {
           }
         }
       } catch (error) {
-        // It was tried for half a minute, or would be in vain.
+        // It was tried for half a minute, or another attempt cannot help.
         return { kind: "unknown", error: asError(error).message };
       }
       if (limited.aborted) {

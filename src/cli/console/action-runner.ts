@@ -6,7 +6,7 @@
  *   retry, cancel      one record to operations,     before: nothing has changed. After: the stages
  *                      after counting                carry it out
  *   drain              nothing: it watches           nothing
- *   release            one record to audience-syncs  it is written, or it is not
+ *   approve            one record to audience-syncs  it is written, or it is not
  *   replay of calls,   batches, a commit after each  at most a batch is written again when somebody
  *   or of letters                                    goes on with it; its name is in the log
  *
@@ -120,8 +120,8 @@ function actOf(action: Action, config: Config): Act {
       if (action.of === "calls") return (doing) => workOnCalls(doing, chosen, false);
       return (doing) => workOnDeadLetters(doing, chosen);
     }
-    case "release":
-      return release(action);
+    case "approve":
+      return approve(action);
   }
 }
 
@@ -194,14 +194,16 @@ function cancel(
   };
 }
 
-function release({ audience: id, syncId }: Extract<Action, { action: "release" }>): Act {
+function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }>): Act {
   return async ({ kafka, producer, config, say, signal }) => {
     const topics = configuredTopics(config);
     const audience = (await readClaims(kafka, topics, signal)).of(id);
-    if (audience?.held?.syncId !== syncId) throw new Error("This sync is held no longer.");
+    if (audience?.awaitingApproval?.syncId !== syncId) {
+      throw new Error("This sync no longer awaits approval.");
+    }
     await assertTopics(kafka.admin, [topics.audienceSyncs]);
     await approveSync(producer, topics, audience, syncId);
-    say(`Released: ${counted(audience.held.removals, "user")} will be told.`);
+    say(`Approved: ${counted(audience.awaitingApproval.removals, "user")} will be removed.`);
     return DONE;
   };
 }

@@ -1,4 +1,4 @@
-/** Audiences for the page, as their topic tells of them, now and before. */
+/** Audiences for the console, as their topic has them, now and before. */
 
 import type { AudienceView } from "../../console/query-view.ts";
 import type { TopicNames } from "../../domain/topics.ts";
@@ -14,17 +14,17 @@ export async function readAudiencesView(
   const past = new AudienceHistory();
   const claims = await readClaims(kafka, topics, signal, (records) => past.take(records));
   const nowMs = Date.now();
-  return claims.all().map(({ id, name, key, members, openSyncId, last, held }) => ({
+  return claims.all().map(({ id, name, key, members, openSyncId, last, awaitingApproval }) => ({
     id,
     name,
     key,
     members,
     openSyncId,
     last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
-    held: held && {
-      syncId: held.syncId,
-      heldAt: instant(held.heldAtMs),
-      removals: held.removals,
+    awaitingApproval: awaitingApproval && {
+      syncId: awaitingApproval.syncId,
+      since: instant(awaitingApproval.sinceMs),
+      removals: awaitingApproval.removals,
     },
     syncs: past.syncs(id),
     history: past.members(id, nowMs),

@@ -1,4 +1,4 @@
-/** Releases of held syncs. */
+/** Approvals of syncs. */
 
 import { useState } from "preact/hooks";
 
@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** Nothing where the page may not act: the problem above it then names the command. */
-export function Release({ id, syncId, removals }: Props) {
+export function Approval({ id, syncId, removals }: Props) {
   const mayAct = useMayAct();
   const [isOpen, setIsOpen] = useState(false);
   const close = () => setIsOpen(false);
@@ -25,21 +25,21 @@ export function Release({ id, syncId, removals }: Props) {
   return (
     <div class="actions">
       <button type="button" onClick={() => setIsOpen(true)}>
-        Release…<span class="hidden"> {id}</span>
+        Approve…<span class="hidden"> {id}</span>
       </button>
       {isOpen ? (
-        <Dialog title={`Release the sync of ${id}`} onClose={close}>
+        <Dialog title={`Approve the sync of ${id}`} onClose={close}>
           <p>
-            {members} of {id} leave, and each destination is told. That cannot be taken back. The
+            {members} of {id} leave, and each destination is notified. That cannot be undone. The
             sync: {syncId}.
           </p>
           <p class="buttons">
             <button
               type="button"
               class="danger"
-              onClick={() => start({ action: "release", audience: id, syncId })}
+              onClick={() => start({ action: "approve", audience: id, syncId })}
             >
-              Release: {members} leave
+              Approve: {members} leave
             </button>
             <button type="button" class="plain" onClick={close}>
               Close
@@ -53,14 +53,14 @@ export function Release({ id, syncId, removals }: Props) {
 }
 
 /** @param onDone called when one has ended. */
-export function ReleaseJobs({
+export function ApprovalJobs({
   now,
   onDone,
 }: {
   readonly now: number;
   readonly onDone: () => void;
 }) {
-  const jobs = useShownJobs(({ action }) => action.action === "release");
+  const jobs = useShownJobs(({ action }) => action.action === "approve");
   useEnds(jobs, onDone);
   return <JobList jobs={jobs} now={now} />;
 }

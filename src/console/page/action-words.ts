@@ -21,8 +21,8 @@ export function actionText(action: Action): string {
       return "Replay of dead letters";
     case "go-on":
       return `Replay ${action.replay}, gone on with`;
-    case "release":
-      return `Release of ${action.audience}`;
+    case "approve":
+      return `Approval of ${action.audience}`;
   }
 }
 

@@ -1,7 +1,7 @@
-/** Audiences: members, last syncs, and what is held. */
+/** Audiences: members, last syncs, and those awaiting approval. */
 
 import type { AudienceView, SyncView } from "../query-view.ts";
-import { Release, ReleaseJobs } from "./act-audience.tsx";
+import { Approval, ApprovalJobs } from "./act-audience.tsx";
 import { countText } from "./format.ts";
 import { useMayAct } from "./jobs.ts";
 import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
@@ -25,11 +25,11 @@ export function Audiences({ now }: { readonly now: number }) {
       </header>
       {error === null ? null : <Problem text={error} />}
       {answer
-        ?.filter(({ held }) => held !== null)
+        ?.filter(({ awaitingApproval }) => awaitingApproval !== null)
         .map((each) => (
-          <Held key={each.id} audience={each} />
+          <AwaitingApproval key={each.id} audience={each} />
         ))}
-      <ReleaseJobs now={now} onDone={again} />
+      <ApprovalJobs now={now} onDone={again} />
       {answer === null ? null : <List audiences={answer} now={now} />}
       {answer?.slice(0, DRAWN_MAX).map((each) => (
         <Past key={each.id} audience={each} now={now} />
@@ -38,16 +38,20 @@ export function Audiences({ now }: { readonly now: number }) {
   );
 }
 
-function Held({ audience: { id, held, members } }: { readonly audience: AudienceView }) {
+function AwaitingApproval({
+  audience: { id, awaitingApproval, members },
+}: {
+  readonly audience: AudienceView;
+}) {
   const mayAct = useMayAct();
-  if (held === null) return null;
-  const way = mayAct ? ", press Release…" : `: switchyard audience release ${id}`;
+  if (awaitingApproval === null) return null;
+  const way = mayAct ? ", press Approve…" : `: switchyard audience approve ${id}`;
   return (
     <>
       <Problem
-        text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
+        text={`${id}: the sync ${awaitingApproval.syncId} awaits approval, because ${awaitingApproval.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
       />
-      <Release id={id} syncId={held.syncId} removals={held.removals} />
+      <Approval id={id} syncId={awaitingApproval.syncId} removals={awaitingApproval.removals} />
     </>
   );
 }
@@ -91,8 +95,8 @@ function List({
   );
 }
 
-function stateOf({ held, openSyncId }: AudienceView) {
-  if (held !== null) return <State tone="bad" word="held" />;
+function stateOf({ awaitingApproval, openSyncId }: AudienceView) {
+  if (awaitingApproval !== null) return <State tone="bad" word="awaiting approval" />;
   return openSyncId === null ? (
     <State tone="good" word="in step" />
   ) : (

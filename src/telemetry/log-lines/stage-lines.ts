@@ -83,8 +83,8 @@ export const STAGE_LINES = {
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning:
-      "A sync has ended. Warn: it was held or abandoned, or its count was wrong, and nobody was removed.",
-    action: "[Held syncs](audiences.md#held-syncs).",
+      "A sync has ended. Warn: it awaits approval or was abandoned, or its count was wrong, and nobody was removed.",
+    action: "[Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
       ...(["members", "arrived", "left", "durationMs"] as const),

@@ -61,7 +61,7 @@ const single = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("delete"), audienceId }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant("release"), audienceId, syncId }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("approve"), audienceId, syncId }) },
   {
     weight: 1,
     arbitrary: fc.record({

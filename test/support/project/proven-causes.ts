@@ -148,7 +148,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],
   ],
   "An audience removes nobody": [
-    ["audience list", "integration/console-actions.test.ts: a held sync is released"],
+    ["audience list", "integration/console-actions.test.ts: a sync is approved"],
     ["wrong-count", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
     ["is not published", "integration/audience-publish.test.ts: lists that are empty, cut"],
     ["not been applied", "integration/audience-publish.test.ts: while the stage is down"],

@@ -27,7 +27,7 @@ interface ModelAudience {
     readonly arrived: Set<string>;
     seen: number;
   } | null;
-  held: { readonly syncId: string; readonly judged: Set<string> } | null;
+  awaitingApproval: { readonly syncId: string; readonly judged: Set<string> } | null;
 }
 
 export interface ModelRecord {
@@ -94,9 +94,10 @@ export class AudienceModel {
       this.#end(audienceId, record.count ?? 0, record.force === true);
       return;
     }
-    const releases =
-      type === "release" || ((type === "end" || type === "snapshot") && record.force);
-    if (releases === true && audience.held?.syncId === syncId) this.#release(audienceId, audience);
+    const approves =
+      type === "approve" || ((type === "end" || type === "snapshot") && record.force);
+    if (approves === true && audience.awaitingApproval?.syncId === syncId)
+      this.#approve(audienceId, audience);
   }
 
   #begin(id: string, syncId: string, offset: number): boolean {
@@ -105,7 +106,7 @@ export class AudienceModel {
       members: new Set(),
       over: new Set(),
       open: null,
-      held: null,
+      awaitingApproval: null,
     };
     this.#audiences.set(id, audience);
     if (isKnown(audience, syncId)) return false;
@@ -136,13 +137,13 @@ export class AudienceModel {
       return;
     }
     const leaving = [...members].filter((member) => !open.arrived.has(member));
-    if (audience.held !== null) audience.over.add(audience.held.syncId);
-    audience.held = null;
+    if (audience.awaitingApproval !== null) audience.over.add(audience.awaitingApproval.syncId);
+    audience.awaitingApproval = null;
     const { approvalShare, approvalMinimum } = this.#options;
     const isMany =
       leaving.length > approvalMinimum && leaving.length / open.before > (approvalShare ?? 2);
     if (approvalShare !== null && !force && (open.seen === 0 || isMany)) {
-      audience.held = { syncId: open.syncId, judged: new Set(leaving) };
+      audience.awaitingApproval = { syncId: open.syncId, judged: new Set(leaving) };
       return;
     }
     audience.over.add(open.syncId);
@@ -152,23 +153,23 @@ export class AudienceModel {
     }
   }
 
-  #release(id: string, audience: ModelAudience): void {
-    const { held, open, members, over } = audience;
-    if (held === null) return;
-    audience.held = null;
-    over.add(held.syncId);
-    for (const userId of held.judged) {
+  #approve(id: string, audience: ModelAudience): void {
+    const { awaitingApproval, open, members, over } = audience;
+    if (awaitingApproval === null) return;
+    audience.awaitingApproval = null;
+    over.add(awaitingApproval.syncId);
+    for (const userId of awaitingApproval.judged) {
       if (!members.has(userId) || open?.arrived.has(userId)) continue;
       members.delete(userId);
-      this.#tell(id, userId, false, held.syncId);
+      this.#tell(id, userId, false, awaitingApproval.syncId);
     }
   }
 
   #forget(userId: string): void {
-    for (const { members, open, held } of this.#audiences.values()) {
+    for (const { members, open, awaitingApproval } of this.#audiences.values()) {
       members.delete(userId);
       open?.arrived.delete(userId);
-      held?.judged.delete(userId);
+      awaitingApproval?.judged.delete(userId);
     }
     for (const key of this.#traits.keys()) {
       if (key.startsWith(`${userId} `)) this.#traits.delete(key);
@@ -196,6 +197,6 @@ export class AudienceModel {
   }
 }
 
-function isKnown({ open, held, over }: ModelAudience, syncId: string): boolean {
-  return open?.syncId === syncId || held?.syncId === syncId || over.has(syncId);
+function isKnown({ open, awaitingApproval, over }: ModelAudience, syncId: string): boolean {
+  return open?.syncId === syncId || awaitingApproval?.syncId === syncId || over.has(syncId);
 }

@@ -14,7 +14,7 @@ const claim = (id: string, key: string, partition: number, offset: number | null
   members: 0,
   openSyncId: null,
   last: null,
-  held: null,
+  awaitingApproval: null,
 });
 
 test("the first claim of an id or a key wins, also when compaction has left only later records", () => {

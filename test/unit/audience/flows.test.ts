@@ -1,4 +1,4 @@
-// Ways of syncs through the stage on a Kafka in memory: what is refused, held, shared and moved.
+// Ways of syncs through the stage on a Kafka in memory: what is refused, awaits approval, is shared and moved.
 
 import { expect, test } from "vitest";
 
@@ -88,7 +88,7 @@ test("without a source nothing is sent; settings decide source, key and integrat
   await process.close();
 });
 
-test("a held sync removes nobody until it is released, and only those judged then", async () => {
+test("a sync that awaits approval removes nobody until it is approved, and only those judged then", async () => {
   const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 2 } });
   const process = await world.start();
   world.sync("a", "s1", users(1, 2, 3, 4));
@@ -102,7 +102,7 @@ test("a held sync removes nobody until it is released, and only those judged the
     ["held", "warn"],
   ]);
   expect(await process.metrics.text()).toContain("switchyard_audience_syncs_awaiting_approval 1\n");
-  // It is still held after another process has built its state anew.
+  // It still awaits approval after another process has rebuilt its state.
   process.kill();
   const other = await world.start();
   world.append({ type: "begin", audienceId: "a", audienceName: "a", syncId: "s3" });
@@ -110,7 +110,7 @@ test("a held sync removes nobody until it is released, and only those judged the
   world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
   await world.settle();
   expect(world.told(5)).toEqual([]);
-  world.append({ type: "release", audienceId: "a", syncId: "s2" });
+  world.append({ type: "approve", audienceId: "a", syncId: "s2" });
   await world.settle();
   expect(world.told(5)).toEqual(["u1 a=false", "u3 a=false", "u4 a=false"]);
   await other.close();
@@ -181,12 +181,12 @@ test("a process that may have been taken for dead writes nothing any more", asyn
 test("a store that another process has open is waited for", async () => {
   const world = new AudienceWorld();
   const stores = new MemoryStores();
-  const held = await stores.open(0);
+  const awaitingApproval = await stores.open(0);
   const process = await world.start(stores);
   world.sync("a", "s1", users(1));
   await world.until(() => process.lines.some(({ msg }) => msg === "audience.store.in-use"));
   expect(world.told()).toEqual([]);
-  await held.close();
+  await awaitingApproval.close();
   await world.settle();
   expect(world.told()).toEqual(["u1 a=true"]);
   await process.close();

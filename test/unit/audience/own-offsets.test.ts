@@ -68,9 +68,17 @@ test("a topic is read as it was written", () => {
 });
 
 test("the offsets used are the highest of all that are known", () => {
-  const nothing = { id: "a", name: "a", key: "a", last: null, closed: 0, open: null, held: null };
+  const nothing = {
+    id: "a",
+    name: "a",
+    key: "a",
+    last: null,
+    closed: 0,
+    open: null,
+    awaitingApproval: null,
+  };
   const open = { syncId: "s", begin: 8, beganAtMs: 0, membersBefore: 0, verdict: null };
-  const held = { syncId: "s", begin: 9, removals: 0, heldAtMs: 0 };
+  const awaitingApproval = { syncId: "s", begin: 9, removals: 0, sinceMs: 0 };
   const used = (position: number, applied: number, ...more: object[]) =>
     usedOffsets({
       position,
@@ -81,8 +89,8 @@ test("the offsets used are the highest of all that are known", () => {
   expect(used(3, 6)).toBe(6);
   expect(used(5, 3, {})).toBe(8);
   expect(used(5, 3, { open })).toBe(9);
-  expect(used(5, 3, { open }, { held })).toBe(10);
-  expect(used(50, 3, { open, held })).toBe(50);
+  expect(used(5, 3, { open }, { awaitingApproval })).toBe(10);
+  expect(used(50, 3, { open, awaitingApproval })).toBe(50);
 });
 
 test("a record with another offset is the same in everything else, and is found again", () => {

@@ -29,7 +29,7 @@ test.each([
   [{ type: "end", ...sync, count: -1 }, "count is a number, expected a whole number"],
   [{ type: "end", ...sync, count: 1.5 }, "count is a number, expected a whole number"],
   [{ type: "delete" }, "audienceId is nothing"],
-  [{ type: "release", audienceId: "a" }, "syncId is nothing"],
+  [{ type: "approve", audienceId: "a" }, "syncId is nothing"],
   [{ type: "trait", traitName: "Plan", userId: "u" }, "value is nothing"],
   [{ type: "trait", traitName: "-", userId: "u", value: 1 }, "traitName has no letter"],
   [{ type: "forget" }, "userId is nothing"],

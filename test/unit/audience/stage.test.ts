@@ -70,7 +70,7 @@ test("other settings of audiences count from the next record; a claimed key stay
   world.sync("a1", "s3", ["u1", "u2"], "VIP");
   await world.settle();
   expect(world.told(1)).toEqual(["u2 vip=true"]);
-  // Held by the new settings.
+  // By the new settings it awaits approval.
   world.sync("a1", "s4", ["u1"], "VIP");
   await world.settle();
   expect(world.told(2)).toEqual([]);

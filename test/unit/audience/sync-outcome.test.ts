@@ -17,17 +17,17 @@ test.each([
   [{ count: 71 }, "wrong-count"],
   [{ count: 71, force: true }, "wrong-count"],
   [{}, "complete"],
-  [{ removals: 301 }, "held"],
+  [{ removals: 301 }, "awaiting-approval"],
   [{ removals: 301, force: true }, "complete"],
   [{ removals: 301, approvalShare: null }, "complete"],
   [{ removals: 100, membersBefore: 100 }, "complete"],
-  [{ removals: 101, membersBefore: 101 }, "held"],
-  [{ count: 0, arrived: 0, removals: 0 }, "held"],
+  [{ removals: 101, membersBefore: 101 }, "awaiting-approval"],
+  [{ count: 0, arrived: 0, removals: 0 }, "awaiting-approval"],
   [{ count: 0, arrived: 0, removals: 0, approvalShare: null }, "complete"],
-  [{ count: null, removals: 301 }, "held"],
+  [{ count: null, removals: 301 }, "awaiting-approval"],
   [{ removals: 290, membersBefore: 1_000, approvalShare: 0.29 }, "complete"],
   [{ removals: 1_000, approvalShare: 1 }, "complete"],
-  [{ removals: 1_000, approvalShare: 0 }, "held"],
+  [{ removals: 1_000, approvalShare: 0 }, "awaiting-approval"],
 ])("%j is %s", (more, verdict) => {
   expect(verdictOf({ ...judged, ...more })).toBe(verdict);
 });

@@ -19,7 +19,7 @@ const audience: Audience = {
   key: "a",
   first: 0,
   open,
-  held: { syncId: "held", begin: 5, removals: 3, heldAtMs: 0 },
+  awaitingApproval: { syncId: "awaiting", begin: 5, removals: 3, sinceMs: 0 },
   last: null,
   closed: 1,
 };
@@ -36,7 +36,7 @@ test.each([
   ["snapshot", "new", "create"],
   ["members", "new", "invalid"],
   ["end", "new", "invalid"],
-  ["release", "new", "invalid"],
+  ["approve", "new", "invalid"],
   ["delete", "new", "ignore"],
 ])("%s of an unknown audience: %s -> %s", (type, syncId, expected) => {
   expect(step(record(type, syncId), null)).toBe(expected);
@@ -44,28 +44,28 @@ test.each([
 
 test.each([
   ["begin", "now", {}, "ignore"],
-  ["begin", "held", {}, "ignore"],
+  ["begin", "awaiting", {}, "ignore"],
   ["begin", "new", {}, "open"],
   ["members", "now", {}, "arrive"],
-  ["members", "held", {}, "ignore"],
+  ["members", "awaiting", {}, "ignore"],
   ["members", "new", {}, "invalid"],
   ["end", "now", {}, "end"],
-  ["end", "held", {}, "ignore"],
-  ["end", "held", { force: true }, "release"],
+  ["end", "awaiting", {}, "ignore"],
+  ["end", "awaiting", { force: true }, "approve"],
   ["end", "new", { force: true }, "invalid"],
   ["snapshot", "new", {}, "open"],
   ["snapshot", "now", {}, "ignore"],
-  ["snapshot", "held", {}, "ignore"],
-  ["snapshot", "held", { force: true }, "release"],
-  ["release", "held", {}, "release"],
-  ["release", "now", {}, "ignore"],
-  ["release", "new", {}, "invalid"],
+  ["snapshot", "awaiting", {}, "ignore"],
+  ["snapshot", "awaiting", { force: true }, "approve"],
+  ["approve", "awaiting", {}, "approve"],
+  ["approve", "now", {}, "ignore"],
+  ["approve", "new", {}, "invalid"],
   ["delete", "new", {}, "delete"],
 ])("%s of sync %s, %j -> %s", (type, syncId, more, expected) => {
   expect(step(record(type, syncId, more), audience)).toBe(expected);
 });
 
-test.each(["begin", "members", "end", "snapshot", "release"])(
+test.each(["begin", "members", "end", "snapshot", "approve"])(
   "%s of a sync that is over is ignored",
   (type) => {
     expect(step(record(type, "old", { force: true }), audience, true)).toBe("ignore");

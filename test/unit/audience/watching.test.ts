@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { PartitionState } from "../../../src/audience/partition-state.ts";
-import { audiencesOf, openingTroubles, watchAudiences } from "../../../src/audience/report.ts";
+import { audiencesOf, restoreProblems, watchAudiences } from "../../../src/audience/report.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
@@ -13,19 +13,19 @@ const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
 test("a sync that awaits approval is in /readyz until it is approved or replaced", async () => {
   const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 1 } });
   const process = await world.start();
-  const held = (syncId: string) => [
-    `the sync ${syncId} of audience a awaits approval, members that would leave: 3. switchyard audience release carries it out`,
+  const awaitingApproval = (syncId: string) => [
+    `the sync ${syncId} of audience a awaits approval, members that would leave: 3. Run switchyard audience approve to apply it`,
   ];
   world.sync("a", "s1", users(1, 2, 3, 4), "VIP");
   await world.settle();
   expect(process.stage.troubles()).toEqual([]);
   world.sync("a", "s2", users(1), "VIP");
   await world.settle();
-  expect(process.stage.troubles()).toEqual(held("s2"));
+  expect(process.stage.troubles()).toEqual(awaitingApproval("s2"));
   world.sync("a", "s3", users(2), "VIP");
   await world.settle();
-  expect(process.stage.troubles()).toEqual(held("s3"));
-  world.append({ type: "release", audienceId: "a", syncId: "s3" });
+  expect(process.stage.troubles()).toEqual(awaitingApproval("s3"));
+  world.append({ type: "approve", audienceId: "a", syncId: "s3" });
   await world.settle();
   expect(process.stage.troubles()).toEqual([]);
   await process.close();
@@ -41,7 +41,7 @@ test("syncs are counted by how they ended, with their duration, and users by wha
   world.append({ type: "begin", ...sync, syncId: "s3" });
   world.append({ type: "end", ...sync, syncId: "s3", count: 9 });
   world.sync("a", "s4", users(1), "VIP");
-  world.append({ type: "release", audienceId: "a", syncId: "s4" });
+  world.append({ type: "approve", audienceId: "a", syncId: "s4" });
   world.append({ type: "trait", userId: "u1", traitName: "Plan", value: "pro" });
   world.append({ type: "delete", audienceId: "a" });
   await world.settle();
@@ -135,7 +135,7 @@ test("while a store is built its counts are absent, and a sentence says how far 
     [2, { offset: 7, end: 7 }],
     [5, { offset: 240_048, end: 1_000_200 }],
   ]);
-  const troubles = () => openingTroubles(works, reading, "switchyard.audience-members");
+  const troubles = () => restoreProblems(works, reading, "switchyard.audience-members");
   watchAudiences(metrics, works);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
   expect(troubles()).toEqual([
@@ -146,11 +146,11 @@ test("while a store is built its counts are absent, and a sentence says how far 
   expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
 });
 
-test("audiences of open stores are told of, with the sync that is held", () => {
-  const held = { syncId: "s4", begin: 7, removals: 9, heldAtMs: 5 };
+test("audiences of open stores are reported, with the sync that awaits approval", () => {
+  const awaitingApproval = { syncId: "s4", begin: 7, removals: 9, sinceMs: 5 };
   const audiences = [
-    { id: "a", held },
-    { id: "b", held: null },
+    { id: "a", awaitingApproval },
+    { id: "b", awaitingApproval: null },
   ];
   const open = { audiences: () => audiences } as unknown as PartitionState;
   const works = new Map([
@@ -158,7 +158,7 @@ test("audiences of open stores are told of, with the sync that is held", () => {
     [1, { state: () => null }],
   ]);
   expect(audiencesOf(works)).toEqual([
-    { id: "a", held: { syncId: "s4", removals: 9, sinceMs: 5 } },
-    { id: "b", held: null },
+    { id: "a", awaitingApproval: { syncId: "s4", removals: 9, sinceMs: 5 } },
+    { id: "b", awaitingApproval: null },
   ]);
 });

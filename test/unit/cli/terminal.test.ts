@@ -89,7 +89,7 @@ test("tables, audiences and the status", () => {
     claim: 0,
     members: 0,
   };
-  shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, held: null }]));
+  shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, awaitingApproval: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 }, replayed: 0 };
   const last = { at: AT, outcome: "retry", cause: EVIL, endpoint: EVIL } as const;
   const away = { failingSince: null, failedShare: null, awayUntil: null, breaker: null, last };

@@ -49,7 +49,7 @@ test.each<[object, Partial<Action<string>>]>([
   [REPLAY, { since: "2026-03-01T08:00:00.000Z", until: "2026-03-01T09:00:00.000Z" }],
   [LETTERS, { since: "2026-02-01T00:00:00.000Z", until: "2026-03-01T00:00:00.000Z" }],
   [{ action: "go-on", of: "letters", replay: "20260301-093015-3f9c", destination: null }, {}],
-  [{ action: "release", audience: "vip", syncId: "s-1" }, {}],
+  [{ action: "approve", audience: "vip", syncId: "s-1" }, {}],
 ])("%j is read, its instants by the server's clock", (body, resolved) => {
   expect(read(body)).toEqual({ kind: "action", action: { ...body, ...resolved } });
 });

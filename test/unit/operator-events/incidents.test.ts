@@ -19,7 +19,7 @@ const FAILING: Observation = {
   sinceMs: T,
   data: { cause: "503" },
 };
-const HELD: Observation = {
+const AWAITING: Observation = {
   kind: "audience.approval_required",
   subject: "vip",
   is: "so",
@@ -45,7 +45,7 @@ const ENDED = new Map([
 ]);
 const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.invalid", "configuration", T - 9_000, {});
 
-const heldSync = (sync: string) =>
+const syncReported = (sync: string) =>
   operatorEvent(SOURCE, "audience.approval_required", "vip", T - 9, { sync });
 
 function kindsOf(observation: Observation, known: ReturnType<typeof told>) {
@@ -61,9 +61,19 @@ test.each<[string, Observation, ReturnType<typeof told>, readonly (string | null
   ["open, not so", { ...FAILING, is: "not-so" }, told(OPEN), ["destination.recovered"]],
   ["open, of another", { ...FAILING, subject: "x" }, told(OPEN), ["destination.failing"]],
   ["open, not so, no event for the end", { ...REFUSED, is: "not-so" }, told(OPEN_REFUSED), [null]],
-  ["held, and its sync was told", HELD, told(heldSync("s2")), []],
-  ["held, and another sync was told", HELD, told(heldSync("s1")), ["audience.approval_required"]],
-  ["not held any more", { ...HELD, is: "not-so", data: {} }, told(heldSync("s1")), [null]],
+  ["awaiting approval, and its sync was told", AWAITING, told(syncReported("s2")), []],
+  [
+    "awaiting approval, and another sync was told",
+    AWAITING,
+    told(syncReported("s1")),
+    ["audience.approval_required"],
+  ],
+  [
+    "not awaiting approval any more",
+    { ...AWAITING, is: "not-so", data: {} },
+    told(syncReported("s1")),
+    [null],
+  ],
   ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
   ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],
 ])("%s", (_name, observation, known, kinds) => {

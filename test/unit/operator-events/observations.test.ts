@@ -68,8 +68,12 @@ test.each([
 test.each([
   [{ syncId: "s1", removals: 9, sinceMs: T - 5 }, "so", { sync: "s1", removals: 9 }],
   [null, "not-so", {}],
-] as const)("an audience with %j held: %s", (held, is, data) => {
-  const seenThen = { destinations: [], audiences: [{ id: "vip", held }], refused: null };
+] as const)("an audience with %j awaiting approval: %s", (awaitingApproval, is, data) => {
+  const seenThen = {
+    destinations: [],
+    audiences: [{ id: "vip", awaitingApproval }],
+    refused: null,
+  };
   const [only] = observationsOf({ ...seenThen, wasRefused: false }, T);
   expect(only).toMatchObject({ kind: "audience.approval_required", subject: "vip", is, data });
 });

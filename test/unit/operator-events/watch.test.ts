@@ -235,18 +235,20 @@ test("where none expires when they are counted, nothing is told", async () => {
   expect(world.types()).toEqual([]);
 });
 
-test("a held audience is told once, and again for another sync", async () => {
+test("an audience sync that awaits approval is reported once, and again for another sync", async () => {
   const world = new World();
   const { sees } = world.process();
-  const held = (syncId: string) => {
-    sees.audiences = [{ id: "vip", held: { syncId, removals: 5, sinceMs: world.clock.nowMs() } }];
+  const awaits = (syncId: string) => {
+    sees.audiences = [
+      { id: "vip", awaitingApproval: { syncId, removals: 5, sinceMs: world.clock.nowMs() } },
+    ];
   };
-  held("s1");
+  awaits("s1");
   await world.clock.advance(60_000);
   expect(world.types()).toEqual(["audience.approval_required"]);
-  held("s2");
+  awaits("s2");
   await world.clock.advance(20_000);
-  sees.audiences = [{ id: "vip", held: null }];
+  sees.audiences = [{ id: "vip", awaitingApproval: null }];
   await world.clock.advance(20_000);
   expect(world.types()).toEqual(["audience.approval_required", "audience.approval_required", null]);
 });

@@ -103,7 +103,7 @@ test.each([
     { type: "snapshot", ...NAMED, ...USERS },
     { userIds: ["u1", "u2"], force: false },
   ],
-  [{ type: "release", ...OF_SYNC }, { syncId: "s1" }],
+  [{ type: "approve", ...OF_SYNC }, { syncId: "s1" }],
   [{ type: "delete", audienceId: { string: "vip" } }, { audienceId: "vip" }],
   [
     {

@@ -217,7 +217,7 @@ test("an interruption while the list is read writes nothing", async () => {
   expect(shell.errors()).toBe("Interrupted: nothing was written.\n");
 });
 
-test("audiences are shown with their last sync and what is held", () => {
+test("audiences are shown with their last sync and what awaits approval", () => {
   const claim = { partition: 0, first: 0, claim: 0, openSyncId: null };
   const text = audienceTable([
     {
@@ -227,7 +227,7 @@ test("audiences are shown with their last sync and what is held", () => {
       members: 3,
       ...claim,
       last: { syncId: "s1", endedAtMs: 0 },
-      held: null,
+      awaitingApproval: null,
     },
     {
       id: "b",
@@ -236,7 +236,7 @@ test("audiences are shown with their last sync and what is held", () => {
       members: 9,
       ...claim,
       last: null,
-      held: { syncId: "s2", removals: 5, heldAtMs: 0 },
+      awaitingApproval: { syncId: "s2", removals: 5, sinceMs: 0 },
     },
   ]);
   expect(text).toContain("s1, 1970-01-01T00:00:00.000Z");

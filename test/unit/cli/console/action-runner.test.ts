@@ -174,19 +174,19 @@ test("nothing left is drained at once", async () => {
   });
 });
 
-test("a sync is released that is held still, and no other", async () => {
+test("a sync that awaits approval is approved, and no other", async () => {
   const vip = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
-  const held = { syncId: "s-2", removals: 9, heldAtMs: 0 };
-  const claim = { ...vip, members: 20, openSyncId: null, last: null, held };
+  const awaitingApproval = { syncId: "s-2", removals: 9, sinceMs: 0 };
+  const claim = { ...vip, members: 20, openSyncId: null, last: null, awaitingApproval };
   const value = Buffer.from(JSON.stringify(claim));
   cluster.append({ topic: topics.audiences, key: Buffer.from("vip"), value, headers: [] });
-  const release = (syncId: string) => act({ action: "release", audience: "vip", syncId });
-  await expect(release("s-1")).rejects.toThrow("This sync is held no longer.");
+  const approve = (syncId: string) => act({ action: "approve", audience: "vip", syncId });
+  await expect(approve("s-1")).rejects.toThrow("This sync no longer awaits approval.");
   expect(cluster.records(topics.audienceSyncs)).toEqual([]);
-  expect((await release("s-2")).said).toBe("Released: 9 users will be told.");
+  expect((await approve("s-2")).said).toBe("Approved: 9 users will be removed.");
   const [written] = cluster.records(topics.audienceSyncs);
   expect(JSON.parse(`${written?.value}`)).toEqual({
-    type: "release",
+    type: "approve",
     audienceId: "vip",
     syncId: "s-2",
   });

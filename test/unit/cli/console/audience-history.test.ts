@@ -8,7 +8,7 @@ const MINUTE = 60_000;
 
 function record(atMs: number, over: Partial<ClaimedAudience> | null = {}) {
   const base = { id: "vip", name: "VIP", key: "vip", partition: 1, first: 7, claim: 0 };
-  const empty = { ...base, members: 0, openSyncId: null, last: null, held: null };
+  const empty = { ...base, members: 0, openSyncId: null, last: null, awaitingApproval: null };
   const value = over === null ? null : Buffer.from(JSON.stringify({ ...empty, ...over }));
   return { key: Buffer.from("vip"), value, timestampMs: atMs };
 }

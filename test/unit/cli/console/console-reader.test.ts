@@ -268,16 +268,23 @@ test("without the topic of attempts it is said that there is none", async () => 
 test("audiences are told with members over time and their last syncs", async () => {
   const { reader, append, topics, finish } = world();
   const claim = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
-  const now = { openSyncId: null, last: null, held: null, members: 0 };
+  const now = { openSyncId: null, last: null, awaitingApproval: null, members: 0 };
   append(topics.audiences, "vip", { ...claim, ...now });
   const last = { syncId: "s-1", endedAtMs: Date.now() };
-  const held = { syncId: "s-2", removals: 3, heldAtMs: Date.now() };
-  append(topics.audiences, "vip", { ...claim, ...now, claim: 0, members: 5, last, held });
+  const awaitingApproval = { syncId: "s-2", removals: 3, sinceMs: Date.now() };
+  append(topics.audiences, "vip", {
+    ...claim,
+    ...now,
+    claim: 0,
+    members: 5,
+    last,
+    awaitingApproval,
+  });
   const [vip, ...others] = await finish(reader.audiences(signal));
   expect(others).toEqual([]);
   const at = new Date(last.endedAtMs).toISOString();
   expect(vip).toMatchObject({
-    ...{ id: "vip", members: 5, held: { syncId: "s-2", removals: 3, heldAt: at } },
+    ...{ id: "vip", members: 5, awaitingApproval: { syncId: "s-2", removals: 3, since: at } },
     syncs: [{ syncId: "s-1", endedAt: at, members: 5 }],
   });
   expect(vip?.history?.values.members.at(-1)).toBe(5);

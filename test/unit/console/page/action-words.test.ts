@@ -21,7 +21,7 @@ test.each<[Action, string]>([
   [{ action: "pause", destination: "crm", forMs: 5_400_000 }, "Pause for 1h 30m"],
   [{ action: "retry", destination: "crm" }, "Retry now"],
   [{ action: "go-on", of: "calls", replay: "r-1", destination: null }, "Replay r-1, gone on with"],
-  [{ action: "release", audience: "vip", syncId: "s" }, "Release of vip"],
+  [{ action: "approve", audience: "vip", syncId: "s" }, "Approval of vip"],
 ])("%j is called %s", (action, text) => {
   expect(actionText(action)).toBe(text);
 });
@@ -41,11 +41,11 @@ test("a job's words come before its progress", () => {
   expect(jobText({ said: [], progress: "" })).toBe("");
 });
 
-test("a count is no change, and a release is of no destination", () => {
+test("a count is no change, and an approval is of no destination", () => {
   expect([isCount(CANCEL), isCount({ ...CANCEL, dryRun: false })]).toEqual([true, false]);
   expect(isCount({ action: "wait", destination: "crm" })).toBe(false);
   expect(destinationOf(CANCEL)).toBe("crm");
-  expect(destinationOf({ action: "release", audience: "vip", syncId: "s" })).toBeNull();
+  expect(destinationOf({ action: "approve", audience: "vip", syncId: "s" })).toBeNull();
 });
 
 test("numbers of things", () => {
