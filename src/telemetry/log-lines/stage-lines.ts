@@ -32,7 +32,8 @@ export const STAGE_LINES = {
   "endpoint.circuit-changed": {
     levels: ["info", "warn"],
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",
-    action: "[Breakers](delivery.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
+    action:
+      "[Breakers](delivery.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
     fields: ["stage", "destination", "endpoint", "endpointName", "state"],
   },
   "destination.paused": {
