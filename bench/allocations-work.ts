@@ -87,7 +87,7 @@ async function startDelayOf(): Promise<Straight> {
   }));
   await startDelay(deps(straight), {
     ...common,
-    tiers: ["1s"],
+    delays: ["1s"],
     destinations: [id],
     shownMax: 1,
     retryWindowMs: 14_400_000,

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { DELIVERY_HEADER, deliveryHeaders, parseDelivery } from "../src/domain/delivery.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
-import { tierName } from "../src/domain/topics.ts";
+import { delayName } from "../src/domain/topics.ts";
 import { markdown, quantile } from "./measure.ts";
 import { PIPELINE } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
@@ -43,7 +43,7 @@ export async function benchDelay(brokers: string): Promise<string> {
       return { id: idOf(index), url, concurrency: 64 };
     }),
     stages: PIPELINE,
-    delays: DELAYS_MS.map(tierName),
+    delays: DELAYS_MS.map(delayName),
   });
   await bench.kafka.admin.alterConfig(bench.retries("d2"), {
     "message.timestamp.type": "LogAppendTime",
@@ -141,7 +141,7 @@ function table(returned: readonly Returned[]): string {
   };
   const rows = DELAYS_MS.map((delayMs) =>
     row(
-      tierName(delayMs),
+      delayName(delayMs),
       returned.filter((each) => each.delayMs === delayMs),
     ),
   );

@@ -78,7 +78,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "retry",
-    summary: "send now what waits in tiers for a destination",
+    summary: "retry now the deliveries of a destination that await retry",
     load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {

@@ -212,8 +212,8 @@ function takenNames(
   return own.flatMap(({ topic, name }) => {
     if (typeof name !== "string" || name === names[topic]) return [];
     const isOwn = own.some((another) => another.topic !== topic && another.name === name);
-    const isTier = name.startsWith(`${names.prefix}delays.`);
-    if (!(isOwn || isTier || others.includes(name))) return [];
+    const isDelayTopic = name.startsWith(`${names.prefix}delays.`);
+    if (!(isOwn || isDelayTopic || others.includes(name))) return [];
     return [{ path: ["kafka", "topics", topic], found: describe(name), expected, hint: null }];
   });
 }

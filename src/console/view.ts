@@ -74,13 +74,13 @@ export interface ProcessView {
 /** How many destinations are so. `quiet` ones are paused or disabled, `topics` others read. */
 export interface StateCounts {
   readonly failing: number;
-  readonly held: number;
+  readonly "on-hold": number;
   readonly delivering: number;
-  readonly untried: number;
+  readonly idle: number;
   readonly quiet: number;
   readonly topics: number;
   /** Other processes than those that were asked own their partitions. */
-  readonly elsewhere: number;
+  readonly "not-owned": number;
   readonly unknown: number;
 }
 

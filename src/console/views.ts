@@ -29,12 +29,12 @@ export function overviewOf(seen: ConsoleSnapshot, history: History, nowMs: numbe
 function statesOf(destinations: readonly DestinationSeen[]): StateCounts {
   const counts = {
     failing: 0,
-    held: 0,
+    "on-hold": 0,
     delivering: 0,
-    untried: 0,
+    idle: 0,
     quiet: 0,
     topics: 0,
-    elsewhere: 0,
+    "not-owned": 0,
     unknown: 0,
   };
   for (const { state, failingSince, held, kind } of destinations) {

@@ -50,7 +50,7 @@ import {
 
 const BATCH_MAX = 500;
 /** Of records that do not pass the filter, from one commit to the next. */
-const PASSED_OVER_MAX = 20_000;
+const FILTERED_MAX = 20_000;
 
 /** A replay that has not begun. */
 export async function planReplay(
@@ -143,7 +143,7 @@ class ReplayWork {
   readonly #ranges: readonly Range[];
   #batch = new Map<OutgoingRecord, DeadLetter>();
   #batchSinceMs = 0;
-  #passedOver = 0;
+  #filtered = 0;
 
   constructor(
     deps: ReplayDeps,
@@ -181,8 +181,8 @@ class ReplayWork {
     );
     if (deadLetter === null) {
       this.#progress.moveOn(record, null);
-      this.#passedOver += 1;
-      if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
+      this.#filtered += 1;
+      if (this.#filtered >= FILTERED_MAX) await this.#flush();
       return true;
     }
     const mark = this.#deps.marks.of(record);
@@ -223,7 +223,7 @@ class ReplayWork {
     }
     await this.#mark([...this.#batch.values()].map(({ record }) => record));
     this.#batch = new Map();
-    this.#passedOver = 0;
+    this.#filtered = 0;
     // Writing may have taken long, through an outage.
     await this.#commits.assertOwned();
     await this.#commits.commit();

@@ -1,7 +1,7 @@
 /** Counts what waits in the partitions owned here, and shows it, beside the work of the stage. */
 
 import type { DestinationId } from "../domain/ids.ts";
-import { type TopicNames, tierDelayMs } from "../domain/topics.ts";
+import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
 import type { Consumer } from "../kafka/port.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { readWaiting } from "./due.ts";
@@ -12,7 +12,7 @@ import { startScan } from "./scan.ts";
 
 export interface Counted {
   readonly topics: TopicNames;
-  readonly tiers: readonly string[];
+  readonly delays: readonly string[];
   /** Those that are told by name. */
   readonly destinations: readonly DestinationId[];
   /** Most destinations that are told by name at a time; the rest together. */
@@ -29,18 +29,18 @@ export interface Counting {
 /** @param consumers one for each tier. */
 export function startCounting(
   { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
-  { tiers, topics, retryWindowMs, shownMax }: Counted,
+  { delays, topics, retryWindowMs, shownMax }: Counted,
   { labels, counts }: { readonly labels: Labels; readonly counts: OwnedCounts },
   consumers: readonly Pick<Consumer, "progress" | "vitals">[],
 ): Counting {
-  const ofTiers = consumers.map((consumer, index) => ({ tier: tiers[index] ?? "", consumer }));
-  const watched = { labels, counts, tiers: ofTiers, retryWindowMs, shownMax };
+  const ofDelays = consumers.map((consumer, index) => ({ delay: delays[index] ?? "", consumer }));
+  const watched = { labels, counts, delays: ofDelays, retryWindowMs, shownMax };
   const reporting = reportWaiting(metrics, clock, watched);
   const scan = startScan({
     kafka,
     clock,
     partitions: () => counts.all(),
-    read: (tier, record) => readWaiting(record, topics, tierDelayMs(tier) ?? 0, clock.nowMs()),
+    read: (delay, record) => readWaiting(record, topics, delayMsOfTopic(delay) ?? 0, clock.nowMs()),
     look: () => look(watched, clock.nowMs()),
   });
   return {

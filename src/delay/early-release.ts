@@ -38,7 +38,7 @@ const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that is owned here. */
 export interface ReleasedPartition {
-  readonly tier: string;
+  readonly delay: string;
   readonly topic: string;
   readonly partition: number;
   /** Of the topic; empty while it is not known. */
@@ -71,7 +71,7 @@ export interface EarlyReleaseDeps {
   readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which all is finished; null: it is not known. */
   readonly position: (topic: string, partition: number) => number | null;
-  readonly read: (tier: string, record: IncomingRecord) => Waiting;
+  readonly read: (delay: string, record: IncomingRecord) => Waiting;
   readonly lookUp: Lookup;
 }
 
@@ -204,8 +204,8 @@ async function write(
   await Promise.all([written, owned.send(inFlight.map(dueOf), true)]);
   await owned.sent();
   const { id } = earlyRelease;
-  const { tier, partition } = owned;
-  const done = { id, tier, partition, through: behind, topicId: owned.topicId() };
+  const { delay, partition } = owned;
+  const done = { id, delay, partition, through: behind, topicId: owned.topicId() };
   const record = releasedRecord(operations, done);
   const [refused] = await producer.send([record]);
   ahead.isThrough(earlyRelease, behind, offsets);
@@ -222,7 +222,7 @@ async function endNow(
 
 async function readPart(
   { kafka, read }: EarlyReleaseDeps,
-  { topic, partition, tier }: ReleasedPartition,
+  { topic, partition, delay }: ReleasedPartition,
   { from, to }: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<Part> {
@@ -230,7 +230,7 @@ async function readPart(
   const range = { topic, partition, from, to, maxBytes: STEP_BYTES, signal };
   for await (const records of kafka.read(range)) {
     const behind = (records.at(-1)?.offset ?? from - 1) + 1;
-    return { waiting: records.map((record) => read(tier, record)), behind };
+    return { waiting: records.map((record) => read(delay, record)), behind };
   }
   signal.throwIfAborted();
   return { waiting: [], behind: to };

@@ -21,7 +21,7 @@ export interface Expiring {
 }
 
 export interface Windows
-  extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "operatorActions"> {
+  extends Pick<AskedWaiting, "delays" | "topics" | "groups" | "operatorActions"> {
   /** From the first attempt. */
   readonly retryWindowMs: number;
 }

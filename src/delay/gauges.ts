@@ -18,7 +18,7 @@ import { addTo, type Tallies, type Tally } from "./tally.ts";
 export const WAITING_SHOWN_MAX = 50;
 
 export interface DelayCount {
-  readonly tier: string;
+  readonly delay: string;
   /** Partitions. */
   readonly unknown: number;
   readonly tallies: Tallies;
@@ -27,7 +27,7 @@ export interface DelayCount {
 export interface Shown {
   readonly counts: readonly {
     readonly destination: string;
-    readonly tier: string;
+    readonly delay: string;
     readonly count: number;
   }[];
   /** By destination, over all tiers. */
@@ -38,9 +38,9 @@ export interface Shown {
 
 export const NOTHING_SHOWN: Shown = { counts: [], totals: new Map(), waiting: new Set() };
 
-export function shownOf(tiers: readonly DelayCount[], destinationsMax: number): Shown {
+export function shownOf(delays: readonly DelayCount[], destinationsMax: number): Shown {
   const all: Tallies = new Map();
-  for (const { tallies } of tiers) sumInto(all, tallies, (label) => label);
+  for (const { tallies } of delays) sumInto(all, tallies, (label) => label);
   const named = new Set(
     [...all.keys()]
       .sort((one, other) => countOf(all, other) - countOf(all, one) || (one < other ? -1 : 1))
@@ -49,12 +49,12 @@ export function shownOf(tiers: readonly DelayCount[], destinationsMax: number): 
   const labelOf = (label: string) => (named.has(label) ? label : REST);
   const totals: Tallies = new Map();
   sumInto(totals, all, labelOf);
-  const counts = tiers
+  const counts = delays
     .filter(({ unknown }) => unknown === 0)
-    .flatMap(({ tier, tallies }) => {
+    .flatMap(({ delay, tallies }) => {
       const merged: Tallies = new Map();
       sumInto(merged, tallies, labelOf);
-      return [...merged].map(([destination, { count }]) => ({ destination, tier, count }));
+      return [...merged].map(([destination, { count }]) => ({ destination, delay, count }));
     });
   return { counts, totals, waiting: new Set(all.keys()) };
 }

@@ -16,7 +16,7 @@ import { NEVER, type Tallies } from "./tally.ts";
 const ENTRIES_MAX = 100_000;
 
 export interface OwnedPartition {
-  readonly tier: string;
+  readonly delay: string;
   readonly topic: string;
   readonly partition: number;
   /** The records that the consumer has handed over and that are not finished. */
@@ -53,10 +53,10 @@ export class OwnedCounts {
   }
 
   /** @param progress of the partitions of a tier whose ends are known now. */
-  look(tier: string, progress: readonly PartitionProgress[], nowMs: number): void {
+  look(delay: string, progress: readonly PartitionProgress[], nowMs: number): void {
     const seen = new Map(progress.map((each) => [each.partition, each]));
     for (const { count, partition, ...of } of this.all()) {
-      if (of.tier === tier) count.look(seen.get(partition) ?? null, nowMs);
+      if (of.delay === delay) count.look(seen.get(partition) ?? null, nowMs);
     }
   }
 
@@ -69,11 +69,11 @@ export class OwnedCounts {
   }
 
   /** @param isAssigned whether its consumer has been given its partitions, perhaps none. */
-  ofTier(tier: string, isAssigned: boolean): DelayCount {
+  ofDelay(delay: string, isAssigned: boolean): DelayCount {
     const tallies: Tallies = new Map();
-    const owned = this.all().filter((each) => each.tier === tier);
+    const owned = this.all().filter((each) => each.delay === delay);
     for (const { count, inFlight } of owned) count.addTo(tallies, inFlight());
     const unknown = owned.filter(({ count }) => !count.isKnown).length;
-    return { tier, tallies, unknown: isAssigned ? unknown : Math.max(1, unknown) };
+    return { delay, tallies, unknown: isAssigned ? unknown : Math.max(1, unknown) };
   }
 }

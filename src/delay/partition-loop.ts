@@ -33,7 +33,7 @@ const RETURN_RECORDS_MAX = 500;
 const SLEEP_MAX_MS = 10_000;
 
 export interface Waiters {
-  readonly tier: string;
+  readonly delay: string;
   readonly delayMs: number;
   readonly operatorActions: OperatorActions;
   /** Each partition that is assigned adds itself. */
@@ -73,8 +73,8 @@ class WaitingPartition {
   constructor(partition: AssignedPartition, work: Waiters) {
     this.#partition = partition;
     this.#work = work;
-    const { tier, delayMs, operatorActions, counts, clock } = work;
-    const place = { tier, topic: partition.topic, partition: partition.partition };
+    const { delay, delayMs, operatorActions, counts, clock } = work;
+    const place = { delay, topic: partition.topic, partition: partition.partition };
     const topicId = () => partition.topicId();
     const ahead = new ReleasedAhead(operatorActions, { ...place, delayMs, topicId });
     this.#ahead = ahead;

@@ -23,7 +23,7 @@ import type { Waiting } from "./due.ts";
 const CLOCKS_DIFFER_MS = 60_000;
 
 export interface ReleasedPlace {
-  readonly tier: string;
+  readonly delay: string;
   readonly partition: number;
   readonly delayMs: number;
   /** Empty while it is not known. */
@@ -81,10 +81,10 @@ export class ReleasedAhead {
   }
 
   through(earlyRelease: EarlyRelease): number {
-    const { tier, partition, topicId } = this.#place;
+    const { delay, partition, topicId } = this.#place;
     return Math.max(
       this.#progress.get(earlyRelease.id)?.through ?? 0,
-      this.#operatorActions.releasedThrough(earlyRelease.id, tier, partition, topicId()),
+      this.#operatorActions.releasedThrough(earlyRelease.id, delay, partition, topicId()),
     );
   }
 

@@ -9,15 +9,15 @@ import type { Labels } from "./labels.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
 import type { Tally } from "./tally.ts";
 
-export interface TierConsumer {
-  readonly tier: string;
+export interface DelayConsumer {
+  readonly delay: string;
   readonly consumer: Pick<Consumer, "progress" | "vitals">;
 }
 
 export interface WatchedCounts {
   readonly counts: OwnedCounts;
   readonly labels: Labels;
-  readonly tiers: readonly TierConsumer[];
+  readonly delays: readonly DelayConsumer[];
   /** From the first attempt. */
   readonly retryWindowMs: number;
   /** Destinations that are shown by name; the rest together. */
@@ -25,10 +25,10 @@ export interface WatchedCounts {
 }
 
 /** Tells the counts how far the consumers are. */
-export function look({ counts, tiers }: WatchedCounts, nowMs: number): void {
-  for (const { tier, consumer } of tiers) {
+export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
+  for (const { delay, consumer } of delays) {
     const known = consumer.progress().filter((each) => lagOf([each], nowMs) !== null);
-    counts.look(tier, known, nowMs);
+    counts.look(delay, known, nowMs);
   }
 }
 
@@ -38,32 +38,32 @@ export function reportWaiting(
   clock: Pick<Clock, "nowMs">,
   watched: WatchedCounts,
 ): Disposable {
-  const { tiers, counts, labels, shownMax } = watched;
-  const records = tiers.map(({ tier }) => metrics.waiting.bind({ tier }));
-  const unknown = tiers.map(({ tier }) => metrics.waitingUnknown.bind({ tier }));
+  const { delays, counts, labels, shownMax } = watched;
+  const records = delays.map(({ delay }) => metrics.waiting.bind({ tier: delay }));
+  const unknown = delays.map(({ delay }) => metrics.waitingUnknown.bind({ tier: delay }));
   const show = showing(metrics, watched);
   const stop = metrics.onScrape(() => {
     const nowMs = clock.nowMs();
     look(watched, nowMs);
-    const found = tiers.map(({ tier, consumer }, index) => {
+    const found = delays.map(({ delay, consumer }, index) => {
       const { isAssigned } = consumer.vitals();
       const lag = isAssigned ? lagOf(consumer.progress(), nowMs) : null;
       records[index]?.set(lag ?? Number.NaN);
-      const ofTier = counts.ofTier(tier, isAssigned);
-      unknown[index]?.set(ofTier.unknown);
-      return ofTier;
+      const ofDelay = counts.ofDelay(delay, isAssigned);
+      unknown[index]?.set(ofDelay.unknown);
+      return ofDelay;
     });
     const shown = shownOf(found, shownMax);
     labels.keep(shown.waiting);
-    show(shown, new Set(found.filter((each) => each.unknown === 0).map(({ tier }) => tier)));
+    show(shown, new Set(found.filter((each) => each.unknown === 0).map(({ delay }) => delay)));
   });
   return {
     [Symbol.dispose]: () => {
       stop();
       show(NOTHING_SHOWN, new Set());
-      for (const { tier } of tiers) {
-        metrics.waiting.remove({ tier });
-        metrics.waitingUnknown.remove({ tier });
+      for (const { delay } of delays) {
+        metrics.waiting.remove({ tier: delay });
+        metrics.waitingUnknown.remove({ tier: delay });
       }
     },
   };
@@ -78,20 +78,20 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + retryWindowMs],
   ] as const;
   let before = NOTHING_SHOWN;
-  return (shown: Shown, knownTiers: ReadonlySet<string>) => {
+  return (shown: Shown, knownDelays: ReadonlySet<string>) => {
     const counted = new Map<string, Shown["counts"][number]>();
-    for (const each of shown.counts) counted.set(`${each.tier}/${each.destination}`, each);
-    const zeros = before.counts.flatMap(({ destination, tier }) => {
-      if (counted.has(`${tier}/${destination}`)) return [];
+    for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
+    const zeros = before.counts.flatMap(({ destination, delay }) => {
+      if (counted.has(`${delay}/${destination}`)) return [];
       // One that waits can have become a part of the rest.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
-      const isZero = knownTiers.has(tier) && labels.isConfigured(destination) && !isAmongRest;
-      if (!isZero) deliveriesWaiting.remove({ destination, tier });
-      return isZero ? [{ destination, tier, count: 0 }] : [];
+      const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
+      if (!isZero) deliveriesWaiting.remove({ destination, tier: delay });
+      return isZero ? [{ destination, delay, count: 0 }] : [];
     });
     const counts = [...shown.counts, ...zeros];
-    for (const { destination, tier, count } of counts) {
-      deliveriesWaiting.bind({ destination, tier }).set(count);
+    for (const { destination, delay, count } of counts) {
+      deliveriesWaiting.bind({ destination, tier: delay }).set(count);
     }
     for (const [gauge, timeOf] of timed) {
       for (const destination of before.totals.keys()) {

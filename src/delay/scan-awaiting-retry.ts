@@ -12,7 +12,7 @@
  */
 
 import { hasLeft, type OperatorActions } from "../domain/operator-action-state.ts";
-import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
+import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { readUnfinished, recordsIn, unfinishedIn } from "../kafka/uncommitted-ranges.ts";
 import { asError } from "../runtime/as-error.ts";
@@ -29,7 +29,7 @@ export interface WaitingDeps {
 }
 
 export interface AskedWaiting {
-  readonly tiers: readonly string[];
+  readonly delays: readonly string[];
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
   readonly operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">;
@@ -38,8 +38,8 @@ export interface AskedWaiting {
   readonly signal: AbortSignal;
 }
 
-export interface TierRead {
-  readonly tier: string;
+export interface DelayRead {
+  readonly delay: string;
   /** Records that were not read: what was found is at least so much. 0: it is all. */
   readonly unread: number;
   /** Why a partition could not be read, or nothing of the tier. */
@@ -49,21 +49,21 @@ export interface TierRead {
 /** The tiers are read side by side, and share the records. @param found is called for each. */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
-  { tiers, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
-  found: (waiting: Waiting, tier: string) => void,
-): Promise<readonly TierRead[]> {
-  const topicOf = (tier: string) => topics.delays(tierDelayMs(tier) ?? 0);
+  { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
+  found: (waiting: Waiting, delay: string) => void,
+): Promise<readonly DelayRead[]> {
+  const topicOf = (delay: string) => topics.delays(delayMsOfTopic(delay) ?? 0);
   const unfinished = await unfinishedIn(
     kafka,
-    tiers.map((tier) => ({ groupId: groups.delay(tier), topic: topicOf(tier) })),
+    delays.map((delay) => ({ groupId: groups.delay(delay), topic: topicOf(delay) })),
   );
   let left = recordsMax;
-  const ofTier = async (tier: string): Promise<TierRead> => {
-    const ofTopic = unfinished.get(topicOf(tier));
-    if (ofTopic?.kind === "unknown") return { tier, unread: 0, errors: [ofTopic.error] };
-    if (ofTopic?.kind !== "known") return { tier, unread: 0, errors: [] };
+  const ofDelay = async (delay: string): Promise<DelayRead> => {
+    const ofTopic = unfinished.get(topicOf(delay));
+    if (ofTopic?.kind === "unknown") return { delay, unread: 0, errors: [ofTopic.error] };
+    if (ofTopic?.kind !== "known") return { delay, unread: 0, errors: [] };
     const { topicId, parts } = ofTopic;
-    const delayMs = tierDelayMs(tier) ?? 0;
+    const delayMs = delayMsOfTopic(delay) ?? 0;
     const errors: string[] = [];
     const unread = await Promise.all(
       parts.map(async (part) => {
@@ -79,10 +79,10 @@ export async function eachWaiting(
               rest -= 1;
               const { partition, offset } = record;
               const waiting = readWaiting(record, topics, delayMs, clock.nowMs());
-              const place = { tier, partition, offset, topicId };
+              const place = { delay, partition, offset, topicId };
               const isGone =
                 waiting.kind === "waiting" && hasLeft(operatorActions, place, releasable(waiting));
-              if (!isGone) found(waiting, tier);
+              if (!isGone) found(waiting, delay);
             }
             if (left <= 0) return rest;
           }
@@ -93,12 +93,12 @@ export async function eachWaiting(
         return signal.aborted ? rest : 0;
       }),
     );
-    return { tier, unread: unread.reduce((sum, each) => sum + each, 0), errors };
+    return { delay, unread: unread.reduce((sum, each) => sum + each, 0), errors };
   };
-  return Promise.all(tiers.map(ofTier));
+  return Promise.all(delays.map(ofDelay));
 }
 
 /** Whether nothing was left out. */
-export function isWhole(tiers: readonly TierRead[]): boolean {
-  return tiers.every(({ unread, errors }) => unread === 0 && errors.length === 0);
+export function isWhole(delays: readonly DelayRead[]): boolean {
+  return delays.every(({ unread, errors }) => unread === 0 && errors.length === 0);
 }

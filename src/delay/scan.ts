@@ -26,7 +26,7 @@ export interface Scan {
   readonly kafka: Pick<Kafka, "read">;
   readonly clock: Clock;
   readonly partitions: () => readonly OwnedCount[];
-  readonly read: (tier: string, record: IncomingRecord) => Waiting;
+  readonly read: (delay: string, record: IncomingRecord) => Waiting;
   /** Tells the counts how far the consumers are. */
   readonly look: () => void;
 }
@@ -100,7 +100,7 @@ export function startScan(scan: Scan): RunningScan {
 /** @throws Error when nothing could be read. */
 async function readStep(
   { kafka, clock, read }: Scan,
-  { tier, topic, partition, count, isGone }: OwnedCount,
+  { delay, topic, partition, count, isGone }: OwnedCount,
   { from, to }: Range,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -116,7 +116,7 @@ async function readStep(
     for await (const records of kafka.read({ ...place, maxBytes: STEP_BYTES, signal })) {
       const behind = (records.at(-1)?.offset ?? from - 1) + 1;
       count.read(
-        records.map((record) => read(tier, record)).filter((waiting) => !isGone(waiting)),
+        records.map((record) => read(delay, record)).filter((waiting) => !isGone(waiting)),
         behind,
       );
       return;

@@ -21,7 +21,7 @@
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/dead-letter-records.ts";
 import { NO_OPERATOR_ACTIONS } from "../domain/operator-action-state.ts";
-import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
+import { delayMsOfTopic, type GroupNames } from "../domain/topics.ts";
 import type { ConsumeOptions } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
@@ -43,7 +43,7 @@ import { type DelayTraces, delayTraces } from "./trace.ts";
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
   /** Names of tiers whose topics exist: those configured and retired ones still to be drained. */
-  readonly tiers: readonly string[];
+  readonly delays: readonly string[];
   /** Bytes of waiting records of one tier that are held in memory. */
   readonly maxBytes: number;
   readonly drainLimitMs: number;
@@ -67,8 +67,8 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     deadLetterTopic: config.topics.deadLetters,
     deadLetterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
-      config.tiers.map((tier) =>
-        consumeTier(tier, deps, config, { lookUp, counts, fail, operatorActions, released }),
+      config.delays.map((delay) =>
+        consumeDelayTopic(delay, deps, config, { lookUp, counts, fail, operatorActions, released }),
       ),
     troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...earlyReleases.troubles()],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
@@ -89,8 +89,8 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
       const own = progress.find((each) => each.topic === topic && each.partition === partition);
       return own?.position ?? null;
     },
-    read: (tier, record) =>
-      readWaiting(record, config.topics, tierDelayMs(tier) ?? 0, deps.clock.nowMs()),
+    read: (delay, record) =>
+      readWaiting(record, config.topics, delayMsOfTopic(delay) ?? 0, deps.clock.nowMs()),
   });
   return Promise.resolve({ ...running, firstAttempts: () => counts.firstAttempts() });
 }
@@ -101,19 +101,19 @@ function owned(partitions: Set<ReleasedPartition>): readonly ReleasedPartition[]
   return [...partitions];
 }
 
-function consumeTier(
-  tier: string,
+function consumeDelayTopic(
+  delay: string,
   deps: StageDeps,
   config: DelayConfig,
   shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "operatorActions" | "released">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
-  const delayMs = tierDelayMs(tier);
-  if (delayMs === null) throw new Error(`${tier} is no name of a delay tier`);
-  const traces = delayTraces(deps.tracing, tier, groups.delay(tier));
-  const write = createWriter(tier, deps, topics.deadLetters, traces);
+  const delayMs = delayMsOfTopic(delay);
+  if (delayMs === null) throw new Error(`${delay} is no name of a delay tier`);
+  const traces = delayTraces(deps.tracing, delay, groups.delay(delay));
+  const write = createWriter(delay, deps, topics.deadLetters, traces);
   return {
-    groupId: groups.delay(tier),
+    groupId: groups.delay(delay),
     topics: [topics.delays(delayMs)],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
@@ -124,7 +124,7 @@ function consumeTier(
     onAssigned: (partition) =>
       waitOn(partition, {
         ...shared,
-        tier,
+        delay,
         delayMs,
         clock: deps.clock,
         read: (record) => readWaiting(record, topics, delayMs, deps.clock.nowMs()),
@@ -135,7 +135,7 @@ function consumeTier(
 
 /** Writes records back, or as dead letters, and counts them. */
 function createWriter(
-  tier: string,
+  delay: string,
   deps: StageDeps,
   deadLetterTopic: string,
   traces: () => DelayTraces,
@@ -143,7 +143,7 @@ function createWriter(
   const { clock, log, metrics } = deps;
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });
-  const lateness = metrics.delayLateness.bind({ tier });
+  const lateness = metrics.delayLateness.bind({ tier: delay });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   // The records here are written by us: its headers say what a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
@@ -155,7 +155,7 @@ function createWriter(
     const linesLeftOut = lines.admit(clock.nowMs());
     if (linesLeftOut === null) return;
     const { topic, partition, offset } = record;
-    const names = { stage, tier, destination, ...callNames(outgoing.headers) };
+    const names = { stage, tier: delay, destination, ...callNames(outgoing.headers) };
     const place = { topic, partition, offset };
     log.warn({ ...names, reason, error, ...place, linesLeftOut }, "delivery.dead-lettered");
   };

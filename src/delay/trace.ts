@@ -22,7 +22,7 @@ const OFF: DelayTraces = { begin: () => null, end: () => undefined };
 /** @param tracing absent: traces are off. */
 export function delayTraces(
   tracing: Tracing | undefined,
-  tier: string,
+  delay: string,
   group: string,
 ): () => DelayTraces {
   if (tracing === undefined) return () => OFF;
@@ -33,10 +33,10 @@ export function delayTraces(
         const trace = keptTraceOf(record);
         if (trace === null || trace === "not-kept") return null;
         const span = tracing.begin({
-          name: `delay ${tier}`,
+          name: `delay ${delay}`,
           kind: "consumer",
           startMs: record.timestampMs,
-          attributes: { ...kafkaAttributes("delay", group, record), "switchyard.tier": tier },
+          attributes: { ...kafkaAttributes("delay", group, record), "switchyard.tier": delay },
           links: [trace],
         });
         spans.push(span);

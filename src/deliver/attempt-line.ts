@@ -12,7 +12,7 @@
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import { tierName } from "../domain/topics.ts";
+import { delayName } from "../domain/topics.ts";
 import { isTlsCause } from "./cause.ts";
 import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
@@ -76,7 +76,7 @@ export function acceptedText(
 function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: RetryScheduled) {
   const nextAtMs = notBeforeMs ?? dueAtMs;
   return {
-    tier: tierName(delayMs),
+    tier: delayName(delayMs),
     nextInMs: delayMs,
     ...(nextAtMs === null ? {} : { nextAt: new Date(nextAtMs).toISOString() }),
   };

@@ -22,7 +22,7 @@ import type { ByteText } from "../domain/byte-text.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import { tierName } from "../domain/topics.ts";
+import { delayName } from "../domain/topics.ts";
 import type { HttpResult, Phases } from "./attempt.ts";
 import { phaseSpans } from "./attempt-trace.ts";
 import type { EndpointResult } from "./decide.ts";
@@ -196,7 +196,7 @@ function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => stri
     if (output.kind !== "retry") return [];
     const { delayMs, delivery } = output;
     const atMs = delivery.notBeforeMs ?? delivery.dueAtMs ?? 0;
-    const next = { tier: tierName(delayMs), at: new Date(atMs).toISOString() };
+    const next = { tier: delayName(delayMs), at: new Date(atMs).toISOString() };
     return delivery.endpoint === null ? next : { ...next, endpoint: nameOf(delivery.endpoint) };
   });
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;

@@ -52,11 +52,11 @@ export function delayAfterAttempt(
   nowMs: number,
   endAtMs: number,
 ): number | null {
-  const tierMs = tierDelay(policy, attempts - 1);
-  if (nowMs + tierMs > endAtMs) return null;
-  if (askedMs <= tierMs) return tierMs;
-  const longer = reach(policy, Math.max(askedMs, tierMs), nowMs, endAtMs);
-  return longer === null || longer < tierMs ? tierMs : longer;
+  const delayMs = retryDelayMs(policy, attempts - 1);
+  if (nowMs + delayMs > endAtMs) return null;
+  if (askedMs <= delayMs) return delayMs;
+  const longer = reach(policy, Math.max(askedMs, delayMs), nowMs, endAtMs);
+  return longer === null || longer < delayMs ? delayMs : longer;
 }
 
 /** The delay to park for until `askedMs` are over, or null when only an attempt now fits the window. */
@@ -71,7 +71,7 @@ export function delayUntil(
 
 /** From then on no tier ends within the window: what goes out now is the last attempt that fits. */
 export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
-  return endAtMs - cutMarginMs(policy) - tierDelay(policy, 0);
+  return endAtMs - cutMarginMs(policy) - retryDelayMs(policy, 0);
 }
 
 /** The delay of a retry of the share of an endpoint that is away for; `retryCount` retries were scheduled before. */
@@ -81,16 +81,16 @@ export function delayOfShare(
   nowMs: number,
   endAtMs: number,
 ): number {
-  const wantedMs = Math.min(tierDelay(policy, retryCount), SHARE_DELAY_MAX_MS);
+  const wantedMs = Math.min(retryDelayMs(policy, retryCount), SHARE_DELAY_MAX_MS);
   const fitting = policy.retryDelaysMs.filter(
     (delayMs) => delayMs <= wantedMs && nowMs + delayMs <= endAtMs,
   );
-  return fitting.at(-1) ?? tierDelay(policy, 0);
+  return fitting.at(-1) ?? retryDelayMs(policy, 0);
 }
 
 /** The tier of that number, from 0. */
-function tierDelay({ retryDelaysMs }: RetryPolicy, tier: number): number {
-  return retryDelaysMs[Math.min(tier, retryDelaysMs.length - 1)] ?? 0;
+function retryDelayMs({ retryDelaysMs }: RetryPolicy, delay: number): number {
+  return retryDelaysMs[Math.min(delay, retryDelaysMs.length - 1)] ?? 0;
 }
 
 /** The first tier that covers `waitMs`, else the longest, as long as it ends within the window. */

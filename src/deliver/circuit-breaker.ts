@@ -149,7 +149,7 @@ export class CircuitBreaker {
   }
 
   /** Until when the line is to leave the endpoint alone; 0 when it need not. */
-  awayUntilMs(nowMs: number): number {
+  unavailableUntilMs(nowMs: number): number {
     return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
   }
 

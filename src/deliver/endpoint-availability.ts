@@ -33,14 +33,14 @@ import type { Gates } from "./prepare.ts";
 export type QueueState =
   | { readonly kind: "goes" }
   | { readonly kind: "waits" }
-  | { readonly kind: "held"; readonly untilMs: number };
+  | { readonly kind: "on-hold"; readonly untilMs: number };
 
 const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
 /** A line that is held. A probe that is under way does not end it. */
 export interface DestinationHold {
-  readonly because: HoldReason;
+  readonly reason: HoldReason;
   readonly sinceMs: number;
   /** When an endpoint may be asked again; null: somebody has to end it. */
   readonly untilMs: number | null;
@@ -52,10 +52,10 @@ export interface GateState {
   readonly key: EndpointKey;
   readonly breaker: CircuitState;
   /** When the endpoint may be asked again; null: now. */
-  readonly awayUntilMs: number | null;
+  readonly unavailableUntilMs: number | null;
 }
 
-interface Away extends DestinationHold {
+interface Unavailability extends DestinationHold {
   readonly untilMs: number;
 }
 
@@ -79,7 +79,7 @@ interface Gate<Item> {
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
   /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
-  heldSinceMs: number;
+  onHoldSinceMs: number;
   waiting: Waiting<Item>[];
 }
 
@@ -123,7 +123,7 @@ export class EndpointGates<Item> {
         key,
         breaker: new CircuitBreaker(concurrency, this.#mark),
         onHoldUntilMs: 0,
-        heldSinceMs: 0,
+        onHoldSinceMs: 0,
         failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
         toldAtMs: Number.NEGATIVE_INFINITY,
         waiting: [],
@@ -137,7 +137,7 @@ export class EndpointGates<Item> {
   at(nowMs: number): Gates {
     return {
       onHoldUntilMs: (endpoint) => this.#onHoldUntilMs(this.#find(endpoint), nowMs),
-      openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.awayUntilMs(nowMs) ?? 0,
+      openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.unavailableUntilMs(nowMs) ?? 0,
       isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",
     };
   }
@@ -148,14 +148,14 @@ export class EndpointGates<Item> {
     let mustWait = false;
     for (const gate of this.#gates) {
       const askedMs = this.#onHoldUntilMs(gate, nowMs);
-      const openMs = gate.breaker.awayUntilMs(nowMs);
+      const openMs = gate.breaker.unavailableUntilMs(nowMs);
       const awayMs = Math.max(askedMs, openMs);
       if (awayMs <= nowMs) {
         if (!gate.breaker.mustWait()) return GOES;
         mustWait = true;
       } else if (awayMs < untilMs) {
         untilMs = awayMs;
-        held = { kind: "held", untilMs };
+        held = { kind: "on-hold", untilMs };
       }
     }
     return mustWait || held === null ? WAITS : held;
@@ -164,14 +164,14 @@ export class EndpointGates<Item> {
   /** Whether a breaker's time is over, and what goes next is the probe. */
   isProbeDue(nowMs: number): boolean {
     return this.#gates.some(
-      ({ breaker }) => breaker.state === "open" && breaker.awayUntilMs(nowMs) === 0,
+      ({ breaker }) => breaker.state === "open" && breaker.unavailableUntilMs(nowMs) === 0,
     );
   }
 
   /** When the endpoint may be asked again, as far as is known now; 0: at once. */
-  awayUntilMs(endpoint: EndpointKey, nowMs: number): number {
+  unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
-    return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.awayUntilMs(nowMs) ?? 0);
+    return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);
   }
 
   /** Whether a delivery has to wait for an answer that is under way. */
@@ -284,7 +284,7 @@ export class EndpointGates<Item> {
   }
 
   #hold(gate: Gate<Item>, forMs: number, nowMs: number): void {
-    if (this.#onHoldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
+    if (this.#onHoldUntilMs(gate, nowMs) <= nowMs) gate.onHoldSinceMs = nowMs;
     gate.onHoldUntilMs = Math.max(gate.onHoldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
   }
 
@@ -296,10 +296,10 @@ export class EndpointGates<Item> {
 
   /** Whether all endpoints are left alone. Of several reasons the one that ends first. */
   hold(nowMs: number): DestinationHold | null {
-    let first: Away | null = null;
+    let first: Unavailability | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
-      const away = this.#away(gate, nowMs);
+      const away = this.#unavailability(gate, nowMs);
       if (away === null) return null;
       // The line is held from the moment when the last of them was left alone.
       sinceMs = Math.max(sinceMs, away.sinceMs);
@@ -312,19 +312,23 @@ export class EndpointGates<Item> {
     return this.#gates.map((gate) => ({
       key: gate.key,
       breaker: gate.breaker.state,
-      awayUntilMs: this.#away(gate, nowMs)?.untilMs ?? null,
+      unavailableUntilMs: this.#unavailability(gate, nowMs)?.untilMs ?? null,
     }));
   }
 
-  #away(gate: Gate<Item>, nowMs: number): Away | null {
+  #unavailability(gate: Gate<Item>, nowMs: number): Unavailability | null {
     const askedMs = this.#onHoldUntilMs(gate, nowMs);
     const openSinceMs = gate.breaker.openSinceMs(nowMs);
-    const openMs = gate.breaker.awayUntilMs(nowMs) || nowMs;
-    const asked: Away = { because: "retry-after", sinceMs: gate.heldSinceMs, untilMs: askedMs };
+    const openMs = gate.breaker.unavailableUntilMs(nowMs) || nowMs;
+    const asked: Unavailability = {
+      reason: "retry-after",
+      sinceMs: gate.onHoldSinceMs,
+      untilMs: askedMs,
+    };
     if (openSinceMs === null) return askedMs > nowMs ? asked : null;
     if (askedMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
     const sinceMs = askedMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;
-    return { because: "breaker", sinceMs, untilMs: openMs };
+    return { reason: "breaker", sinceMs, untilMs: openMs };
   }
 
   #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {

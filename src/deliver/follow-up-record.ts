@@ -23,14 +23,14 @@ import type {
   RecordContent,
   RecordPlace,
 } from "../domain/record.ts";
-import { type TopicNames, tierName } from "../domain/topics.ts";
+import { delayName, type TopicNames } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
 
 /** Keeps no hold of the record whose place it takes. */
 export type Replacement =
   | {
       readonly kind: "retry";
-      readonly tier: string;
+      readonly retryDelay: string;
       readonly dueAtMs: number;
       readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
@@ -71,8 +71,8 @@ export function replacement(
       ...foreignHeaders(record),
     ],
   };
-  const [tier, place] = [tierName(delayMs), placeOf(record)];
-  return { kind: "retry", tier, dueAtMs: nowMs + delayMs, place, outgoing };
+  const [delay, place] = [delayName(delayMs), placeOf(record)];
+  return { kind: "retry", retryDelay: delay, dueAtMs: nowMs + delayMs, place, outgoing };
 }
 
 export function deadLetter(

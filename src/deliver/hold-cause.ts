@@ -17,7 +17,7 @@ import type { WebhookDestination } from "../domain/destination.ts";
 import type { Pause } from "../domain/operator-actions.ts";
 
 export interface HoldCause {
-  readonly because: "paused" | "disabled";
+  readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
   /** Null: somebody has to end it. */
   readonly untilMs: number | null;
@@ -38,17 +38,17 @@ export function stillnessOf(
   nowMs: number,
 ): HoldCause | null {
   if (!enabled) {
-    const sinceMs = before?.because === "disabled" ? before.sinceMs : nowMs;
-    return { because: "disabled", sinceMs, untilMs: null };
+    const sinceMs = before?.reason === "disabled" ? before.sinceMs : nowMs;
+    return { reason: "disabled", sinceMs, untilMs: null };
   }
   if (pause === null && !paused) return null;
   if (pause === null) {
-    const sinceMs = before?.because === "paused" ? before.sinceMs : nowMs;
-    return { because: "paused", sinceMs, untilMs: null, by: FILE };
+    const sinceMs = before?.reason === "paused" ? before.sinceMs : nowMs;
+    return { reason: "paused", sinceMs, untilMs: null, by: FILE };
   }
   const { sinceMs, untilMs, by } = pause;
-  if (paused) return { because: "paused", sinceMs, untilMs: null, by: `${FILE} and ${by}` };
-  return { because: "paused", sinceMs, untilMs, by };
+  if (paused) return { reason: "paused", sinceMs, untilMs: null, by: `${FILE} and ${by}` };
+  return { reason: "paused", sinceMs, untilMs, by };
 }
 
 /** Authors of a pause as a metric has them: people can name themselves as they like. */

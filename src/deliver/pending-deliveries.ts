@@ -99,7 +99,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     if (this.#first.line.length === 0 && !this.#schedules.line.hasNext()) return false;
     if (!this.#slots.hasPlaceForLine(nowMs)) return false;
     const state: QueueState = this.#gates.line(nowMs);
-    if (state.kind === "held") this.#onHeld(state.untilMs);
+    if (state.kind === "on-hold") this.#onHeld(state.untilMs);
     return state.kind === "goes";
   }
 

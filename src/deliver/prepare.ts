@@ -79,13 +79,13 @@ export type Prepared =
   | { readonly kind: "unreadable"; readonly error: string };
 
 /** Until when an endpoint is to be left alone; 0 when it need not be. */
-export type AwayUntil = (endpoint: EndpointKey) => number;
+export type UnavailableUntil = (endpoint: EndpointKey) => number;
 
 export interface Gates {
   /** Asked for by `Retry-After`. */
-  readonly onHoldUntilMs: AwayUntil;
+  readonly onHoldUntilMs: UnavailableUntil;
   /** While the breaker is open. */
-  readonly openUntilMs: AwayUntil;
+  readonly openUntilMs: UnavailableUntil;
   /** The breaker is open, probing or ramping. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
 }

@@ -74,7 +74,7 @@ export function createReport(
   const written = (replacement: Replacement) => {
     recordsOut.inc();
     if (replacement.kind === "retry") {
-      retriesScheduled(replacement.tier).inc();
+      retriesScheduled(replacement.retryDelay).inc();
       return;
     }
     const { reason, error, place, call, waited } = replacement;
@@ -184,7 +184,7 @@ function watch(
   const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
   return metrics.onScrape(() => {
     const now = hold();
-    for (const [because, gauge] of held) gauge.set(because === now?.because ? 1 : 0);
+    for (const [because, gauge] of held) gauge.set(because === now?.reason ? 1 : 0);
     const authors = pausedBy(condition.still);
     for (const [by, gauge] of paused) gauge.set(authors.includes(by) ? 1 : 0);
     heldSince.set((now?.sinceMs ?? 0) / 1_000);

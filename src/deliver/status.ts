@@ -37,7 +37,7 @@ export function statusOf(
       breaker: gate?.breaker ?? "closed",
       failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
       lastMinute: countsOf(memory?.recent, nowMs),
-      awayUntil: instant(gate?.awayUntilMs),
+      unavailableUntil: instant(gate?.unavailableUntilMs),
       last: memory === null ? null : lastOutcome(memory),
     };
   });
@@ -46,8 +46,8 @@ export function statusOf(
     state: stateOf({ hold, failingSinceMs, endpoints, partitions }),
     failingSince: instant(failingSinceMs),
     lastMinute: countsOf(condition.recent(nowMs), nowMs),
-    held: hold && {
-      because: hold.because,
+    hold: hold && {
+      reason: hold.reason,
       since: new Date(hold.sinceMs).toISOString(),
       until: instant(hold.untilMs),
       ...(hold.by === undefined ? {} : { by: hold.by }),
@@ -61,7 +61,7 @@ export function statusOf(
 
 /** A breaker of a process that owns nothing of the destination holds nothing. */
 function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
-  const isSetting = hold?.because === "paused" || hold?.because === "disabled";
+  const isSetting = hold?.reason === "paused" || hold?.reason === "disabled";
   return isSetting || partitions > 0 ? hold : null;
 }
 
@@ -76,10 +76,10 @@ function stateOf({
   readonly endpoints: readonly EndpointStatus[];
   readonly partitions: number;
 }): DestinationStateName {
-  if (hold !== null) return "held";
-  if (partitions === 0) return "elsewhere";
+  if (hold !== null) return "on-hold";
+  if (partitions === 0) return "not-owned";
   if (failingSinceMs !== null) return "failing";
-  return endpoints.some(({ last }) => last !== null) ? "delivering" : "untried";
+  return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
 }
 
 /** Of several that were asked in one attempt, one that decided it. */

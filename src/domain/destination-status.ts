@@ -3,12 +3,12 @@
  * `switchyard status` say it in these words. Instants are ISO 8601 texts; null: not known, or not so.
  *
  *   state        the destination
- *   held         all its endpoints are left alone, or it is paused or disabled
+ *   on-hold      all its endpoints are left alone, or it is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
  *                (`deliver/recent-attempts.ts` has all of it)
  *   delivering   it was tried, and is not failing
- *   untried      nothing was attempted since the process started, or took over its partitions
- *   elsewhere    the process owns no partitions of it: those that own some know
+ *   idle         nothing was attempted since the process started, or took over its partitions
+ *   not-owned    the process owns no partitions of it: those that own some know
  *
  * One that is held may be failing, too: `held` and `failingSince` both say so, and `state` is held.
  */
@@ -24,11 +24,11 @@ export const HOLD_REASONS = ["breaker", "retry-after", "paused", "disabled"] as 
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export const DESTINATION_STATES = [
-  "held",
+  "on-hold",
   "failing",
   "delivering",
-  "untried",
-  "elsewhere",
+  "idle",
+  "not-owned",
 ] as const;
 export type DestinationStateName = (typeof DESTINATION_STATES)[number];
 
@@ -55,7 +55,7 @@ export interface EndpointStatus {
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
   /** When it may be asked again, while it is left alone. */
-  readonly awayUntil: string | null;
+  readonly unavailableUntil: string | null;
   readonly last: LastOutcome | null;
 }
 
@@ -64,8 +64,8 @@ export interface DestinationStatus {
   readonly state: DestinationStateName;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
-  readonly held: {
-    readonly because: HoldReason;
+  readonly hold: {
+    readonly reason: HoldReason;
     readonly since: string;
     /** When the next attempt finds out, or the pause is over; null: somebody has to end it. */
     readonly until: string | null;

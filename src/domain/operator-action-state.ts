@@ -50,7 +50,7 @@ export interface OperatorActions {
    */
   readonly releasedThrough: (
     id: string,
-    tier: string,
+    delay: string,
     partition: number,
     topicId?: string,
   ) => number;
@@ -116,9 +116,9 @@ export class KnownOperatorActions {
       case "release":
         return this.#addEarlyRelease(operation.earlyRelease);
       case "released": {
-        const { id, tier, partition, through, topicId } = operation.released;
+        const { id, delay, partition, through, topicId } = operation.released;
         const parts = this.#released.get(id) ?? new Map<string, Through>();
-        const place = `${tier}/${partition}`;
+        const place = `${delay}/${partition}`;
         if (!parts.has(place) && !this.#hasRoom()) return false;
         const before = parts.get(place);
         const known = before?.topicId === topicId ? before.offset : 0;
@@ -192,8 +192,8 @@ export class KnownOperatorActions {
     );
   }
 
-  releasedThrough(id: string, tier: string, partition: number, topicId = ""): number {
-    const known = this.#released.get(id)?.get(`${tier}/${partition}`);
+  releasedThrough(id: string, delay: string, partition: number, topicId = ""): number {
+    const known = this.#released.get(id)?.get(`${delay}/${partition}`);
     if (known === undefined) return 0;
     const isOther = known.topicId !== "" && topicId !== "" && known.topicId !== topicId;
     return isOther ? 0 : known.offset;
@@ -224,7 +224,7 @@ export class KnownOperatorActions {
 
 /** The place of a record in a delay topic. */
 export interface DelayTopicPlace {
-  readonly tier: string;
+  readonly delay: string;
   readonly partition: number;
   readonly offset: number;
   /** Empty: the brokers know no ids. */
@@ -234,14 +234,14 @@ export interface DelayTopicPlace {
 /** Whether a record of a delay topic has left it, although it lies there. */
 export function hasLeft(
   operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">,
-  { tier, partition, offset, topicId }: DelayTopicPlace,
+  { delay, partition, offset, topicId }: DelayTopicPlace,
   record: Releasable,
 ): boolean {
   return operatorActions
     .earlyReleasesOf(record.destination)
     .some(
       (earlyRelease) =>
-        offset < operatorActions.releasedThrough(earlyRelease.id, tier, partition, topicId) &&
+        offset < operatorActions.releasedThrough(earlyRelease.id, delay, partition, topicId) &&
         isReleasedBy(earlyRelease, record),
     );
 }

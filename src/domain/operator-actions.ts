@@ -26,7 +26,7 @@ import { type DestinationId, type EndpointKey, isDestinationId } from "./ids.ts"
 import { type JsonObject, jsonObjectIn } from "./json.ts";
 import type { OutgoingRecord, RecordContent } from "./record.ts";
 import { isoTimestamp, readTimestamp } from "./timestamp.ts";
-import { tierDelayMs } from "./topics.ts";
+import { delayMsOfTopic } from "./topics.ts";
 
 export interface Pause {
   readonly destination: DestinationId;
@@ -56,7 +56,7 @@ export interface EarlyRelease {
 /** All of the early release below the offset has left that partition. */
 export interface Released {
   readonly id: string;
-  readonly tier: string;
+  readonly delay: string;
   readonly partition: number;
   readonly through: number;
   /** Of the delay topic, which may be made anew; empty: the brokers know no ids. */
@@ -130,8 +130,11 @@ export function earlyReleaseRecord(
   return written(topic, `release/${destination}/${id}`, value);
 }
 
-export function releasedRecord(topic: string, { id, tier, partition, through, topicId }: Released) {
-  return written(topic, `released/${id}/${tier}/${partition}`, { through, topicId });
+export function releasedRecord(
+  topic: string,
+  { id, delay, partition, through, topicId }: Released,
+) {
+  return written(topic, `released/${id}/${delay}/${partition}`, { through, topicId });
 }
 
 export function endpointRecord(topic: string, { destination, endpoint, ...of }: EndpointNews) {
@@ -253,20 +256,20 @@ function readEndpoint(destination: string, endpoint: string, json: JsonObject): 
 
 function readReleased(
   id: string,
-  tier: string,
+  delay: string,
   partition: string,
   json: JsonObject,
 ): ReadOperatorAction {
   const { through, topicId = "" } = json;
   const isKey =
-    EARLY_RELEASE_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
+    EARLY_RELEASE_ID.test(id) && delayMsOfTopic(delay) !== null && /^\d{1,6}$/.test(partition);
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
   if (!isOffset) return refused('its "through" is no offset');
   if (typeof topicId !== "string") return refused('its "topicId" is no text');
   return {
     kind: "released",
-    released: { id, tier, partition: Number(partition), through, topicId },
+    released: { id, delay, partition: Number(partition), through, topicId },
   };
 }
 

@@ -15,7 +15,7 @@
 
 import type { DestinationId } from "./ids.ts";
 import { STAGES, type StageInput, type StageName, type TopicKind } from "./stages.ts";
-import { type GroupNames, type TopicNames, tierName } from "./topics.ts";
+import { delayName, type GroupNames, type TopicNames } from "./topics.ts";
 
 export type CommandRole =
   | "topics"
@@ -267,7 +267,7 @@ function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
     operatorActions: literal(topics.operatorActions),
     deliveries: prefixed(topics.deliveries(NONE)),
     retries: prefixed(topics.retries(NONE)),
-    delays: prefixed(beginningOf(topics.delays(1), tierName(1))),
+    delays: prefixed(beginningOf(topics.delays(1), delayName(1))),
   };
 }
 

@@ -19,11 +19,11 @@ export interface ProcessStatus {
     readonly appliedAt: string | null;
   };
   /** Kafka brokers that do not answer. */
-  readonly brokersAway: readonly BrokerAway[];
+  readonly unreachableBrokers: readonly UnreachableBroker[];
   readonly destinations: readonly DestinationStatus[];
 }
 
-export interface BrokerAway {
+export interface UnreachableBroker {
   readonly broker: string;
   readonly since: string;
   readonly error: string;

@@ -7,7 +7,7 @@
  *   null             it is asked over HTTP                       nothing: there is no lag
  *   per stage        one consumer for all                        a row
  *   per destination  a consumer and a group for each of them     a row for each of them
- *   per tier         a consumer and a group for each of them     a row, and a table of tiers
+ *   per delay        a consumer and a group for each of them     a row, and a table of tiers
  *
  * The order is that of the data. Stages are started from the end, so that nothing backs up.
  */
@@ -33,7 +33,7 @@ export type StageInput =
       readonly passing: "retries";
       readonly group: "deliver";
     }
-  | { readonly per: "tier"; readonly topic: "delays"; readonly group: "delay" };
+  | { readonly per: "delay"; readonly topic: "delays"; readonly group: "delay" };
 
 export interface StageRow {
   readonly input: StageInput | null;
@@ -53,7 +53,7 @@ export const STAGES = {
     input: { per: "destination", topic: "deliveries", passing: "retries", group: "deliver" },
     isDefault: true,
   },
-  delay: { input: { per: "tier", topic: "delays", group: "delay" }, isDefault: true },
+  delay: { input: { per: "delay", topic: "delays", group: "delay" }, isDefault: true },
   console: { input: null, isDefault: false },
 } as const satisfies Readonly<Record<string, StageRow>>;
 

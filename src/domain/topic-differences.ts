@@ -20,7 +20,7 @@
  */
 
 import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
-import { type TopicNames, tierDelayMs } from "./topics.ts";
+import { delayMsOfTopic, type TopicNames } from "./topics.ts";
 
 /** A topic as the cluster has it; fits the port's `TopicState`. */
 export interface ActualTopic {
@@ -171,8 +171,9 @@ function leftovers(
     .filter((name) => !planned.has(name))
     .toSorted()
     .flatMap((topic): TopicDifference[] => {
-      const isTier = topic.startsWith(delays) && tierDelayMs(topic.slice(delays.length)) !== null;
-      if (isTier) return [{ kind: "retired", topic }];
+      const isDelayTopic =
+        topic.startsWith(delays) && delayMsOfTopic(topic.slice(delays.length)) !== null;
+      if (isDelayTopic) return [{ kind: "retired", topic }];
       const isOrphaned = ofDestinations.some((start) => topic.startsWith(start));
       return isOrphaned ? [{ kind: "orphaned", topic }] : [];
     });

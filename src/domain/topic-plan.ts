@@ -7,7 +7,7 @@
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
  *   retries.<destination>       7 d, one partition               16 KiB more
- *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
+ *   delays.<delay>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
  *   dead-letter-replays            compacted, one partition         1 MiB
@@ -27,7 +27,7 @@
 
 import type { DestinationId } from "./ids.ts";
 import { readerOf, type TopicKind } from "./stages.ts";
-import { type TopicNames, tierName } from "./topics.ts";
+import { delayName, type TopicNames } from "./topics.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -125,7 +125,9 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     isConsumed: readerOf(kind) !== null,
   });
   const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * retryWindowMs);
-  const tiers = [...new Map(retryDelaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
+  const delays = [
+    ...new Map(retryDelaysMs.map((delayMs) => [delayName(delayMs), delayMs])).values(),
+  ];
   return [
     planned("calls", topics.calls, RETENTION_MS),
     planned("audienceSyncs", topics.audienceSyncs, RETENTION_MS),
@@ -134,7 +136,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
       planned("deliveries", topics.deliveries(id), RETENTION_MS, options.partitionsOf?.get(id)),
     ),
     ...webhooks.map((id) => planned("retries", topics.retries(id), RETENTION_MS, 1)),
-    ...tiers.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
+    ...delays.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
     planned("deadLetters", topics.deadLetters, DEAD_LETTER_RETENTION_MS),
     ...(attemptsRetentionMs === null
       ? []

@@ -44,7 +44,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     operatorActions: `${prefix}operator-actions`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     retries: (destination) => `${prefix}retries.${destination}`,
-    delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,
+    delays: (delayMs) => `${prefix}delays.${delayName(delayMs)}`,
   };
 }
 
@@ -63,15 +63,15 @@ export function destinationOfTopic(
  * The tier's name: `Nms` below whole seconds, `Ns` under two minutes or where the delay is no
  * whole minute, else `Nm` (`60m`, not `1h`).
  */
-export function tierName(delayMs: number): string {
+export function delayName(delayMs: number): string {
   if (delayMs % 1_000 !== 0) return `${delayMs}ms`;
   if (delayMs < 120_000 || delayMs % 60_000 !== 0) return `${delayMs / 1_000}s`;
   return `${delayMs / 60_000}m`;
 }
 
 /** The delay in milliseconds that a tier's name states, or null for other names. */
-export function tierDelayMs(tier: string): number | null {
-  const match = /^([1-9]\d{0,8})(ms|s|m)$/.exec(tier);
+export function delayMsOfTopic(delay: string): number | null {
+  const match = /^([1-9]\d{0,8})(ms|s|m)$/.exec(delay);
   if (match === null) return null;
   const units = { ms: 1, s: 1_000, m: 60_000 } as const;
   return Number(match[1]) * units[match[2] as keyof typeof units];
@@ -80,7 +80,7 @@ export function tierDelayMs(tier: string): number | null {
 export interface GroupNames {
   readonly route: string;
   readonly deliver: (destination: DestinationId) => string;
-  readonly delay: (tier: string) => string;
+  readonly delay: (delay: string) => string;
   readonly audience: string;
   readonly deletion: string;
   /** Keeps which events were posted to the operator's webhook. */
@@ -95,7 +95,7 @@ export function groupNames(prefix: string): GroupNames {
   return {
     route: `${prefix}route`,
     deliver: (destination) => `${prefix}deliver.${destination}`,
-    delay: (tier) => `${prefix}delay.${tier}`,
+    delay: (delay) => `${prefix}delay.${delay}`,
     audience: `${prefix}audience`,
     deletion: `${prefix}deletion`,
     operatorEvents: `${prefix}operator-events`,

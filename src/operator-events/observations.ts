@@ -66,10 +66,10 @@ function failing(status: DestinationStatus, nowMs: number): Observation {
   return { ...base, is: "not-so", sinceMs: Date.parse(lastAcceptedAt), data: {} };
 }
 
-function paused({ id, held }: DestinationStatus, nowMs: number): Observation {
+function paused({ id, hold }: DestinationStatus, nowMs: number): Observation {
   const base = { kind: "destination.paused", subject: id } as const;
-  if (held?.because !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
-  return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
+  if (hold?.reason !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+  return { ...base, is: "so", sinceMs: Date.parse(hold.since), data: { until: hold.until } };
 }
 
 function audienceAwaitingApproval(

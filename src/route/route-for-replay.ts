@@ -3,13 +3,13 @@
  * decides as route does, by the same files. The first row that fits decides.
  *
  *   the record                                     is
- *   was written before or after the time asked for passed over: time
- *   is no call (`route-record.ts`)                 unusable, with route's reason: it is a dead letter
+ *   was written before or after the time asked for filtered: time
+ *   is no call (`route-record.ts`)                 invalid, with route's reason: it is a dead letter
  *                                                  already, and none is written again
- *   has another type than those asked for          passed over: type
- *   is no track, or has another event than those   passed over: event
+ *   has another type than those asked for          filtered: type
+ *   is no track, or has another event than those   filtered: event
  *     asked for
- *   is not for the destination (`route.ts`)        left out, with route's reason
+ *   is not for the destination (`route.ts`)        skipped, with route's reason
  *   any other                                      written, as route writes it (`delivery-records.ts`)
  */
 
@@ -34,9 +34,9 @@ export interface AskedCalls {
 
 export type RoutedAgain =
   | { readonly kind: "written"; readonly outgoing: OutgoingRecord }
-  | { readonly kind: "left-out"; readonly reason: Reason }
-  | { readonly kind: "unusable"; readonly reason: DeadLetterReason }
-  | { readonly kind: "passed-over"; readonly reason: "time" | "type" | "event" };
+  | { readonly kind: "skipped"; readonly reason: Reason }
+  | { readonly kind: "invalid"; readonly reason: DeadLetterReason }
+  | { readonly kind: "filtered"; readonly reason: "time" | "type" | "event" };
 
 /**
  * @param routing made for this destination.
@@ -51,23 +51,23 @@ export function routeAgain(
 ): RoutedAgain {
   const { timestampMs } = record;
   if (timestampMs < sinceMs || (untilMs !== null && timestampMs >= untilMs)) {
-    return { kind: "passed-over", reason: "time" };
+    return { kind: "filtered", reason: "time" };
   }
-  if (record.omitted !== undefined) return { kind: "unusable", reason: "too-large" };
+  if (record.omitted !== undefined) return { kind: "invalid", reason: "too-large" };
   const read = readCall(record, routing.lookup, nowMs);
-  if (read.kind === "refused") return { kind: "unusable", reason: read.reason };
+  if (read.kind === "refused") return { kind: "invalid", reason: read.reason };
   const { call, source } = read;
   if (types.length > 0 && !types.includes(call.type)) {
-    return { kind: "passed-over", reason: "type" };
+    return { kind: "filtered", reason: "type" };
   }
   if (events.length > 0 && !(call.type === "track" && events.includes(call.event))) {
-    return { kind: "passed-over", reason: "event" };
+    return { kind: "filtered", reason: "event" };
   }
   const [decision] = decide(call.integrations, source, [destination]);
   const routes = routing.routes.get(source.id)?.all ?? [];
   const [outgoing] = decision?.gets === true ? copies(record, read, routes) : [];
   if (outgoing === undefined) {
-    return { kind: "left-out", reason: decision?.reason ?? "not-connected" };
+    return { kind: "skipped", reason: decision?.reason ?? "not-connected" };
   }
   return { kind: "written", outgoing };
 }

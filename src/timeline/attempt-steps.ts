@@ -15,7 +15,7 @@
 
 import type { AttemptRequestRecord } from "../domain/attempt-record.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import { tierDelayMs } from "../domain/topics.ts";
+import { delayMsOfTopic } from "../domain/topics.ts";
 import type { Evidence } from "./find-records.ts";
 import type { AttemptStep } from "./steps.ts";
 
@@ -42,8 +42,8 @@ export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {
 }
 
 function impliedByRetry({ scheduledRetries }: Evidence): readonly AttemptStep[] {
-  return scheduledRetries.flatMap(({ delivery, tier, isRerouted }) => {
-    const delayMs = tierDelayMs(tier);
+  return scheduledRetries.flatMap(({ delivery, delay, isRerouted }) => {
+    const delayMs = delayMsOfTopic(delay);
     const { attempt, dueAtMs, lastOutcome } = delivery;
     const isAttempted = !isRerouted && attempt > 0 && lastOutcome !== null;
     if (!isAttempted || delayMs === null || dueAtMs === null) return [];

@@ -57,7 +57,7 @@ export interface FoundDelivery {
 }
 
 export interface FoundScheduledRetry extends FoundDelivery {
-  readonly tier: string;
+  readonly delay: string;
   /** It never was attempted: its topic took nothing, and it went around it. */
   readonly isRerouted: boolean;
 }

@@ -21,10 +21,10 @@ import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
 import { REROUTE_HEADER } from "../domain/reroute.ts";
 import {
+  delayMsOfTopic,
   destinationOfTopic,
   type GroupNames,
   type TopicNames,
-  tierDelayMs,
 } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { isFinished, type Unfinished, unfinishedIn } from "../kafka/uncommitted-ranges.ts";
@@ -115,8 +115,8 @@ class Reading {
 
   #tierOf(name: string): string | null {
     const start = `${this.#ports.topics.prefix}delays.`;
-    const tier = name.startsWith(start) ? name.slice(start.length) : "";
-    return tierDelayMs(tier) === null ? null : tier;
+    const delay = name.startsWith(start) ? name.slice(start.length) : "";
+    return delayMsOfTopic(delay) === null ? null : delay;
   }
 
   async #attempts(): Promise<readonly AttemptRecord[]> {
@@ -164,11 +164,11 @@ class Reading {
     await this.#scan.since(ways, fromMs, keys, (record) => {
       const found = look(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
-      const tier = this.#tierOf(record.topic);
+      const delay = this.#tierOf(record.topic);
       // A record on a destination's topic is for that destination, whatever it says.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
-      if (tier !== null) scheduledRetries.push({ ...there, tier, isRerouted: rerouted(record) });
+      if (delay !== null) scheduledRetries.push({ ...there, delay, isRerouted: rerouted(record) });
       else if (record.topic === topics.deliveries(destination)) lines.push(there);
       else retries.push(there);
     });

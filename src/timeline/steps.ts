@@ -69,7 +69,7 @@ export interface AttemptStep extends DestinationStep {
 export interface RetryScheduledStep extends DestinationStep {
   readonly kind: "retry-scheduled" | "rerouted";
   readonly place: RecordPlace;
-  readonly tier: string;
+  readonly retryDelay: string;
   readonly dueAtMs: number;
   readonly notBeforeMs: number | null;
   /** Only with `deliver: every`: the key of the endpoint that it is for. */

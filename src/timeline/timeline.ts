@@ -103,12 +103,21 @@ function retryScheduledStep({
   place,
   atMs,
   delivery,
-  tier,
+  delay,
   isRerouted,
 }: Evidence["scheduledRetries"][number]): RetryScheduledStep {
   const { destination, dueAtMs, notBeforeMs, endpoint } = delivery;
   const kind = isRerouted ? "rerouted" : "retry-scheduled";
-  return { kind, atMs, destination, place, tier, dueAtMs: dueAtMs ?? atMs, notBeforeMs, endpoint };
+  return {
+    kind,
+    atMs,
+    destination,
+    place,
+    retryDelay: delay,
+    dueAtMs: dueAtMs ?? atMs,
+    notBeforeMs,
+    endpoint,
+  };
 }
 
 function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {

@@ -20,7 +20,7 @@ import { stringify } from "yaml";
 
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
-import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
 
 export const RETRY_DELAYS_MS = [1_000, 2_000, 4_000];
@@ -127,6 +127,6 @@ export function consumedTopics(
     [topics.calls, groups.route],
     ...all.map(({ id }) => [topics.deliveries(id), groups.deliver(id)] as const),
     ...all.map(({ id }) => [topics.retries(id), groups.deliver(id)] as const),
-    ...RETRY_DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
+    ...RETRY_DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(delayName(ms))] as const),
   ];
 }

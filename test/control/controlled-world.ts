@@ -149,11 +149,11 @@ export class ControlledWorld implements AsyncDisposable {
       const { destinations } = (await answer.json()) as {
         readonly destinations: readonly {
           readonly id: string;
-          readonly held: { readonly because: string; readonly by?: string } | null;
+          readonly hold: { readonly reason: string; readonly by?: string } | null;
         }[];
       };
-      const held = destinations.find(({ id }) => id === "crm")?.held;
-      return held?.by ?? held?.because ?? "-";
+      const hold = destinations.find(({ id }) => id === "crm")?.hold;
+      return hold?.by ?? hold?.reason ?? "-";
     });
     return (await Promise.all(each)).join(", ");
   }

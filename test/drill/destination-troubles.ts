@@ -29,7 +29,7 @@ const FAILING: Expected = {
   held: "breaker",
   isFailing: true,
   isNamed: true,
-  state: "held",
+  state: "on-hold",
 };
 const SLOW_MS = 1_000;
 
@@ -75,7 +75,7 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
         held: "retry-after",
         // One attempt in 40 s: the third one that fails makes it failing.
         isFailing: null,
-        state: "held",
+        state: "on-hold",
         failures: { outcome: "429", status: 429, level: "warn" },
       },
     ),
@@ -84,12 +84,12 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
   },
   {
     ...settings("disabled", "it is disabled", { enabled: false }),
-    expected: { ...FINE, held: "disabled", state: "held" },
+    expected: { ...FINE, held: "disabled", state: "on-hold" },
     also: leftOut,
   },
   {
     ...settings("paused", "it is paused", { paused: true }),
-    expected: { ...FINE, held: "paused", isNamed: true, state: "held" },
+    expected: { ...FINE, held: "paused", isNamed: true, state: "on-hold" },
   },
   TOPIC_GONE,
 ];

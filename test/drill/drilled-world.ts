@@ -131,7 +131,7 @@ export function fineOf(
   }));
 }
 
-const UNTRIED: Expected = { ...FINE, state: "untried" };
+const UNTRIED: Expected = { ...FINE, state: "idle" };
 
 /** Whose records are asked for. */
 function followed({ topics }: Product): readonly string[] {

@@ -35,7 +35,7 @@ export interface SaidStatus extends CommandEnd {
 /** The part of `status --json` that is compared, as a script of somebody else reads it. */
 interface StatusJson {
   readonly destinations: readonly StatusRow[];
-  readonly blockedTopics: readonly { readonly topic: string; readonly since: string }[];
+  readonly unwritableTopics: readonly { readonly topic: string; readonly since: string }[];
   readonly processes: readonly {
     readonly error: string | null;
     readonly configInvalidSince: string | null;
@@ -57,7 +57,7 @@ interface ProcessJson {
 interface StatusRow {
   readonly destination: string;
   readonly waiting: number | null;
-  readonly waitingInTiers: number | null;
+  readonly awaitingRetry: number | null;
   readonly state: string | null;
   readonly deadLettersLastDay: number | null;
 }

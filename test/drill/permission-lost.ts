@@ -104,7 +104,7 @@ function whileLost(look: Look): readonly Comparison[] {
   const logged = (msg: string) =>
     lines.filter((line) => line.msg === msg).map((line) => `${line.error}`);
   const topic = truth.product.topics.deliveries(UNWRITTEN);
-  const isBlocked = status.report?.blockedTopics.some((each) => each.topic === topic) ?? false;
+  const isBlocked = status.report?.unwritableTopics.some((each) => each.topic === topic) ?? false;
   return [
     worded("readyz: to write the topic", named(ready?.troubles, write), ["named"]),
     worded("readyz: to read in the group", named(ready?.troubles, read), ["named"]),
@@ -127,7 +127,7 @@ function afterwards(look: Look): readonly Comparison[] {
   const isNamed = ready?.troubles.some((trouble) => all.some((each) => trouble.includes(each)));
   return [
     worded("readyz: the permissions", isNamed === false ? "silent" : "named", ["silent"]),
-    counted("status: blocked topics", status.report?.blockedTopics.length ?? null, exactly(0)),
+    counted("status: blocked topics", status.report?.unwritableTopics.length ?? null, exactly(0)),
     counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(0)),
     ...[UNWRITTEN, UNREAD].map((id) =>
       counted(`calls that did not come to ${id}`, missed(look, id), exactly(0)),

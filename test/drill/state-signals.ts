@@ -56,7 +56,7 @@ export function stateSignals(
 /** What a process remembers of a destination counts while it has partitions of it. */
 function toldState({ process }: Look, id: DestinationId): string {
   const told = process?.destinations.find((each) => each.id === id);
-  return told === undefined || told.state === "elsewhere" ? NOT_KNOWN : told.state;
+  return told === undefined || told.state === "not-owned" ? NOT_KNOWN : told.state;
 }
 
 function heldReasons(look: Look, id: DestinationId): string {

@@ -29,7 +29,7 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
   const topic = product.topics.deliveries(id);
   const isThere = samples.at(-1)?.ends.has(topic) === true;
   const blocked = metric(look, METRICS.topicBlockedSince, { topic, destination: id }) ?? 0;
-  const report = look.status.report?.blockedTopics.find((each) => each.topic === topic);
+  const report = look.status.report?.unwritableTopics.find((each) => each.topic === topic);
   const around = metric(look, METRICS.rerouted, { destination: id, stage: "route" });
   const tiers = RETRY_DELAYS_MS.map(product.topics.delays);
   const parked = records.filter((record) => isOf(record, id) && tiers.includes(record.topic));

@@ -1,7 +1,7 @@
 /** Deliveries of a destination that wait in the delay topics: how many, since when, and until when. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { tierName } from "../../src/domain/topics.ts";
+import { delayName } from "../../src/domain/topics.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, type Range } from "./comparison.ts";
 import { samplesOf, type WaitingRecords, waitingRange, waitingRecords } from "./kafka-ranges.ts";
@@ -16,7 +16,7 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
   const { samples, records, product } = look.truth;
   const recent = samplesOf(samples, { from: look.fromMs - AGE_MS, to: look.toMs });
   const tiers = RETRY_DELAYS_MS.map((delayMs) => {
-    const tier = tierName(delayMs);
+    const tier = delayName(delayMs);
     const place = { group: product.groups.delay(tier), topic: product.topics.delays(delayMs) };
     return { tier, found: waitingRecords(recent, records, place, (record) => isOf(record, id)) };
   });
@@ -32,7 +32,7 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
       const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
       return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));
     }),
-    counted("status: waits in tiers", statusRow(look, id)?.waitingInTiers ?? null, sumOf(all)),
+    counted("status: waits in tiers", statusRow(look, id)?.awaitingRetry ?? null, sumOf(all)),
     counted("metrics: tiers not known", metric(look, METRICS.waitingUnknown), { from: 0, to: 0 }),
     earliest("metrics: next due", said(METRICS.nextDue), all, dueAtMs),
     earliest(

@@ -32,7 +32,7 @@ describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
     const ids = await on.publish(30);
     await on.untilArrived("/lonely", ids);
     expect(ids.filter((id) => on.arrived("/near").has(id))).toEqual([]);
-    await expect.poll(() => waitingInTiers(), UNTIL).toBeGreaterThan(0);
+    await expect.poll(() => awaitingRetry(), UNTIL).toBeGreaterThan(0);
 
     await on.kafka.admin.alterConfig(CALLS, { "min.insync.replicas": "3" });
     const waiting = on.publish(10);
@@ -61,7 +61,7 @@ describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
 });
 
 /** Copies that went around, and came back later. */
-async function waitingInTiers(): Promise<number> {
+async function awaitingRetry(): Promise<number> {
   const ends = await on.kafka.admin.offsets("three.delays.1s");
   return ends.reduce((sum, { end }) => sum + end, 0);
 }

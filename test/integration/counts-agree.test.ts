@@ -27,11 +27,11 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   const said: Record<string, unknown> = {};
   const json = async (...args: string[]) => JSON.parse((await world.command(args)).out);
   const shown = async (name: string, args: readonly string[]) => {
-    const { destinations, tiers } = (await json("status", "--json", ...args)) as StatusReport;
-    for (const { destination, waiting, waitingInTiers } of destinations) {
-      said[`${name} ${destination}`] = [waiting, waitingInTiers];
+    const { destinations, delayTopics } = (await json("status", "--json", ...args)) as StatusReport;
+    for (const { destination, waiting, awaitingRetry } of destinations) {
+      said[`${name} ${destination}`] = [waiting, awaitingRetry];
     }
-    said[`${name} tiers`] = tiers.map(({ waiting }) => waiting);
+    said[`${name} tiers`] = delayTopics.map(({ waiting }) => waiting);
   };
   await shown("status", []);
   if (admins.length > 0) await shown("status --admin", ["--admin", admins.join(",")]);
@@ -50,8 +50,8 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     said[`console ${id}`] = [waiting, inTiers];
   said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
   for (const id of IDS) {
-    const { left } = await json("wait", id, "--timeout", "1ms", "--json");
-    said[`wait ${id}`] = [left.line + left.retries, left.tiers];
+    const { remaining } = await json("wait", id, "--timeout", "1ms", "--json");
+    said[`wait ${id}`] = [remaining.queued + remaining.due, remaining.awaitingRetry];
     const { count } = await json("cancel", id, "--dry-run", "--json");
     said[`cancel ${id}`] = count;
   }
@@ -130,7 +130,7 @@ test(
     const counts = { crm: [2, 3], other: [0, 3] } as const;
     expect(await saidBy(world, kafka, [])).toEqual(agreed(counts, ["status"]));
     const paused = JSON.parse((await world.command(["pause", "crm", "--json"])).out);
-    expect(paused.waiting).toMatchObject({ inLine: 2, attempted: 3, isLowerBound: false });
+    expect(paused.waiting).toMatchObject({ queued: 2, awaitingRetry: 3, isLowerBound: false });
   },
   TIMEOUT_MS,
 );
@@ -152,7 +152,7 @@ test(
     const producer = kafka.producer();
     onTestFinished(() => producer.close(1_000));
     const through = async (topicId: string) => {
-      const done = { id: "p1", tier: "10m", partition: 0, through: 5, topicId };
+      const done = { id: "p1", delay: "10m", partition: 0, through: 5, topicId };
       await producer.send([
         earlyReleaseRecord(topics.operatorActions, {
           ...earlyRelease,

@@ -15,7 +15,7 @@ import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -86,6 +86,7 @@ async function pipeline(
   const groups = groupNames(prefix);
   const destination = webhookDestination({ endpoints: [endpointOf(url)], ...given });
   const retryDelaysMs = [200, 500];
+  const delays = retryDelaysMs.map(delayName);
   const kafka = connect();
   // Asks for the ends of logs, as a process does: a line that is held fetches nothing.
   kafka.watch();
@@ -127,7 +128,7 @@ async function pipeline(
       metrics: createMetrics(),
       onFatal: raise,
     },
-    { ...common, tiers: retryDelaysMs.map(tierName), destinations: [], shownMax: 1, retryWindowMs },
+    { ...common, delays, destinations: [], shownMax: 1, retryWindowMs },
   );
   await delay.joined;
   const producer = kafka.producer();

@@ -84,11 +84,11 @@ admin: { host: 127.0.0.1, port: ${admin} }
       const { out } = await world.command(["status", "--json"]);
       const { stages, destinations } = JSON.parse(out) as {
         readonly stages: readonly { readonly lag: number | null }[];
-        readonly destinations: readonly Record<"waiting" | "waitingInTiers", number | null>[];
+        readonly destinations: readonly Record<"waiting" | "awaitingRetry", number | null>[];
       };
       const all = [
         ...stages.map(({ lag }) => lag),
-        ...destinations.flatMap(({ waiting, waitingInTiers }) => [waiting, waitingInTiers]),
+        ...destinations.flatMap(({ waiting, awaitingRetry }) => [waiting, awaitingRetry]),
       ];
       return all.reduce<number>((sum, each) => sum + (each ?? 1), 0);
     },

@@ -133,9 +133,9 @@ interface Case {
   readonly missing: Grant;
   /** The beginning of the line below the tables. */
   readonly says: string;
-  /** Destinations whose WAITING is not known. */
+  /** Destinations whose BACKLOG is not known. */
   readonly unknown?: readonly string[];
-  /** Whether IN TIERS is not known. */
+  /** Whether AWAITING RETRY is not known. */
   readonly isTiersUnknown?: boolean;
 }
 
@@ -148,11 +148,15 @@ const CASES: readonly Case[] = [
   { missing: all("deliveries.d3"), says: "d3: ", unknown: ["d3"] },
   { missing: all("retries.d4"), says: "d4: ", unknown: ["d4"] },
   { missing: read("deliveries.d5"), says: "d5: " },
-  { missing: read("delays.10m"), says: "IN TIERS is not known: ", isTiersUnknown: true },
+  { missing: read("delays.10m"), says: "AWAITING RETRY is not known: ", isTiersUnknown: true },
   { missing: all("delays.10m"), says: "delay 10m: ", isTiersUnknown: true },
   { missing: group("delay.10m"), says: "delay 10m: ", isTiersUnknown: true },
-  { missing: read("operator-actions"), says: "IN TIERS is not known: ", isTiersUnknown: true },
-  { missing: all("operator-actions"), says: "IN TIERS is not known: ", isTiersUnknown: true },
+  {
+    missing: read("operator-actions"),
+    says: "AWAITING RETRY is not known: ",
+    isTiersUnknown: true,
+  },
+  { missing: all("operator-actions"), says: "AWAITING RETRY is not known: ", isTiersUnknown: true },
   { missing: group("route"), says: "route: " },
   { missing: all("calls"), says: "route: " },
   { missing: all("dead-letters"), says: "Dead letters: " },
@@ -171,7 +175,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(exits).toEqual([0, 0]);
     expect(text).toContain("d19: the topic seen.deliveries.d19 does not exist.\n");
     expect(report.unknown).toEqual([]);
-    const counts = report.destinations.map((each) => [each.waiting, each.waitingInTiers]);
+    const counts = report.destinations.map((each) => [each.waiting, each.awaitingRetry]);
     expect(counts.filter(([waiting, inTiers]) => waiting === 2 && inTiers === 1)).toHaveLength(19);
     expect(page.troubles.map((each) => each.text)).toEqual([expect.stringContaining("No process")]);
   });
@@ -190,8 +194,8 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       expect([text, line]).toEqual([text, expect.any(String)]);
       expect(report.unknown).not.toEqual([]);
       const views = [
-        report.destinations.map(({ destination, waiting, waitingInTiers }) => {
-          return [destination, waiting, waitingInTiers];
+        report.destinations.map(({ destination, waiting, awaitingRetry }) => {
+          return [destination, waiting, awaitingRetry];
         }),
         page.destinations.map(({ id, waiting, inTiers }) => [id, waiting, inTiers]),
       ];
@@ -232,7 +236,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
         const exit = await runProgram(command, shell);
         return `${exit} ${shell.output()} ${shell.errors()}`;
       };
-      const known = "3 left: 2 in its line, 0 due again, 1 in tiers";
+      const known = "3 left: 2 queued, 0 due, 1 awaiting retry";
       await expect.poll(drained, SOON).toContain(known);
       await broker?.revoke(USER, [missing]);
       try {

@@ -134,9 +134,9 @@ test("between two attempts a destination that fails says so, with its last outco
       lastAcceptedAt: null,
       last: { outcome: "retry", cause: "503", endpoint: `fails[1] ${new URL(receiver).host}` },
       waiting: 0,
-      waitingInTiers: 1,
+      awaitingRetry: 1,
       byDelay: { "10m": 1 },
-      held: null,
+      hold: null,
     });
   const next = async () => Date.parse((await of("fails"))?.nextAttemptAt ?? "");
   await expect.poll(next, PATIENCE).toBeGreaterThan(Date.now());
@@ -153,8 +153,8 @@ test("one that asks for it is held by Retry-After until then", async () => {
   await expect
     .poll(() => of("later"), PATIENCE)
     .toMatchObject({
-      state: "held",
-      held: { because: "retry-after", since: expect.any(String), until: expect.any(String) },
+      state: "on-hold",
+      hold: { reason: "retry-after", since: expect.any(String), until: expect.any(String) },
       failingSince: expect.any(String),
     });
 });
@@ -162,7 +162,7 @@ test("one that asks for it is held by Retry-After until then", async () => {
 test("one that is dead is held by its breaker, and stays so through probes", async () => {
   const isHeld = async () => {
     await publish(30, { All: false, Dead: true });
-    return (await of("dead"))?.held?.because;
+    return (await of("dead"))?.hold?.reason;
   };
   await expect.poll(isHeld, PATIENCE).toBe("breaker");
   await publish(10, { All: false, Dead: true });
@@ -173,17 +173,17 @@ test("one that is dead is held by its breaker, and stays so through probes", asy
     return first;
   };
   await expect.poll(seen, PATIENCE).toMatchObject({
-    state: "held",
+    state: "on-hold",
     last: { cause: "refused" },
     nextAttemptAt: expect.any(String),
     endpoints: [{ breaker: expect.stringMatching(/^(open|probing)$/) }],
   });
   // The next probe fails, and ends nothing.
   const probed = async () => {
-    const { last, held } = (await of("dead")) ?? {};
-    return { isProbed: last?.at !== undefined && last.at !== first?.last?.at, since: held?.since };
+    const { last, hold } = (await of("dead")) ?? {};
+    return { isProbed: last?.at !== undefined && last.at !== first?.last?.at, since: hold?.since };
   };
-  await expect.poll(probed, PATIENCE).toEqual({ isProbed: true, since: first?.held?.since });
+  await expect.poll(probed, PATIENCE).toEqual({ isProbed: true, since: first?.hold?.since });
 });
 
 test("of two endpoints one accepts: the destination delivers, and the other one shows", async () => {
@@ -213,7 +213,7 @@ test("one that fails two of three attempts is failing all the time, with their s
     await publish(15, { All: false, Flaky: true });
     await expect.poll(look, { interval: 20 }).toBeGreaterThanOrEqual(15 * round);
   }
-  expect(states.filter((state) => state !== "untried")).toEqual(["failing"]);
+  expect(states.filter((state) => state !== "idle")).toEqual(["failing"]);
   const report = await of("flaky");
   expect(report?.failedShare).toBeCloseTo(2 / 3, 1);
   const { out } = await world.command(["status", "--admin", admin, "--destination", "flaky"]);
@@ -226,8 +226,8 @@ test("those in trouble come first; a disabled one says what that means; tables s
   expect(ids.slice(-2)).toEqual(["off", "fine"]);
   const off = report.destinations.find(({ destination }) => destination === "off");
   expect(off).toMatchObject({
-    state: "held",
-    held: { because: "disabled", since: expect.any(String) },
+    state: "on-hold",
+    hold: { reason: "disabled", since: expect.any(String) },
     note: expect.stringContaining("new calls are not written to it"),
   });
   expect(report.processes).toMatchObject([

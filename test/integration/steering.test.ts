@@ -96,14 +96,14 @@ test(
     await programs[1]?.kill();
     expect(await retried).toMatchObject({ status: 0, err: "" });
     expect((await retried).out).toBe(
-      `Returned at once: ${waits("crm").length} deliveries of crm that wait in tiers. \`switchyard wait crm\` waits until they are gone.\n`,
+      `Returned at once: ${waits("crm").length} deliveries of crm that awaited retry. \`switchyard wait crm\` waits until they are gone.\n`,
     );
     const drained = await world.command(["wait", "crm", "--timeout", "60s"]);
     expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
     expect(sortedSet(idsOf(receiver.accepted("crm")))).toEqual(sortedSet(idsOf(ledger)));
     const late = await second.command(["wait", "other", "--timeout", "1s"]);
     expect(late.status).toBe(1);
-    expect(late.err).toContain(`${waits("other").length} in tiers`);
+    expect(late.err).toContain(`${waits("other").length} awaiting retry`);
   },
   TIMEOUT_MS,
 );

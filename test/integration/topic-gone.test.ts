@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startDelay } from "../../src/delay/stage.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
@@ -114,8 +114,8 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   const groups = groupNames(prefix);
   const common = { topics, groups, maxBytes: 32_000_000, drainLimitMs: 10_000 };
   const counted = { destinations: [], shownMax: 1, retryWindowMs: 60_000 };
-  const tiers = RETRY_DELAYS_MS.map(tierName);
-  const delay = await startDelay(deps, { ...common, ...counted, tiers });
+  const delays = RETRY_DELAYS_MS.map(delayName);
+  const delay = await startDelay(deps, { ...common, ...counted, delays });
   const route = await startRoute(deps, {
     ...common,
     sources: [aSource("web", [A, B])],

@@ -199,7 +199,7 @@ test("the status says that its line has the call, and names the one who paused i
   const { out } = await command(world, ["status", "--json", "--admin", admin]);
   const report = JSON.parse(out) as StatusReport;
   const paused = report.destinations.find(({ destination }) => destination === "paused");
-  expect(paused).toMatchObject({ waiting: 1, held: { because: "paused", by: "configuration" } });
+  expect(paused).toMatchObject({ waiting: 1, hold: { reason: "paused", by: "configuration" } });
 });
 
 test("dead-letters list finds the call by its message id, with the reason and the last status", async () => {
@@ -295,7 +295,7 @@ test(
 
     const deliver = world.start(["--stages", "deliver"]);
     admins.push(await adminOf(deliver));
-    const due = async () => Number((await status()).tiers[0]?.dueInMs ?? 0);
+    const due = async () => Number((await status()).delayTopics[0]?.dueInMs ?? 0);
     await expect.poll(due, POLL).toBeLessThan(0);
     expect((await command(world, ["status"])).out).toMatch(/^1s .* overdue \d/m);
     expect((await status()).run.toSorted()).toEqual(["deliver", "route"]);

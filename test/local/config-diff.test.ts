@@ -42,9 +42,9 @@ async function diff(file: string, admin: string) {
 }
 
 test.each([
-  [configHash(config(SMALL)), inPlace, 0, "runs the configuration in place."],
-  [configHash(config(SMALL)), other, 1, "runs the configuration in place."],
-  [configHash(config(OTHER)), other, 1, "runs the other one already."],
+  [configHash(config(SMALL)), inPlace, 0, "runs the current configuration."],
+  [configHash(config(SMALL)), other, 1, "runs the current configuration."],
+  [configHash(config(OTHER)), other, 1, "runs the proposed one already."],
   ["0123456789ab", inPlace, 1, "runs neither of them (hash 0123456789ab)"],
 ])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
   const [hash, file, status, says] = row;

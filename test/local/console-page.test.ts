@@ -41,7 +41,7 @@ function open(path: string): Promise<OpenedView> {
 }
 
 const FAILING = destinationSeen("flaky-hook", {
-  state: "held",
+  state: "on-hold",
   trouble: 1,
   failingSince: SINCE,
   held: { because: "breaker", since: SINCE, until: SINCE },
@@ -71,7 +71,7 @@ function tellEverything(): void {
       destinationSeen("crm-hook"),
       destinationSeen("paused-hook", {
         trouble: 3,
-        state: "held",
+        state: "on-hold",
         held: { because: "paused", since: SINCE, until: null },
       }),
     ],

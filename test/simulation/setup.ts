@@ -2,7 +2,7 @@
 
 import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
-import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import { aSource } from "../support/build/calls.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
@@ -64,7 +64,7 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
     },
     delay: {
       ...shared,
-      tiers: RETRY_DELAYS_MS.map(tierName),
+      delays: RETRY_DELAYS_MS.map(delayName),
       destinations: all.map(({ id }) => id),
       shownMax: all.length,
       retryWindowMs: POLICY.retryWindowMs,

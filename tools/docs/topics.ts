@@ -92,7 +92,7 @@ function groupOf(kind: ConsumedKind): string {
   const groups = groupNames(PREFIX);
   if (input === undefined) throw new Error(`no stage reads ${kind}`);
   if (input.per === "stage") return `\`${groups[input.group]}\``;
-  if (input.per === "tier") return `\`${groups[input.group]("<tier>")}\``;
+  if (input.per === "delay") return `\`${groups[input.group]("<delay>")}\``;
   return `\`${groups[input.group](DESTINATION)}\``;
 }
 

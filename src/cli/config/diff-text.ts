@@ -7,15 +7,15 @@ import type { Colors } from "../shell.ts";
 /** The result, as `--json` prints it. Hashes as in `configHash`. */
 export interface Diff {
   readonly changes: Changes;
-  /** Of the configuration in place, and of the other one. */
-  readonly hashes: { readonly inPlace: string; readonly given: string };
+  /** Of the current configuration, and of the proposed one. */
+  readonly hashes: { readonly current: string; readonly proposed: string };
   readonly processes: readonly ProcessRuns[];
 }
 
 export interface ProcessRuns {
   readonly admin: string;
   /** `unknown`: it could not be asked, and `error` says why. */
-  readonly runs: "in place" | "given" | "another" | "unknown";
+  readonly runs: "current" | "proposed" | "another" | "unknown";
   readonly hash: string | null;
   readonly error: string | null;
 }
@@ -41,9 +41,9 @@ export function diffText({ changes, hashes, processes }: Diff, colors: Colors): 
       ? green("Nothing changes.")
       : `${countText(changes)} at once, ${needsRestart.length} after a restart.`;
   const hash =
-    hashes.inPlace === hashes.given
-      ? `Hash ${hashes.inPlace}.`
-      : `Hash in place ${hashes.inPlace}, of the other ${hashes.given}.`;
+    hashes.current === hashes.proposed
+      ? `Hash ${hashes.current}.`
+      : `Current hash ${hashes.current}, proposed ${hashes.proposed}.`;
   const runs = processes.map((process) => runsLine(process, colors));
   const blank = lines.length === 0 ? [] : [""];
   return `${[...lines, ...blank, summary, hash, ...runs].join("\n")}\n`;
@@ -74,10 +74,10 @@ function countText(changes: Diff["changes"]): string {
 function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: Colors): string {
   const address = visibleCell(admin);
   switch (runs) {
-    case "in place":
-      return green(`${address} runs the configuration in place.`);
-    case "given":
-      return green(`${address} runs the other one already.`);
+    case "current":
+      return green(`${address} runs the current configuration.`);
+    case "proposed":
+      return green(`${address} runs the proposed one already.`);
     case "another":
       return yellow(
         `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it waits for a restart, ` +

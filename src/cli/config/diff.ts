@@ -69,27 +69,27 @@ async function showDiff(
   options: DiffOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const inPlace = await loadOrExplain(options, shell);
-  if (inPlace === null) return 2;
+  const current = await loadOrExplain(options, shell);
+  if (current === null) return 2;
   const content = await contentOf(file, shell);
   const { env } = shell;
   const { loadConfig } = await import("../../config/load.ts");
   const loaded = loadConfig({ file: configFile(options, shell), env, content });
-  const given = explained(loaded, file ?? "standard input", shell);
-  if (given === null) return 2;
-  const hashes = { inPlace: inPlace.hash, given: given.hash };
+  const proposed = explained(loaded, file ?? "standard input", shell);
+  if (proposed === null) return 2;
+  const hashes = { current: current.hash, proposed: proposed.hash };
   const processes = await Promise.all(
     (options.admin ?? []).map((admin) => whatRuns(admin, hashes)),
   );
   const { changesOf, isUnchanged } = await import("../../config/changes.ts");
-  const changes = changesOf(inPlace.config, given.config);
+  const changes = changesOf(current.config, proposed.config);
   const diff: Diff = { changes, hashes, processes };
   shell.out(
     options.json === true
       ? `${JSON.stringify(diff, undefined, 2)}\n`
       : diffText(diff, shell.colors),
   );
-  const isAsExpected = processes.every(({ runs }) => runs === "in place" || runs === "given");
+  const isAsExpected = processes.every(({ runs }) => runs === "current" || runs === "proposed");
   return isUnchanged(changes) && isAsExpected ? 0 : 1;
 }
 
@@ -97,8 +97,8 @@ async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessR
   try {
     const hash = hashOf(await scrape(admin, new AbortController().signal));
     if (hash === null) return { admin, hash, runs: "unknown", error: "it names no hash" };
-    const isGiven = hash === hashes.given ? "given" : "another";
-    return { admin, hash, runs: hash === hashes.inPlace ? "in place" : isGiven, error: null };
+    const isProposed = hash === hashes.proposed ? "proposed" : "another";
+    return { admin, hash, runs: hash === hashes.current ? "current" : isProposed, error: null };
   } catch (error) {
     return { admin, hash: null, runs: "unknown", error: reasonOf(error as Error) };
   }

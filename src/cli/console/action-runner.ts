@@ -30,15 +30,15 @@ import { configuredTopics } from "../connection.ts";
 import {
   cancelWaiting,
   pauseNow,
-  resumedInVain,
   retryNow,
+  stillOnHold,
   waitUntilNoneIsLeft,
 } from "../control/control-actions.ts";
 import { pausedText, waitingOfPaused } from "../control/paused-text.ts";
 import { pausedSentence } from "../control/pausing.ts";
 import type { Looking } from "../control/remaining.ts";
 import { webhookOf } from "../control/steering.ts";
-import { leftText, stillText, sumOf } from "../control/wait.ts";
+import { remainingText, stillText, sumOf } from "../control/wait.ts";
 import { counted } from "../count.ts";
 import type { Telling } from "../progress.ts";
 import { routedTo } from "../replay/replay-destination.ts";
@@ -148,7 +148,7 @@ function resume(id: string): Act {
   return async (doing) => {
     await resumeDestination(await operatingOf(doing), id);
     doing.say("Resumed.");
-    const why = resumedInVain(id, doing.config);
+    const why = stillOnHold(id, doing.config);
     if (why !== null) doing.say(why);
     return DONE;
   };
@@ -171,7 +171,7 @@ function waitUntilDrained(destination: Webhook): Act {
     if (why !== null) doing.say(`${why}; until then nothing leaves.`);
     const left = await waitUntilNoneIsLeft({ looking, telling: doing.telling }, null);
     const isDone = sumOf(left) === 0;
-    doing.say(isDone ? "Nothing is left." : `${leftText(left)}.`);
+    doing.say(isDone ? "Nothing is left." : `${remainingText(left)}.`);
     return { ...DONE, isDone };
   };
 }

@@ -16,7 +16,7 @@
 import type { Trouble } from "../../console/view.ts";
 import { ageText } from "../age.ts";
 import { counted, percentText } from "../count.ts";
-import { type DestinationReport, troubleOf } from "../status/destinations.ts";
+import { type DestinationReport, severityOf } from "../status/destinations.ts";
 import { clockText } from "../status/notes.ts";
 import type { HaltReport } from "../status/rates.ts";
 import type { ProcessReport, StatusReport } from "../status/report.ts";
@@ -28,17 +28,19 @@ export function troublesOf(report: StatusReport): readonly Trouble[] {
   const nowMs = Date.parse(report.at);
   const all = [
     ...kafkaTroubles(report),
-    ...report.stages.flatMap(({ stage, halts }) => halts.map((halt) => halted(stage, halt))),
+    ...report.stages.flatMap(({ stage, halted: halts }) =>
+      halts.map((halt) => halted(stage, halt)),
+    ),
     ...destinationTroubles(report.destinations, nowMs),
     ...report.processes.flatMap(processTroubles),
     ...configurationTroubles(report),
     ...report.unknown.map((error) => warn(`Not everything is known: ${error}.`)),
-    ...report.blockedTopics.map(({ topic }) =>
+    ...report.unwritableTopics.map(({ topic }) =>
       warn(`${topic} takes nothing: what belongs there waits or goes around it.`),
     ),
-    ...report.tiers.flatMap(({ tier, dueInMs }) =>
+    ...report.delayTopics.flatMap(({ delay, dueInMs }) =>
       (dueInMs ?? 0) < -OVERDUE_MS
-        ? [warn(`Deliveries in the tier ${tier} are overdue by ${ageText(-(dueInMs ?? 0))}.`)]
+        ? [warn(`Deliveries in the tier ${delay} are overdue by ${ageText(-(dueInMs ?? 0))}.`)]
         : [],
     ),
   ];
@@ -64,10 +66,10 @@ function destinationTroubles(
   destinations: readonly DestinationReport[],
   nowMs: number,
 ): readonly Trouble[] {
-  const of = (rank: number) => destinations.filter((each) => troubleOf(each) === rank);
+  const of = (rank: number) => destinations.filter((each) => severityOf(each) === rank);
   const [failing, partly, paused] = [of(1), of(2), of(3)];
   return [
-    ...of(0).flatMap(({ destination, halts }) =>
+    ...of(0).flatMap(({ destination, halted: halts }) =>
       halts.map((halt) => halted(destination, halt, address(destination))),
     ),
     ...failing
@@ -92,13 +94,13 @@ function destinationTroubles(
 }
 
 function failure(
-  { destination, failingSince, failedShare, held, last, waiting }: DestinationReport,
+  { destination, failingSince, failedShare, hold, last, waiting }: DestinationReport,
   nowMs: number,
 ) {
-  const since = failingSince ?? held?.since ?? null;
+  const since = failingSince ?? hold?.since ?? null;
   const long = since === null ? "" : ` for ${ageText(Math.max(0, nowMs - Date.parse(since)))}`;
   const why = last === null || last.outcome === "accepted" ? "" : `: ${causeText(last.cause)}`;
-  const left = held === null ? "" : `; it is left alone (${held.because})`;
+  const left = hold === null ? "" : `; it is left alone (${hold.reason})`;
   const waits =
     (waiting ?? 0) === 0 ? "" : `, ${counted(waiting ?? 0, "delivery", "deliveries")} wait`;
   const verb = failingSince === null ? "is held" : "has been failing";
@@ -119,12 +121,12 @@ function rest(all: readonly unknown[], words: string, level: Trouble["level"]): 
 }
 
 function processTroubles(process: ProcessReport): readonly Trouble[] {
-  const { admin, error, brokersAway, configInvalidSince } = process;
+  const { admin, error, unreachableBrokers, configInvalidSince } = process;
   const { settingsToRestart, destinationsWaiting, stateStoresUnavailable } = process;
   const link = "/configuration";
   if (error !== null) return [bad(`The process ${admin} cannot be reached (${error}).`, link)];
   return [
-    ...brokersAway.map(({ broker }) =>
+    ...unreachableBrokers.map(({ broker }) =>
       warn(`${admin} gets no answer from the broker ${broker}.`, link),
     ),
     ...(configInvalidSince === null

@@ -2,7 +2,7 @@
 
 import type { Config } from "../../config/config.ts";
 import type { ConsoleSnapshot, DestinationSeen, ProcessView } from "../../console/view.ts";
-import { type DestinationReport, troubleOf } from "../status/destinations.ts";
+import { type DestinationReport, severityOf } from "../status/destinations.ts";
 import type { ProcessReport, StatusReport } from "../status/report.ts";
 import { troublesOf } from "./health-problems.ts";
 
@@ -10,7 +10,7 @@ export function seenOf(
   report: StatusReport,
   { destinations }: Pick<Config, "destinations">,
 ): ConsoleSnapshot {
-  const { at, kafkaError, configHash, stages, tiers, deadLetters, processes } = report;
+  const { at, kafkaError, configHash, stages, delayTopics, deadLetters, processes } = report;
   const nowMs = Date.parse(at);
   const configured = new Map(destinations.map((each) => [each.id as string, each]));
   return {
@@ -20,8 +20,13 @@ export function seenOf(
     stages: stages.map(({ stage, lag, oldestMs, note }) => {
       return { stage, waiting: lag, oldestAt: before(nowMs, oldestMs), note };
     }),
-    tiers: tiers.map(({ tier, waiting, dueInMs, retired }) => {
-      return { tier, waiting, dueAt: dueInMs === null ? null : instant(nowMs + dueInMs), retired };
+    tiers: delayTopics.map(({ delay, waiting, dueInMs, retired }) => {
+      return {
+        tier: delay,
+        waiting,
+        dueAt: dueInMs === null ? null : instant(nowMs + dueInMs),
+        retired,
+      };
     }),
     deadLetters,
     processes: processes.map(processView),
@@ -44,23 +49,35 @@ function destinationSeen(
     name,
     kind,
     state: report.state,
-    trouble: troubleOf(report),
+    trouble: severityOf(report),
     failingSince: report.failingSince,
     failedShare: report.failedShare,
-    held: report.held,
+    held: report.hold && {
+      because: report.hold.reason,
+      since: report.hold.since,
+      until: report.hold.until,
+    },
     waiting: report.waiting,
-    inTiers: report.waitingInTiers,
+    inTiers: report.awaitingRetry,
     oldestAt: before(nowMs, report.oldestMs),
     last: report.last,
     lastAcceptedAt: report.lastAcceptedAt,
     nextAttemptAt: report.nextAttemptAt,
     deadLettersLastDay: report.deadLettersLastDay,
     endpoints: report.endpoints.map(
-      ({ name: called, origin, breaker, failingSince, failedShare, awayUntil, last }) => {
-        return { name: called, origin, breaker, failingSince, failedShare, awayUntil, last };
+      ({ name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last }) => {
+        return {
+          name: called,
+          origin,
+          breaker,
+          failingSince,
+          failedShare,
+          awayUntil: unavailableUntil,
+          last,
+        };
       },
     ),
-    dueAgain: report.dueAgain,
+    dueAgain: report.due,
     byDelay: report.byDelay,
     note: report.note,
   };
@@ -84,7 +101,7 @@ function processView(report: ProcessReport): ProcessView {
     configInvalidSince,
     settingsToRestart,
     destinationsWaiting,
-    brokersAway: report.brokersAway.map(({ broker }) => broker),
+    brokersAway: report.unreachableBrokers.map(({ broker }) => broker),
   };
 }
 

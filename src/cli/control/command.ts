@@ -10,7 +10,7 @@ import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { pauseNow, resumedInVain } from "./control-actions.ts";
+import { pauseNow, stillOnHold } from "./control-actions.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
 import { pausedSentence, pauseJson } from "./pausing.ts";
 import {
@@ -89,8 +89,12 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
       await withKafka(config, shell, options, async (kafka, signal) => {
         await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);
       });
-      const why = resumedInVain(id, config);
-      tell(options, shell, `Resumed: ${id}.\n`, { destination: id, resumed: true, inVain: why });
+      const why = stillOnHold(id, config);
+      tell(options, shell, `Resumed: ${id}.\n`, {
+        destination: id,
+        resumed: true,
+        stillOnHold: why,
+      });
       if (why !== null) shell.err(`${why}\n`);
     });
 }

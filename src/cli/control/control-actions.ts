@@ -26,14 +26,14 @@ import { instantText } from "../instant.ts";
 import type { Telling } from "../progress.ts";
 import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
 import {
-  eachInTiers,
+  eachAwaitingRetry,
   eachOf,
   type Looking,
-  lineParts,
+  queueParts,
   readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
-import { beginning, type Left, leftOf, leftText, stillText, sumOf } from "./wait.ts";
+import { beginning, type Remaining, remainingOf, remainingText, stillText, sumOf } from "./wait.ts";
 
 const LOOK_EVERY_MS = 2_000;
 
@@ -101,24 +101,24 @@ export async function cancelWaiting(
 export async function waitUntilNoneIsLeft(
   { looking, telling }: Omit<Acting, "by">,
   timeoutMs: number | null,
-): Promise<Left> {
+): Promise<Remaining> {
   const { signal } = looking;
   const startedAtMs = systemClock.nowMs();
   const begun = await beginning(looking, startedAtMs);
-  let left = await leftOf(looking, begun);
-  using progress = telling.follow(() => leftText(left));
+  let left = await remainingOf(looking, begun);
+  using progress = telling.follow(() => remainingText(left));
   while (sumOf(left) > 0 && !signal.aborted) {
     const isLate = timeoutMs !== null && systemClock.nowMs() - startedAtMs > timeoutMs;
     if (isLate) break;
     await systemClock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
-    if (!signal.aborted) left = await leftOf(looking, begun);
+    if (!signal.aborted) left = await remainingOf(looking, begun);
   }
   progress.end();
   return left;
 }
 
 /** Why nothing is posted to it all the same; null: it is. */
-export function resumedInVain(id: string, { destinations }: Config): string | null {
+export function stillOnHold(id: string, { destinations }: Config): string | null {
   const still = destinations.find((each) => each.id === id);
   if (still === undefined) return `${id} is not configured.`;
   if (!still.enabled) return `${id} stays disabled: the configuration says so.`;
@@ -138,7 +138,7 @@ function earlyReleaseOf(
 async function count(
   { looking, telling }: Acting,
   earlyRelease: EarlyRelease,
-  isInTiersAlone: boolean,
+  isAwaitingRetryAlone: boolean,
 ): Promise<number> {
   let found = 0;
   using _progress = telling.follow(
@@ -147,11 +147,11 @@ async function count(
   const add = (delivery: Releasable) => {
     if (isReleasedBy(earlyRelease, delivery)) found += 1;
   };
-  await eachInTiers(looking, await readOperatorActions(looking, looking.signal), add);
-  if (!isInTiersAlone) {
+  await eachAwaitingRetry(looking, await readOperatorActions(looking, looking.signal), add);
+  if (!isAwaitingRetryAlone) {
     await eachOf(
       looking,
-      [...(await lineParts(looking)), ...(await retryTopicParts(looking))],
+      [...(await queueParts(looking)), ...(await retryTopicParts(looking))],
       add,
     );
   }

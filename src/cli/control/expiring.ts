@@ -14,7 +14,7 @@ import { instantText } from "../instant.ts";
 export class Expiring {
   readonly #retryWindowMs: number;
   readonly #untilMs: number;
-  attempted = 0;
+  awaitingRetry = 0;
   #count = 0;
   #firstMs = Number.POSITIVE_INFINITY;
 
@@ -27,7 +27,7 @@ export class Expiring {
   /** @param firstAttemptAtMs null: it was never attempted. */
   add(firstAttemptAtMs: number | null): void {
     if (firstAttemptAtMs === null) return;
-    this.attempted += 1;
+    this.awaitingRetry += 1;
     const endMs = firstAttemptAtMs + this.#retryWindowMs;
     if (endMs > this.#untilMs) return;
     this.#count += 1;
@@ -36,19 +36,19 @@ export class Expiring {
 
   /** The same for programs. Instants are ISO 8601. */
   json(): {
-    readonly attempted: number;
+    readonly awaitingRetry: number;
     readonly expiring: number;
     readonly firstExpiresAt: string | null;
   } {
     const firstExpiresAt = this.#count === 0 ? null : new Date(this.#firstMs).toISOString();
-    return { attempted: this.attempted, expiring: this.#count, firstExpiresAt };
+    return { awaitingRetry: this.awaitingRetry, expiring: this.#count, firstExpiresAt };
   }
 
   /** @param isWhole whether all that waits was counted. */
   text(isWhole: boolean): string {
     const least = isWhole ? "" : "at least ";
-    const attempted = `${least}${counted(this.attempted, "delivery", "deliveries")}`;
-    if (this.attempted === 0 && isWhole)
+    const attempted = `${least}${counted(this.awaitingRetry, "delivery", "deliveries")}`;
+    if (this.awaitingRetry === 0 && isWhole)
       return "None that waits was attempted before: none expires.";
     const begins = `Attempted before and waiting: ${attempted}.`;
     if (this.#count === 0) return `${begins} None of them expires before the end of the pause.`;

@@ -5,10 +5,10 @@ import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { Expiring } from "./expiring.ts";
 import {
-  eachInTiers,
+  eachAwaitingRetry,
   eachOf,
   type Looking,
-  lineParts,
+  queueParts,
   readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
@@ -20,7 +20,7 @@ const RECORDS_MAX = 500_000;
 export type PausedWaiting =
   | {
       readonly kind: "counted";
-      readonly inLine: number;
+      readonly queued: number;
       readonly expiring: Expiring;
       /** Whether all that waits was counted. */
       readonly isWhole: boolean;
@@ -39,11 +39,11 @@ export async function waitingOfPaused(
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
     expiring.add(delivery.firstAttemptAtMs);
   try {
-    const inLine = recordsIn(await lineParts(limited));
+    const queued = recordsIn(await queueParts(limited));
     const operations = await readOperatorActions(limited, signal);
-    const isWhole = await eachInTiers(limited, operations, add, RECORDS_MAX);
+    const isWhole = await eachAwaitingRetry(limited, operations, add, RECORDS_MAX);
     await eachOf(limited, await retryTopicParts(limited), add);
-    return { kind: "counted", inLine, expiring, isWhole: isWhole && !signal.aborted };
+    return { kind: "counted", queued, expiring, isWhole: isWhole && !signal.aborted };
   } catch (error) {
     return { kind: "unknown", error: asError(error).message };
   }
@@ -54,13 +54,13 @@ export function pausedText(waiting: PausedWaiting): string {
   if (waiting.kind === "unknown") {
     return `The deliveries that wait for it cannot be counted: ${waiting.error}\n`;
   }
-  const { inLine, expiring, isWhole } = waiting;
-  return `In its line: ${inLine}. They wait without a window.\n${expiring.text(isWhole)}\n`;
+  const { queued, expiring, isWhole } = waiting;
+  return `Queued: ${queued}. They wait without a retry window.\n${expiring.text(isWhole)}\n`;
 }
 
 /** The same for programs; null: it cannot be counted. */
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
-  const { inLine, expiring, isWhole } = waiting;
-  return { inLine, ...expiring.json(), isLowerBound: !isWhole };
+  const { queued, expiring, isWhole } = waiting;
+  return { queued, ...expiring.json(), isLowerBound: !isWhole };
 }

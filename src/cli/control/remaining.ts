@@ -15,7 +15,7 @@ import { readDelivery } from "../../domain/delivery.ts";
 import type { Releasable } from "../../domain/early-release.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { KnownOperatorActions } from "../../domain/operator-action-state.ts";
-import { groupNames, tierDelayMs, tierName } from "../../domain/topics.ts";
+import { delayMsOfTopic, delayName, groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {
   readUnfinished,
@@ -43,7 +43,7 @@ export function readOperatorActions(
   return readKnownOperatorActions(kafka, configuredTopics(config).operatorActions, signal);
 }
 
-export function lineParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+export function queueParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
   return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
 }
 
@@ -80,7 +80,7 @@ export async function eachOf(
 }
 
 /** Whether all of it was read. @throws Error where a part cannot be. */
-export async function eachInTiers(
+export async function eachAwaitingRetry(
   { kafka, config, destination, signal }: Looking,
   operatorActions: KnownOperatorActions,
   found: (delivery: Releasable) => void,
@@ -88,8 +88,8 @@ export async function eachInTiers(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  const tiers = await tiersOf(kafka, config);
-  const asked = { tiers, topics, groups, operatorActions, recordsMax, signal };
+  const delays = await delaysOf(kafka, config);
+  const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
     if (waiting.kind === "waiting" && waiting.destination === destination)
       found(releasable(waiting));
@@ -103,12 +103,12 @@ export async function eachInTiers(
  * Those of the configuration, and others in which something may wait. One that may not be seen is not
  * among the topics that are listed, and has to be asked for by its name.
  */
-async function tiersOf(kafka: Kafka, config: Config): Promise<readonly string[]> {
+async function delaysOf(kafka: Kafka, config: Config): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;
   const existing = (await kafka.admin.topics())
     .filter((topic) => topic.startsWith(start))
     .map((topic) => topic.slice(start.length))
-    .filter((tier) => tierDelayMs(tier) !== null);
-  const configured = config.delivery.retryDelaysMs.map(tierName);
+    .filter((delay) => delayMsOfTopic(delay) !== null);
+  const configured = config.delivery.retryDelaysMs.map(delayName);
   return [...new Set([...configured, ...existing])];
 }

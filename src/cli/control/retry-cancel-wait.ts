@@ -19,7 +19,7 @@ import {
   operatingOn,
   withDestination,
 } from "./steering.ts";
-import { leftText, stillText, sumOf } from "./wait.ts";
+import { remainingText, stillText, sumOf } from "./wait.ts";
 
 type Exit = (status: ExitStatus) => void;
 
@@ -41,7 +41,7 @@ const BY = "command";
 
 export function retryCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("retry")
-    .summary("send now what waits in tiers for a destination")
+    .summary("retry now the deliveries of a destination that await retry")
     .description(
       "Returns the deliveries that wait in delay topics for one destination, and for nobody else. " +
         "They are posted now, at the pace that its endpoints take. A `Retry-After` is waited for.",
@@ -52,7 +52,7 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
       withDestination(id, options, shell, exit, async (looking) => {
         const acting = { looking, telling: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard wait ${id}\` waits until they are gone.\n`;
+        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that awaited retry. \`switchyard wait ${id}\` waits until they are gone.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
@@ -129,14 +129,16 @@ async function waitAndSay(
   const { destination, signal } = looking;
   const why = await stillText(looking, systemClock.nowMs());
   if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
-  const left = await waitUntilNoneIsLeft(
+  const remaining = await waitUntilNoneIsLeft(
     { looking, telling: onTerminal(shell) },
     options.timeout ?? null,
   );
-  const isDrained = sumOf(left) === 0;
+  const isDrained = sumOf(remaining) === 0;
   const text = isDrained ? `Nothing is left for ${destination}.\n` : "";
-  tell(options, shell, text, { destination, drained: isDrained, left });
+  tell(options, shell, text, { destination, drained: isDrained, remaining });
   if (isDrained) return 0;
-  shell.err(`${signal.aborted ? "Interrupted" : "The time is over"}. ${leftText(left)}.\n`);
+  shell.err(
+    `${signal.aborted ? "Interrupted" : "The time is over"}. ${remainingText(remaining)}.\n`,
+  );
   return 1;
 }

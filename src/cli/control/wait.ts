@@ -15,18 +15,18 @@ import { isOver, type KnownOperatorActions } from "../../domain/operator-action-
 import { partBelow, partFrom, recordsIn } from "../../kafka/uncommitted-ranges.ts";
 import { configuredTopics } from "../connection.ts";
 import {
-  eachInTiers,
+  eachAwaitingRetry,
   eachOf,
   type Looking,
-  lineParts,
+  queueParts,
   readOperatorActions,
   retryTopicParts,
 } from "./remaining.ts";
 
-export interface Left {
-  readonly line: number;
-  readonly retries: number;
-  readonly tiers: number;
+export interface Remaining {
+  readonly queued: number;
+  readonly due: number;
+  readonly awaitingRetry: number;
 }
 
 export interface Beginning {
@@ -44,21 +44,21 @@ export async function beginning(
   return { atMs: nowMs, ends: new Map(offsets.map(({ partition, end }) => [partition, end])) };
 }
 
-export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promise<Left> {
+export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): Promise<Remaining> {
   const operations: KnownOperatorActions = await readOperatorActions(looking, looking.signal);
-  const parts = (await lineParts(looking)).map((part) =>
+  const parts = (await queueParts(looking)).map((part) =>
     partBelow(part, ends.get(part.partition) ?? 0),
   );
   let retries = 0;
-  let tiers = 0;
+  let delays = 0;
   const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
   const before = await retryTopicParts(looking);
   const countReturn = (delivery: { readonly receivedAtMs: number }) => {
     if (isOld(delivery)) retries += 1;
   };
   await eachOf(looking, before, countReturn);
-  await eachInTiers(looking, operations, (delivery) => {
-    if (isOld(delivery)) tiers += 1;
+  await eachAwaitingRetry(looking, operations, (delivery) => {
+    if (isOld(delivery)) delays += 1;
   });
   const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
   const after = (await retryTopicParts(looking)).map((part) =>
@@ -69,16 +69,16 @@ export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promi
     after.filter(({ from, to }) => from < to),
     countReturn,
   );
-  return { line: recordsIn(parts), retries, tiers };
+  return { queued: recordsIn(parts), due: retries, awaitingRetry: delays };
 }
 
-export function sumOf({ line, retries, tiers }: Left): number {
-  return line + retries + tiers;
+export function sumOf({ queued, due, awaitingRetry }: Remaining): number {
+  return queued + due + awaitingRetry;
 }
 
-export function leftText(left: Left): string {
-  const { line, retries, tiers } = left;
-  return `${sumOf(left).toLocaleString("en")} left: ${line} in its line, ${retries} due again, ${tiers} in tiers`;
+export function remainingText(left: Remaining): string {
+  const { queued, due, awaitingRetry } = left;
+  return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
 }
 
 /** Why nothing leaves; null: it does. */

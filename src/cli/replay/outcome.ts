@@ -21,21 +21,21 @@ export interface Outcome {
 const SAYS: Readonly<Record<string, string>> = {
   written: "written",
   refused: "refused by the brokers: too large for the topic",
-  "left-out:disabled": "left out: the destination is disabled",
-  "left-out:not-connected": "left out: their source is not connected to it",
-  "left-out:named-false": "left out: integrations name it false",
-  "left-out:all-false": "left out: integrations say All: false",
-  "passed-over:type": "not asked for: another type",
-  "passed-over:event": "not asked for: another event",
+  "skipped:disabled": "left out: the destination is disabled",
+  "skipped:not-connected": "left out: their source is not connected to it",
+  "skipped:named-false": "left out: integrations name it false",
+  "skipped:all-false": "left out: integrations say All: false",
+  "filtered:type": "not asked for: another type",
+  "filtered:event": "not asked for: another event",
 };
 
 const OUTSIDE = "written before --since, or from --until on";
 
 /** @param outside of calls of another time, in the words of the one who asks: options, or fields */
 function countText(key: string, outside = OUTSIDE): string {
-  if (key === "passed-over:time") return `not asked for: ${outside}`;
+  if (key === "filtered:time") return `not asked for: ${outside}`;
   const [kind, reason] = key.split(":");
-  return SAYS[key] ?? (kind === "unusable" ? `no call: ${reason}` : key);
+  return SAYS[key] ?? (kind === "invalid" ? `no call: ${reason}` : key);
 }
 
 interface OutcomeRow {
@@ -49,7 +49,7 @@ export function outcomeRows(
   { counts, end }: Pick<Outcome, "counts" | "end">,
   outside?: string,
 ): OutcomeRow[] {
-  const order = ["written", "refused", "left-out", "unusable", "passed-over"];
+  const order = ["written", "refused", "skipped", "invalid", "filtered"];
   const placeOf = (key: string) => order.indexOf(key.split(":")[0] ?? "");
   const keys = (Object.keys(counts) as CountKey[])
     .filter((key) => counts[key] !== 0)
@@ -95,9 +95,9 @@ export function outcomeJson({ replay, topic, stored, end, error, counts, resume 
     perSecond,
     written: counts.written ?? 0,
     refused: counts.refused ?? 0,
-    leftOut: of("left-out"),
-    unusable: of("unusable"),
-    passedOver: of("passed-over"),
+    skipped: of("skipped"),
+    invalid: of("invalid"),
+    filtered: of("filtered"),
   });
 }
 

@@ -54,7 +54,7 @@ const READ_MAX_BYTES = 1_048_576;
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
 /** Of records for which nothing is written, from one commit to the next. */
-const PASSED_OVER_MAX = 20_000;
+const FILTERED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
 
 export interface CallReplayDeps {
@@ -151,7 +151,7 @@ class Work {
   #batch = new Map<OutgoingRecord, number>();
   #batchBytes = 0;
   #batchSinceMs = 0;
-  #passedOver = 0;
+  #filtered = 0;
 
   constructor(
     deps: CallReplayDeps,
@@ -182,8 +182,8 @@ class Work {
     if (routed === null) return false;
     if (routed.kind !== "written") {
       this.#progress.moveOn(record, routed);
-      this.#passedOver += 1;
-      if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
+      this.#filtered += 1;
+      if (this.#filtered >= FILTERED_MAX) await this.#flush();
       return true;
     }
     const waitingSinceMs = () => (this.#batch.size === 0 ? null : this.#batchSinceMs);
@@ -215,7 +215,7 @@ class Work {
     await this.#write([...this.#batch.keys()]);
     this.#batch = new Map();
     this.#batchBytes = 0;
-    this.#passedOver = 0;
+    this.#filtered = 0;
     // Writing may have taken long, through an outage.
     await this.#commits.assertOwned();
     await this.#commits.commit();

@@ -21,7 +21,7 @@ export interface CallReplayPlan {
   readonly perSecond: number | null;
 }
 
-/** The fate of a record: `written`, `refused`, or such as `left-out:disabled`. */
+/** The fate of a record: `written`, `refused`, or such as `skipped:disabled`. */
 export type CountKey =
   | "written"
   /** The brokers do not take it. */

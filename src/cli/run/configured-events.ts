@@ -8,7 +8,7 @@ import { countExpiring } from "../../delay/expiring-count.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../../domain/operator-action-state.ts";
 import type { StageName } from "../../domain/stages.ts";
-import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
+import { delayName, groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
 import { type WatchedRetryWindows, watchForPeople } from "../../operator-events/watch.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -81,10 +81,10 @@ function retryWindowsOf(
   const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
   if (firstAttempts === undefined) return null;
   const { retryWindowMs, retryDelaysMs } = config.delivery;
-  const tiers = [...new Set(retryDelaysMs.map(tierName))];
+  const delays = [...new Set(retryDelaysMs.map(delayName))];
   const groups = groupNames(config.kafka.topicPrefix);
   const windows = {
-    tiers,
+    delays,
     groups,
     topics: configuredTopics(config),
     retryWindowMs,

@@ -35,7 +35,7 @@ export function processStatus(facts: ProcessFacts): ProcessStatus {
       hash: configuration?.hash ?? facts.hash,
       appliedAt: configuration && new Date(configuration.appliedAtMs).toISOString(),
     },
-    brokersAway: brokers.flatMap(({ broker, away }) =>
+    unreachableBrokers: brokers.flatMap(({ broker, away }) =>
       away === null
         ? []
         : [{ broker, since: new Date(away.sinceMs).toISOString(), error: away.error }],

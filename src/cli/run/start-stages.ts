@@ -11,11 +11,11 @@ import type { Load } from "../../config/load.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
 import { STAGE_NAMES, type StageName } from "../../domain/stages.ts";
 import {
+  delayMsOfTopic,
+  delayName,
   type GroupNames,
   groupNames,
   type TopicNames,
-  tierDelayMs,
-  tierName,
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
@@ -135,12 +135,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
   delay: async ({ deps, config, common, patiently }) => {
     const { startDelay, WAITING_SHOWN_MAX } = await STAGE_CODE.delay();
-    const tiers = await patiently(() => tiersToDrain(config, deps.kafka));
+    const delays = await patiently(() => delaysToDrain(config, deps.kafka));
     const destinations = config.destinations.map(({ id }) => id);
     const isFull = config.metrics.destinations === "full";
     const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
     const { retryWindowMs } = config.delivery;
-    const own = { tiers, destinations, shownMax, retryWindowMs, maxBytes: DELAY_MAX_BYTES };
+    const own = { delays, destinations, shownMax, retryWindowMs, maxBytes: DELAY_MAX_BYTES };
     return startDelay(deps, { ...common, ...own });
   },
   console: async ({ deps, config, own }) => {
@@ -193,11 +193,11 @@ function share(destinations: number): number {
 /**
  * The configured tiers, and those no longer configured whose topics exist: records may wait there.
  */
-async function tiersToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
+async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;
   const existing = (await kafka.admin.topics())
     .filter((name) => name.startsWith(start))
     .map((name) => name.slice(start.length))
-    .filter((tier) => tierDelayMs(tier) !== null);
-  return [...new Set([...config.delivery.retryDelaysMs.map(tierName), ...existing])];
+    .filter((delay) => delayMsOfTopic(delay) !== null);
+  return [...new Set([...config.delivery.retryDelaysMs.map(delayName), ...existing])];
 }

@@ -129,8 +129,8 @@ function readFolder(folder: string) {
 async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
   const verdicts = await verdictsOf(subjects, plan);
   printVerdicts(verdicts, plan, shell);
-  if (verdicts.some(({ toDo }) => toDo === "refused")) return 1;
-  const waiting = verdicts.filter(({ toDo }) => toDo === "do").length;
+  if (verdicts.some(({ action }) => action === "refused")) return 1;
+  const waiting = verdicts.filter(({ action }) => action === "do").length;
   if (waiting === 0) {
     if (!plan.json)
       shell.out(`${shell.colors.green(`All ${verdicts.length} schemas are registered`)}.\n`);
@@ -146,7 +146,7 @@ async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<Exit
 /** Looks at all of them first, so that one that does not fit keeps the others back. */
 async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
   const before = await verdictsOf(subjects, plan);
-  if (before.some(({ toDo }) => toDo === "refused")) {
+  if (before.some(({ action }) => action === "refused")) {
     printVerdicts(before, plan, shell);
     if (!plan.json)
       shell.out(shell.colors.red("A schema does not fit, so nothing is registered.\n"));
@@ -159,13 +159,13 @@ async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<E
     const subject = plan.subjectOf(schema.name);
     const state = await subjects.register(toSubject(schema, plan, versions), signal);
     if (state.kind === "registered") versions.set(schema.name, state.version);
-    const toDo = state.kind === "registered" ? "nothing" : "refused";
-    verdicts.push({ subject, says: stateText(state), toDo });
+    const action = state.kind === "registered" ? "nothing" : "refused";
+    verdicts.push({ subject, says: stateText(state), action });
     // Schemas that use it would have nothing to refer to.
     if (state.kind !== "registered") break;
   }
   printVerdicts(verdicts, plan, shell);
-  return verdicts.every(({ toDo }) => toDo === "nothing") ? 0 : 1;
+  return verdicts.every(({ action }) => action === "nothing") ? 0 : 1;
 }
 
 async function verdictsOf(subjects: Subjects, plan: Plan): Promise<readonly Verdict[]> {
@@ -199,7 +199,7 @@ function toSubject(
 
 function printVerdicts(verdicts: readonly Verdict[], { json }: Plan, shell: Shell): void {
   if (json) {
-    const schemas = verdicts.map(({ subject, says, toDo }) => ({ subject, state: says, toDo }));
+    const schemas = verdicts.map(({ subject, says, action }) => ({ subject, state: says, action }));
     shell.out(`${JSON.stringify({ schemas }, undefined, 2)}\n`);
     return;
   }
@@ -208,7 +208,7 @@ function printVerdicts(verdicts: readonly Verdict[], { json }: Plan, shell: Shel
   const rows = verdicts.map(({ subject, says }) => [subject, says]);
   const text = table(["SUBJECT", "STATE"], rows, (cell, row) => {
     const verdict = verdicts[row];
-    return verdict === undefined ? bold(cell) : colours[verdict.toDo](cell);
+    return verdict === undefined ? bold(cell) : colours[verdict.action](cell);
   });
   shell.out(text);
 }

@@ -18,21 +18,25 @@ import type { CheckedSubject, SubjectState } from "../../registry/subjects.ts";
 export interface Verdict {
   readonly subject: string;
   readonly says: string;
-  readonly toDo: "nothing" | "do" | "refused";
+  readonly action: "nothing" | "do" | "refused";
 }
 
 export function verdictOf(subject: string, { state, compatibility }: CheckedSubject): Verdict {
   const isLevel = compatibility === COMPATIBILITY;
   const level = isLevel ? "" : `; its compatibility is ${compatibility ?? "not set"}`;
   const says = `${stateText(state)}${state.kind === "new" ? "" : level}`;
-  if (state.kind === "incompatible") return { subject, says, toDo: "refused" };
+  if (state.kind === "incompatible") return { subject, says, action: "refused" };
   const isDone = state.kind === "registered" && isLevel;
-  return { subject, says, toDo: isDone ? "nothing" : "do" };
+  return { subject, says, action: isDone ? "nothing" : "do" };
 }
 
 /** Of a schema that cannot be asked about. */
 export function waitingFor(subject: string, used: string): Verdict {
-  return { subject, says: `not asked about: it uses ${used}, which is not registered`, toDo: "do" };
+  return {
+    subject,
+    says: `not asked about: it uses ${used}, which is not registered`,
+    action: "do",
+  };
 }
 
 export function stateText(state: SubjectState): string {

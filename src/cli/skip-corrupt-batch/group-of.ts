@@ -3,7 +3,7 @@
 import type { Config } from "../../config/config.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { readerOf } from "../../domain/stages.ts";
-import { destinationOfTopic, groupNames, tierDelayMs } from "../../domain/topics.ts";
+import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../domain/topics.ts";
 import { configuredPlan, configuredTopics } from "../connection.ts";
 
 /** Null: no stage reads it. Topics of destinations and tiers that were removed are still read. */
@@ -18,8 +18,8 @@ export function groupOf(topic: string, config: Config): string | null {
   const destination: DestinationId | null = destinationOfTopic(topic, topics);
   if (destination !== null) return groups.deliver(destination);
   const start = `${topics.prefix}delays.`;
-  const tier = topic.startsWith(start) ? topic.slice(start.length) : "";
-  return tierDelayMs(tier) === null ? null : groups.delay(tier);
+  const delay = topic.startsWith(start) ? topic.slice(start.length) : "";
+  return delayMsOfTopic(delay) === null ? null : groups.delay(delay);
 }
 
 export function inputTopics(config: Config): readonly string[] {

@@ -25,9 +25,9 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
   return new Command("status")
     .summary("show the state of destinations, lag, waiting deliveries and dead letters")
     .description(
-      "Shows for each destination whether it delivers, fails or is held, what waits and for how " +
-        "long, and when the next attempt is due; those in trouble first. What waits and what was " +
-        "given up is read from Kafka. States, outcomes and rates come from the admin ports of the " +
+      "Shows for each destination whether it delivers, fails or is on hold, its backlog and for how " +
+        "long it waits, and when the next attempt is due; those with problems first. Backlogs and dead " +
+        "letters are read from Kafka. States, responses and rates come from the admin ports of the " +
         "processes.",
     )
     .addOption(configOption())
@@ -37,7 +37,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "admin port of a process; may be repeated, or take several with commas",
       adminAddress,
     )
-    .option("--failing", "only destinations that fail, or are held by breakers or Retry-After")
+    .option("--failing", "only destinations that fail, or are on hold by a circuit or Retry-After")
     .option("--destination <id>", "only this destination")
     .option(
       "--rate-window <duration>",
@@ -48,9 +48,10 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nWAITING counts records of a destination that are not finished. OLDEST is how long ago the\n" +
-        "oldest of them was written. IN TIERS counts deliveries that wait for another attempt. DONE\n" +
-        "and FAILED are calls for route, attempts for destinations, returned records for delay.\n\n" +
+      "\nBACKLOG counts deliveries of a destination that are not processed, without those that await a\n" +
+        "retry. OLDEST is how long ago the oldest of them was written. AWAITING RETRY counts deliveries\n" +
+        "in delay topics. PROCESSED are calls for route, and returned records for delay. DELIVERED and\n" +
+        "FAILED are attempts.\n\n" +
         "Exit status: 0; 1 if something cannot be read, of Kafka or of a process that was named; 2 wrong\n" +
         "usage.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +

@@ -2,19 +2,20 @@
  * The tables of destinations and of their endpoints.
  *
  *   the state of a destination           is shown as
- *   delivering, untried                  the same
+ *   delivering, idle                     the same
  *   failing                              failing since 09:12:03: 66 % of attempts in the last minute
  *   ... not attempted for a minute       failing since 09:12:03
- *   held by its endpoints                held since 09:12:40 by breaker (or retry-after)
- *   ... and failing                      held since 09:12:40 by breaker, failing since 09:12:03: ...
- *   disabled                             held since 08:00:00: disabled
- *   paused                               held since 08:00:00: paused by command until 10:00:00
+ *   on hold by its endpoints             on hold since 09:12:40: circuit open (or Retry-After)
+ *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
+ *   disabled                             on hold since 08:00:00: disabled
+ *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
  *   so in 1 of 3 processes               the same, with (1 of 3 processes)
  *   not known                            -
  *
  * Endpoints are shown of 20 destinations at most, or of those that fail.
  */
 
+import type { HoldReason } from "../../domain/destination-status.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../age.ts";
 import { percentText } from "../count.ts";
@@ -30,20 +31,27 @@ import {
 
 const HEAD = [
   "DESTINATION",
-  "WAITING",
-  "IN TIERS",
+  "BACKLOG",
+  "AWAITING RETRY",
   "OLDEST",
-  "DONE/MIN",
+  "DELIVERED/MIN",
   "FAILED/MIN",
   "DEAD LETTERS 24H",
-  "LAST OUTCOME",
+  "LAST RESPONSE",
   "NEXT ATTEMPT",
   "STATE",
 ];
-const ENDPOINT_HEAD = ["ENDPOINT", "KEY", "BREAKER", "LAST OUTCOME", "STATE"];
+const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
 /** A destination that keeps up has nothing this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
+
+const REASONS: Readonly<Record<HoldReason, string>> = {
+  breaker: "circuit open",
+  "retry-after": "Retry-After",
+  paused: "paused",
+  disabled: "disabled",
+};
 
 export function destinationTable(
   destinations: readonly DestinationReport[],
@@ -54,7 +62,7 @@ export function destinationTable(
   const rows = destinations.map((each) => [
     each.destination,
     countText(each.waiting),
-    countText(each.waitingInTiers),
+    countText(each.awaitingRetry),
     each.oldestMs === null ? "-" : ageText(each.oldestMs),
     countText(each.donePerMinute),
     countText(each.failedPerMinute),
@@ -68,7 +76,7 @@ export function destinationTable(
     const each = destinations[row];
     if (each === undefined) return bold(cell);
     if (column === 9 && isFailing(each)) return red(cell);
-    if (column === 9 && each.held !== null) return yellow(cell);
+    if (column === 9 && each.hold !== null) return yellow(cell);
     if ((column === 1 || column === 3) && (each.oldestMs ?? 0) > OLD_MS) return yellow(cell);
     if (column === 5 && (each.failedPerMinute ?? 0) > 0) return yellow(cell);
     if (column === 6 && (each.deadLettersLastDay ?? 0) > 0) return yellow(cell);
@@ -102,17 +110,16 @@ export function endpointTable(
 }
 
 export function stateText(report: StateReport, nowMs: number) {
-  const { state, held, processes } = report;
+  const { state, hold, processes } = report;
   const { owning } = processes;
   const share = (count: number) =>
     count === 0 || count === owning ? "" : ` (${count} of ${owning} processes)`;
   const failing = failingText(report, nowMs);
   const fails = failing === null ? null : `${failing}${share(processes.failing)}`;
-  if (held === null) return fails ?? state ?? "-";
-  const since = held.since === null ? "held" : `held since ${sinceText(held.since, nowMs)}`;
-  const isStill = held.because === "paused" || held.because === "disabled";
-  const why = isStill ? `: ${held.because}${pausedText(held, nowMs)}` : ` by ${held.because}`;
-  return `${since}${why}${share(processes.held)}${fails === null ? "" : `, ${fails}`}`;
+  if (hold === null) return fails ?? state ?? "-";
+  const since = hold.since === null ? "on hold" : `on hold since ${sinceText(hold.since, nowMs)}`;
+  const why = `${REASONS[hold.reason]}${pausedText(hold, nowMs)}`;
+  return `${since}: ${why}${share(processes.onHold)}${fails === null ? "" : `, ${fails}`}`;
 }
 
 function failingText(
@@ -125,15 +132,20 @@ function failingText(
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
-function pausedText({ by, until }: NonNullable<StateReport["held"]>, nowMs: number): string {
-  const who = by === undefined ? "" : ` by ${visibleCell(by)}`;
-  return until === null ? who : `${who} until ${sinceText(until, nowMs)}`;
+/** Of a pause: until when, and who asked for it. */
+function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, nowMs: number) {
+  if (reason !== "paused") return "";
+  const end = until === null ? "" : ` until ${sinceText(until, nowMs)}`;
+  return by === undefined ? end : `${end} (${visibleCell(by)})`;
 }
 
 function endpointStateText(report: EndpointReport, nowMs: number) {
-  const { awayUntil, last } = report;
-  const away = awayUntil === null ? null : `left alone until ${sinceText(awayUntil, nowMs)}`;
-  const parts = [failingText(report, nowMs), away].filter((part) => part !== null);
+  const { breaker, unavailableUntil, last } = report;
+  const isOpen = breaker === "open" || breaker === "probing";
+  const reason = REASONS[isOpen ? "breaker" : "retry-after"];
+  const unavailable =
+    unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
+  const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);
   if (parts.length > 0) return parts.join(", ");
   return last === null ? "-" : "accepting";
 }

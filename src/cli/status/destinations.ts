@@ -35,8 +35,8 @@ export interface StateReport {
   readonly failingSince: string | null;
   /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
   readonly failedShare: number | null;
-  readonly held: {
-    readonly because: HoldReason;
+  readonly hold: {
+    readonly reason: HoldReason;
     /** Null: only the file says so. */
     readonly since: string | null;
     /** When an attempt finds out; null: somebody has to end it. */
@@ -45,7 +45,11 @@ export interface StateReport {
     readonly by?: string;
   } | null;
   /** Those that own partitions of it. */
-  readonly processes: { readonly owning: number; readonly held: number; readonly failing: number };
+  readonly processes: {
+    readonly owning: number;
+    readonly onHold: number;
+    readonly failing: number;
+  };
   readonly lastAcceptedAt: string | null;
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
   readonly endpoints: readonly EndpointReport[];
@@ -61,9 +65,9 @@ export interface DestinationReport extends StateReport {
   /** Records in its line, and deliveries that are due again. */
   readonly waiting: number | null;
   /** Those of them that were attempted and are due again. */
-  readonly dueAgain: number | null;
+  readonly due: number | null;
   /** Deliveries that wait in delay topics for their next attempt. */
-  readonly waitingInTiers: number | null;
+  readonly awaitingRetry: number | null;
   readonly byDelay: Readonly<Record<string, number>> | null;
   /** Age of the oldest of `waiting`. */
   readonly oldestMs: number | null;
@@ -72,7 +76,7 @@ export interface DestinationReport extends StateReport {
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
   /** The damaged batches at which it stands. */
-  readonly halts: readonly HaltReport[];
+  readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
@@ -82,17 +86,17 @@ export function stateOf(
   told: readonly DestinationStatus[],
 ): StateReport {
   const owners = told.filter(({ partitions }) => partitions > 0);
-  const holders = owners.flatMap(({ held }) => held ?? []);
+  const holders = owners.flatMap(({ hold }) => hold ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
   const byFile = destination?.kind === "webhook" ? holdCause(destination) : null;
-  const held = firstOf(holders) ?? (byFile && heldByFile(byFile));
+  const hold = firstOf(holders) ?? (byFile && holdByFile(byFile));
   const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
   return {
-    state: held === null ? (known ?? null) : "held",
+    state: hold === null ? (known ?? null) : "on-hold",
     failingSince: fails.toSorted()[0] ?? null,
     failedShare: failedShareOf(owners),
-    held,
-    processes: { owning: owners.length, held: holders.length, failing: fails.length },
+    hold,
+    processes: { owning: owners.length, onHold: holders.length, failing: fails.length },
     lastAcceptedAt:
       told
         .flatMap((each) => each.lastAcceptedAt ?? [])
@@ -112,15 +116,15 @@ function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): 
   return attempts === 0 ? null : failures / attempts;
 }
 
-function heldByFile(because: "paused" | "disabled"): StateReport["held"] {
+function holdByFile(because: "paused" | "disabled"): StateReport["hold"] {
   const by = because === "paused" ? { by: "configuration" } : {};
-  return { because, since: null, until: null, ...by };
+  return { reason: because, since: null, until: null, ...by };
 }
 
-type Held = NonNullable<DestinationStatus["held"]>;
+type Hold = NonNullable<DestinationStatus["hold"]>;
 
 /** The one that began first, until the first of them is over. */
-function firstOf(holders: readonly Held[]): StateReport["held"] {
+function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
   if (first === undefined) return null;
   const until = holders.flatMap((each) => each.until ?? []).toSorted()[0] ?? null;
@@ -144,7 +148,7 @@ function endpointsOf(
   const names = file === null ? new Map<string, string>() : endpointNames(file);
   const untold = (file?.endpoints ?? []).map(({ key, url }): EndpointReport => {
     const known = { name: names.get(key) ?? key, key, origin: new URL(url).origin };
-    const none = { failingSince: null, failedShare: null, awayUntil: null, last: null };
+    const none = { failingSince: null, failedShare: null, unavailableUntil: null, last: null };
     return { ...known, breaker: null, ...none };
   });
   const others = [...told.values()]
@@ -160,9 +164,9 @@ function endpointsOf(
       breaker: breaker ?? null,
       failingSince: all.flatMap(({ failingSince }) => failingSince ?? []).toSorted()[0] ?? null,
       failedShare: failedShareOf(all),
-      awayUntil:
+      unavailableUntil:
         all
-          .flatMap(({ awayUntil }) => awayUntil ?? [])
+          .flatMap(({ unavailableUntil }) => unavailableUntil ?? [])
           .toSorted()
           .at(-1) ?? null,
       last: latest(all.flatMap(({ last }) => last ?? [])),
@@ -172,14 +176,14 @@ function endpointsOf(
 
 /** When the next attempt is to be expected; null: nothing waits, or nobody knows. */
 export function nextAttemptAt(
-  { held }: Pick<StateReport, "held">,
+  { hold }: Pick<StateReport, "hold">,
   waiting: number | null,
   nextDueAtMs: number | null,
   nowMs: number,
 ): string | null {
-  if (held?.because === "paused" || held?.because === "disabled") return null;
+  if (hold?.reason === "paused" || hold?.reason === "disabled") return null;
   const hasLine = (waiting ?? 0) > 0;
-  const lineAtMs = held?.until === null || held === null ? nowMs : Date.parse(held.until);
+  const lineAtMs = hold?.until === null || hold === null ? nowMs : Date.parse(hold.until);
   const times = [...(hasLine ? [lineAtMs] : []), ...(nextDueAtMs === null ? [] : [nextDueAtMs])];
   return times.length === 0 ? null : new Date(Math.max(nowMs, Math.min(...times))).toISOString();
 }
@@ -195,12 +199,12 @@ export function nextAttemptAt(
  *   5  not known, and records wait
  *   6  none
  */
-export function troubleOf(report: DestinationReport): number {
-  const { halts, failingSince, held, endpoints, state, waiting } = report;
-  if (halts.length > 0) return 0;
-  if (held?.because === "paused") return 3;
-  if (held?.because === "disabled") return 4;
-  if (failingSince !== null || held !== null) return 1;
+export function severityOf(report: DestinationReport): number {
+  const { halted, failingSince, hold, endpoints, state, waiting } = report;
+  if (halted.length > 0) return 0;
+  if (hold?.reason === "paused") return 3;
+  if (hold?.reason === "disabled") return 4;
+  if (failingSince !== null || hold !== null) return 1;
   const isFailing = endpoints.some(({ breaker, failingSince: since }) => {
     return since !== null || breaker === "open" || breaker === "probing";
   });
@@ -210,11 +214,11 @@ export function troubleOf(report: DestinationReport): number {
 
 /** Those that `--failing` shows. */
 export function isFailing(report: DestinationReport): boolean {
-  return troubleOf(report) <= 2;
+  return severityOf(report) <= 2;
 }
 
-export function byTrouble(reports: readonly DestinationReport[]): readonly DestinationReport[] {
-  const ranked = reports.map((report) => ({ report, trouble: troubleOf(report) }));
+export function bySeverity(reports: readonly DestinationReport[]): readonly DestinationReport[] {
+  const ranked = reports.map((report) => ({ report, trouble: severityOf(report) }));
   return ranked
     .sort((one, other) => {
       return (

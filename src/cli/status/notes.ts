@@ -5,16 +5,16 @@ import { isWrongClock } from "../../runtime/broker-clock.ts";
 import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";
 import { countText } from "./columns.ts";
-import type { BlockedTopicReport, HaltReport } from "./rates.ts";
+import type { HaltReport, UnwritableTopicReport } from "./rates.ts";
 import type { ProcessReport, StatusReport } from "./report.ts";
 
 export function notesOf(report: StatusReport): readonly string[] {
-  const { stages, destinations, tiers, deadLetters, processes, kafkaError, notes } = report;
+  const { stages, destinations, delayTopics, deadLetters, processes, kafkaError, notes } = report;
   return [
-    ...(kafkaError === null ? [] : [`Kafka is away: ${kafkaError}`]),
-    ...stages.flatMap(({ stage, halts }) => halts.map((halt) => haltText(stage, halt))),
-    ...destinations.flatMap(({ destination, halts }) =>
-      halts.map((halt) => haltText(destination, halt)),
+    ...(kafkaError === null ? [] : [`Kafka is unreachable: ${kafkaError}`]),
+    ...stages.flatMap(({ stage, halted }) => halted.map((halt) => haltText(stage, halt))),
+    ...destinations.flatMap(({ destination, halted }) =>
+      halted.map((halt) => haltText(destination, halt)),
     ),
     ...hashNotes(report),
     ...processes.flatMap(brokerNotes),
@@ -22,12 +22,12 @@ export function notesOf(report: StatusReport): readonly string[] {
     ...processes.flatMap(storeNotes),
     ...processes.flatMap(clockNotes),
     ...processes.flatMap(routeNotes),
-    ...report.blockedTopics.map(blockedText),
+    ...report.unwritableTopics.map(blockedText),
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
     ...destinations.flatMap(({ destination, note }) =>
       note === null ? [] : `${destination}: ${note}.`,
     ),
-    ...tiers.flatMap(({ tier, note }) => (note === null ? [] : `delay ${tier}: ${note}.`)),
+    ...delayTopics.flatMap(({ delay, note }) => (note === null ? [] : `delay ${delay}: ${note}.`)),
     ...(notes.deadLetters === null ? [] : [`Dead letters: ${notes.deadLetters}.`]),
     ...(notes.deadLetters === null && deadLetters?.byReason === null
       ? ["Dead letters: too many to count by reason; see switchyard dead-letters list --since 1h."]
@@ -40,7 +40,7 @@ export function notesOf(report: StatusReport): readonly string[] {
 function missingNotes({ processes, destinations, notes }: StatusReport): readonly string[] {
   const unreachable = processes.filter(({ error }) => error !== null);
   const silent = processes.filter(({ error, stages }) => error === null && stages === null);
-  const isCounted = destinations.some(({ waitingInTiers }) => waitingInTiers !== null);
+  const isCounted = destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   return [
     ...unreachable.map(
       ({ admin, error }) =>
@@ -53,11 +53,11 @@ function missingNotes({ processes, destinations, notes }: StatusReport): readonl
         ]
       : []),
     ...(destinations.length > 0 && !isCounted && notes.awaitingRetry !== null
-      ? [`IN TIERS is not known: ${notes.awaitingRetry}.`]
+      ? [`AWAITING RETRY is not known: ${notes.awaitingRetry}.`]
       : []),
     ...(destinations.length > 0 && !isCounted && notes.awaitingRetry === null
       ? [
-          "IN TIERS is known to the processes that run delay (--admin), when they have counted: they are too many to count in Kafka now.",
+          "AWAITING RETRY is known to the processes that run delay (--admin), when they have counted: they are too many to count in Kafka now.",
         ]
       : []),
   ];
@@ -77,8 +77,8 @@ function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
   ];
 }
 
-function brokerNotes({ admin, brokersAway }: ProcessReport): readonly string[] {
-  return brokersAway.map(({ broker, since }) => {
+function brokerNotes({ admin, unreachableBrokers }: ProcessReport): readonly string[] {
+  return unreachableBrokers.map(({ broker, since }) => {
     const at = `${instantText(Date.parse(since))} UTC`;
     return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
   });
@@ -142,7 +142,7 @@ function configurationNotes(process: ProcessReport): readonly string[] {
   return notes;
 }
 
-function blockedText({ topic, since, rerouted }: BlockedTopicReport): string {
+function blockedText({ topic, since, rerouted }: UnwritableTopicReport): string {
   const at = `${instantText(Date.parse(since))} UTC`;
   if (rerouted === null) return `${topic} takes nothing since ${at}: its records wait.`;
   const went = rerouted === 1 ? "delivery" : "deliveries";

@@ -133,7 +133,7 @@ function increase(
  * Deliveries of a destination that wait in delay topics, by tier. Null: no process that was reached
  * counts them, or one of them does not know all.
  */
-export function tiersOf(
+export function awaitingRetryOf(
   processes: readonly Process[],
   destination: string,
 ): Readonly<Record<string, number>> | null {
@@ -141,19 +141,19 @@ export function tiersOf(
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   const found: Record<string, number> = {};
   for (const { labels, value } of nowOf(processes, METRICS.deliveriesWaiting.name, destination)) {
-    const { tier = "" } = labels;
-    if (value > 0) found[tier] = (found[tier] ?? 0) + value;
+    const { tier: delay = "" } = labels;
+    if (value > 0) found[delay] = (found[delay] ?? 0) + value;
   }
   return found;
 }
 
 /** All that waits in a tier; null as above. */
-export function tierTotalOf(processes: readonly Process[], tier: string): number | null {
+export function awaitingRetryIn(processes: readonly Process[], delay: string): number | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   return processes
     .flatMap(({ after }) => after.samples)
-    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.tier === tier)
+    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.tier === delay)
     .reduce((sum, { value }) => sum + value, 0);
 }
 
@@ -183,7 +183,7 @@ export interface HaltReport {
  *
  * @param seen those at which its group stands
  */
-export function haltsOf(
+export function haltedAt(
   processes: readonly Process[],
   stage: string,
   destination: string | null,
@@ -202,7 +202,7 @@ export function haltsOf(
 }
 
 /** A topic that takes nothing, as the processes see it. */
-export interface BlockedTopicReport {
+export interface UnwritableTopicReport {
   readonly topic: string;
   /** As in ISO 8601; of several processes the earliest. */
   readonly since: string;
@@ -210,7 +210,7 @@ export interface BlockedTopicReport {
   readonly rerouted: number | null;
 }
 
-export function blockedTopics(processes: readonly Process[]): readonly BlockedTopicReport[] {
+export function unwritableTopics(processes: readonly Process[]): readonly UnwritableTopicReport[] {
   const samples = processes.flatMap(({ after }) => after.samples);
   const found = new Map<string, { readonly sinceS: number; readonly destination: string }>();
   for (const { name, labels, value } of samples) {
@@ -233,7 +233,7 @@ export function blockedTopics(processes: readonly Process[]): readonly BlockedTo
 }
 
 /** Kafka brokers that do not answer the process. */
-export function brokersAway({
+export function unreachableBrokers({
   after,
 }: Process): readonly { readonly broker: string; readonly since: string }[] {
   return after.samples.flatMap(({ name, labels, value }) =>

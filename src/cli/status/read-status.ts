@@ -13,7 +13,7 @@ import {
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
-import type { BrokerAway, ProcessStatus } from "../../domain/process-status.ts";
+import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
 import { STAGE_NAMES } from "../../domain/stages.ts";
 
 const OUTCOMES = ["accepted", "retry", "rejected"] as const;
@@ -33,8 +33,8 @@ export function readStatus(text: string): ProcessStatus | null {
       return name === null ? [] : [{ name, partitions: partitions(stage.partitions) }];
     }),
     configuration: { hash: textOf(hash) ?? "", appliedAt: instant(appliedAt) },
-    brokersAway: list(found.brokersAway).map(
-      ({ broker, since, error }): BrokerAway => ({
+    unreachableBrokers: list(found.unreachableBrokers).map(
+      ({ broker, since, error }): UnreachableBroker => ({
         broker: textOf(broker) ?? "",
         since: instant(since) ?? "",
         error: textOf(error) ?? "",
@@ -51,16 +51,16 @@ function destination(found: Fields): DestinationStatus | null {
   const state = oneOf(DESTINATION_STATES, found.state);
   if (id === null || state === null) return null;
   const last = lastOutcome(found.last);
-  const { because, since, until, by } = fields(found.held);
-  const held = oneOf(HOLD_REASONS, because);
+  const { reason, since, until, by } = fields(found.hold);
+  const known = oneOf(HOLD_REASONS, reason);
   const pausedBy = textOf(by);
   return {
     id: id as DestinationId,
     state,
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
-    held: held && {
-      because: held,
+    hold: known && {
+      reason: known,
       since: instant(since) ?? "",
       until: instant(until),
       ...(pausedBy === null ? {} : { by: pausedBy }),
@@ -82,7 +82,7 @@ function endpoint(found: Fields): EndpointStatus | null {
     breaker: oneOf(CIRCUIT_STATES, found.breaker) ?? "closed",
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
-    awayUntil: instant(found.awayUntil),
+    unavailableUntil: instant(found.unavailableUntil),
     last: lastOutcome(found.last),
   };
 }

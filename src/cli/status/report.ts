@@ -2,24 +2,24 @@
 
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
-import type { BrokerAway, ProcessStatus } from "../../domain/process-status.ts";
+import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 import { hashOf } from "../scrape.ts";
-import type { InTiers } from "./delay-topics.ts";
-import { byTrouble, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
+import type { AwaitingRetry } from "./delay-topics.ts";
+import { bySeverity, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
 import {
-  type BlockedTopicReport,
-  blockedTopics,
-  brokersAway,
+  awaitingRetryIn,
+  awaitingRetryOf,
   type HaltReport,
-  haltsOf,
+  haltedAt,
   nextDueOf,
   oldestOf,
   type Process,
   rateOf,
-  tiersOf,
-  tierTotalOf,
+  type UnwritableTopicReport,
+  unreachableBrokers,
+  unwritableTopics,
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
@@ -36,7 +36,7 @@ export interface StatusReport {
   readonly stages: readonly StageReport[];
   /** Those in trouble first. */
   readonly destinations: readonly DestinationReport[];
-  readonly tiers: readonly DelayTopicReport[];
+  readonly delayTopics: readonly DelayTopicReport[];
   readonly deadLetters: {
     readonly retained: number;
     readonly lastDay: number;
@@ -49,7 +49,7 @@ export interface StatusReport {
   /** The parts of Kafka that could not be read, and why. Each is in its place, too. */
   readonly unknown: readonly string[];
   /** Topics that take nothing now, as the processes reached see it. */
-  readonly blockedTopics: readonly BlockedTopicReport[];
+  readonly unwritableTopics: readonly UnwritableTopicReport[];
   readonly processes: readonly ProcessReport[];
 }
 
@@ -61,7 +61,7 @@ export interface ProcessReport extends RunningConfig {
   /** With the partitions that it owns, by topic. Null: not known. */
   readonly stages: ProcessStatus["stages"] | null;
   /** Kafka brokers that do not answer it, and since when. */
-  readonly brokersAway: readonly Omit<BrokerAway, "error">[];
+  readonly unreachableBrokers: readonly Omit<UnreachableBroker, "error">[];
   /** State stores of audiences that failed and are not open again. */
   readonly stateStoresUnavailable: number;
   /** How far its clock is ahead of the brokers', negative: behind. Null: not known. */
@@ -90,12 +90,12 @@ export interface StageReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   /** The damaged batches at which it stands, as Kafka and the processes that were reached know. */
-  readonly halts: readonly HaltReport[];
+  readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
 export interface DelayTopicReport {
-  readonly tier: string;
+  readonly delay: string;
   readonly waiting: number | null;
   readonly oldestMs: number | null;
   /** Below 0: overdue. */
@@ -120,22 +120,24 @@ export function statusReport(found: Found): StatusReport {
   const { kafka, kafkaError, scraped, hash, nowMs } = found;
   const processes = scraped.flatMap((each) => (each.kind === "process" ? each.process : []));
   const deadLetters = kafka?.deadLetters ?? null;
-  const tiers = (kafka?.tiers ?? []).map((tier) => tierReport(found, processes, tier));
-  const inTiers = tiers.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
+  const delays = (kafka?.delayTopics ?? []).map((delay) =>
+    delayTopicReport(found, processes, delay),
+  );
+  const awaitingRetry = delays.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
   return {
     at: new Date(nowMs).toISOString(),
     kafkaError,
     configHash: hash,
     stages: (kafka?.stages ?? []).map(({ stage, waiting, note }) => ({
       stage,
-      lag: waiting && (stage === "delay" ? inTiers : waiting.records),
+      lag: waiting && (stage === "delay" ? awaitingRetry : waiting.records),
       oldestMs: oldestMs(waiting, nowMs),
       ...ratesOf(processes, stage, null),
-      halts: haltsOf(processes, stage, null, waiting?.corrupt ?? []),
+      halted: haltedAt(processes, stage, null, waiting?.corrupt ?? []),
       note,
     })),
-    destinations: byTrouble(destinationsOf(found, processes)),
-    tiers,
+    destinations: bySeverity(destinationsOf(found, processes)),
+    delayTopics: delays,
     deadLetters: deadLetters && {
       retained: deadLetters.retained,
       lastDay: deadLetters.lastDay,
@@ -143,25 +145,25 @@ export function statusReport(found: Found): StatusReport {
       replayed: deadLetters.counts?.replayed ?? null,
     },
     notes: {
-      awaitingRetry: kafka?.notes.inTiers ?? null,
+      awaitingRetry: kafka?.notes.awaitingRetry ?? null,
       deadLetters: kafka?.notes.deadLetters ?? null,
     },
     unknown: kafka?.errors ?? [],
-    blockedTopics: blockedTopics(processes),
+    unwritableTopics: unwritableTopics(processes),
     processes: scraped.map(processReport),
   };
 }
 
 /** Where Kafka's own count is not exact, that of the processes that run delay may be. */
-function tierReport(
+function delayTopicReport(
   { kafka, nowMs }: Found,
   processes: readonly Process[],
-  { tier, waiting, isRetired, note }: DelayTopicStatus,
+  { delay, waiting, isRetired, note }: DelayTopicStatus,
 ): DelayTopicReport {
   const dueAtMs = waiting?.dueAtMs ?? null;
-  const told = kafka?.countedTiers.has(tier) === true ? null : tierTotalOf(processes, tier);
+  const told = kafka?.countedDelays.has(delay) === true ? null : awaitingRetryIn(processes, delay);
   return {
-    tier,
+    delay,
     waiting: told ?? waiting?.records ?? null,
     oldestMs: oldestMs(waiting, nowMs),
     dueInMs: dueAtMs === null ? null : dueAtMs - nowMs,
@@ -189,8 +191,10 @@ function destinationsOf(
     // One of two that is not known is no small number.
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
-    const inTiers = kafka?.inTiers ? (kafka.inTiers.get(id) ?? NONE) : toldOf(processes, id);
-    const { byDelay, nextDueAtMs } = inTiers;
+    const awaitingRetry = kafka?.awaitingRetry
+      ? (kafka.awaitingRetry.get(id) ?? NONE)
+      : toldOf(processes, id);
+    const { byDelay, nextDueAtMs } = awaitingRetry;
     // By this file, or by that of a process.
     const isAttempted = destination?.kind === "webhook" || state.processes.owning > 0;
     const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
@@ -199,25 +203,25 @@ function destinationsOf(
       ...state,
       ...ratesOf(processes, "deliver", id),
       waiting,
-      dueAgain: retries?.records ?? null,
-      waitingInTiers: byDelay && Object.values(byDelay).reduce((sum, count) => sum + count, 0),
+      due: retries?.records ?? null,
+      awaitingRetry: byDelay && Object.values(byDelay).reduce((sum, count) => sum + count, 0),
       byDelay,
       oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
       nextAttemptAt: isAttempted ? nextAttemptAt(state, waiting, nextDueAtMs, nowMs) : null,
       deadLettersLastDay: kafka?.deadLetters?.counts
         ? (kafka.deadLetters.counts.byDestination.get(id) ?? 0)
         : null,
-      halts: haltsOf(processes, "deliver", id, corrupt),
+      halted: haltedAt(processes, "deliver", id, corrupt),
       note: noteOf(row, destination, kafka !== null),
     };
   });
 }
 
-const NONE: InTiers = { byDelay: {}, nextDueAtMs: null };
+const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
 /** By the processes that run delay. */
 function toldOf(processes: readonly Process[], id: string) {
-  return { byDelay: tiersOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
+  return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
 
 function unknown(destination: string): DestinationWaiting {
@@ -242,7 +246,7 @@ function noteOf(
 function processReport(found: Scraped): ProcessReport {
   if (found.kind === "unreachable") {
     const { address: admin, why: error } = found;
-    const unknown = { version: null, startedAt: null, stages: null, brokersAway: [] };
+    const unknown = { version: null, startedAt: null, stages: null, unreachableBrokers: [] };
     const config = { ...runningConfig([]), configAppliedAt: null };
     return { admin, error, ...unknown, ...config, ...health([]) };
   }
@@ -253,7 +257,7 @@ function processReport(found: Scraped): ProcessReport {
     version: status?.version ?? null,
     startedAt: status?.startedAt ?? null,
     stages: status?.stages ?? null,
-    brokersAway: brokersAway(process),
+    unreachableBrokers: unreachableBrokers(process),
     ...health(process.after.samples),
     ...runningConfig(process.after.samples),
     configAppliedAt: status?.configuration.appliedAt ?? null,

@@ -21,18 +21,18 @@ import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import {
+  delayMsOfTopic,
+  delayName,
   type GroupNames,
   groupNames,
   type TopicNames,
-  tierDelayMs,
-  tierName,
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connection.ts";
-import { type CountedTiers, countTiers, type InTiers } from "./delay-topics.ts";
+import { type AwaitingRetry, type CountedDelays, countAwaitingRetry } from "./delay-topics.ts";
 import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
 
 /** A stage that all destinations share. */
@@ -58,7 +58,7 @@ export interface DestinationWaiting {
 }
 
 export interface DelayTopicStatus {
-  readonly tier: string;
+  readonly delay: string;
   readonly waiting: Waiting | null;
   /** Not configured any more: only drained. */
   readonly isRetired: boolean;
@@ -83,15 +83,15 @@ export interface DeadLettersStatus {
 export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
-  readonly tiers: readonly DelayTopicStatus[];
+  readonly delayTopics: readonly DelayTopicStatus[];
   /** By destination; null: they are too many to be counted in time, or cannot be read. */
-  readonly inTiers: ReadonlyMap<string, InTiers> | null;
+  readonly awaitingRetry: ReadonlyMap<string, AwaitingRetry> | null;
   /** Tiers of which all was counted: their numbers are exact. */
-  readonly countedTiers: ReadonlySet<string>;
+  readonly countedDelays: ReadonlySet<string>;
   /** Null: there is no such topic yet, or it is not known. */
   readonly deadLetters: DeadLettersStatus | null;
   /** Why something of `inTiers` and `deadLetters` is not known; null: all is, or it was too much. */
-  readonly notes: { readonly inTiers: string | null; readonly deadLetters: string | null };
+  readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
   /** The parts that could not be read, and why, each once. */
   readonly errors: readonly string[];
 }
@@ -116,46 +116,46 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
   const groups = groupNames(config.kafka.topicPrefix);
   const existing = new Set(await kafka.admin.topics());
   const places = { topics, groups, existing };
-  const tiers = tiersOf(config, places);
+  const delays = delaysOf(config, places);
   const stages = stagesOf(places);
   const destinations = destinationsOf(options, places);
   const readings = [
-    ...tiers.map(({ reading }) => reading),
+    ...delays.map(({ reading }) => reading),
     ...stages.map(({ reading }) => reading),
     ...destinations.flatMap(({ line, retries }) => [line, retries]),
   ];
   const ids = config.destinations.map(({ id }) => id);
-  const names = tiers.map(({ tier }) => tier);
+  const names = delays.map(({ delay }) => delay);
   const [found, counted, deadLetters] = await Promise.all([
     waitingIn(kafka, readings, signal),
-    countTiers({ ...options, topics, groups, tiers: names, destinations: ids }),
+    countAwaitingRetry({ ...options, topics, groups, delays: names, destinations: ids }),
     deadLettersOf(options, topics),
   ]);
   const of = ({ topic }: Reading): WaitingIn => found.get(topic) ?? { waiting: null, error: null };
-  const waitingTiers = tiers.map((each) => tierStatus(each, of(each.reading), counted));
-  const [inTiersNote = null] = counted.errors;
+  const delayTopics = delays.map((each) => delayTopicStatus(each, of(each.reading), counted));
+  const [awaitingRetryNote = null] = counted.errors;
   return {
     stages: [
       ...stages.map(({ stage, reading }) => stageStatus(stage, of(reading), reading.topic)),
       {
         stage: "delay",
-        waiting: sumOf(waitingTiers.flatMap((tier) => tier.waiting ?? [])),
+        waiting: sumOf(delayTopics.flatMap((delay) => delay.waiting ?? [])),
         note: null,
       },
     ],
     destinations: destinations
       .map(({ line, retries, ...each }) => {
-        const [inLine, again] = [of(line), of(retries)];
-        const error = inLine.error ?? again.error;
-        const counts = { line: inLine.waiting, retries: again.waiting };
+        const [queued, again] = [of(line), of(retries)];
+        const error = queued.error ?? again.error;
+        const counts = { line: queued.waiting, retries: again.waiting };
         return { ...each, topic: line.topic, ...counts, error };
       })
       .filter((each) => !each.isRemoved || recordsOf(each) > 0 || each.error !== null),
-    tiers: waitingTiers,
-    inTiers: counted.byDestination,
-    countedTiers: new Set(counted.byDelay.keys()),
+    delayTopics,
+    awaitingRetry: counted.byDestination,
+    countedDelays: new Set(counted.byDelay.keys()),
     deadLetters: deadLetters.status,
-    notes: { inTiers: inTiersNote, deadLetters: deadLetters.note },
+    notes: { awaitingRetry: awaitingRetryNote, deadLetters: deadLetters.note },
     errors: [
       ...new Set([
         ...[...found.values()].flatMap(({ error }) => error ?? []),
@@ -167,18 +167,18 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
 }
 
 /** As it was counted, record by record; else by offsets, with records that a retry took out early. */
-function tierStatus(
-  { tier, isRetired, reading }: ReturnType<typeof tiersOf>[number],
+function delayTopicStatus(
+  { delay, isRetired, reading }: ReturnType<typeof delaysOf>[number],
   { waiting, error }: WaitingIn,
-  { byDelay }: CountedTiers,
+  { byDelay }: CountedDelays,
 ): DelayTopicStatus {
-  const tally = byDelay.get(tier);
+  const tally = byDelay.get(delay);
   const note = waiting === null ? (error ?? missing(reading.topic)) : error;
-  if (waiting === null || tally === undefined) return { tier, isRetired, waiting, note };
+  if (waiting === null || tally === undefined) return { delay, isRetired, waiting, note };
   const finite = (atMs: number) => (Number.isFinite(atMs) ? atMs : null);
   const [oldestAtMs, dueAtMs] = [finite(tally.scheduledAtMs), finite(tally.dueAtMs)];
   const exact = { records: tally.count, oldestAtMs, dueAtMs, corrupt: waiting.corrupt };
-  return { tier, isRetired, waiting: exact, note };
+  return { delay, isRetired, waiting: exact, note };
 }
 
 function missing(topic: string): string {
@@ -235,18 +235,18 @@ function destinationsOf(
 }
 
 /** Configured tiers in their order, each once, then those whose topics are still there. */
-function tiersOf(config: Config, { topics, groups, existing }: Places) {
-  const configured = [...new Set(config.delivery.retryDelaysMs.map(tierName))];
+function delaysOf(config: Config, { topics, groups, existing }: Places) {
+  const configured = [...new Set(config.delivery.retryDelaysMs.map(delayName))];
   const start = `${topics.prefix}delays.`;
   const retired = [...existing]
     .filter((name) => name.startsWith(start))
     .map((name) => name.slice(start.length))
-    .filter((tier) => tierDelayMs(tier) !== null && !configured.includes(tier))
-    .sort((one, other) => (tierDelayMs(one) ?? 0) - (tierDelayMs(other) ?? 0));
-  return [...configured, ...retired].map((tier) => ({
-    tier,
-    isRetired: !configured.includes(tier),
-    reading: { groupId: groups.delay(tier), topic: `${start}${tier}` },
+    .filter((delay) => delayMsOfTopic(delay) !== null && !configured.includes(delay))
+    .sort((one, other) => (delayMsOfTopic(one) ?? 0) - (delayMsOfTopic(other) ?? 0));
+  return [...configured, ...retired].map((delay) => ({
+    delay,
+    isRetired: !configured.includes(delay),
+    reading: { groupId: groups.delay(delay), topic: `${start}${delay}` },
   }));
 }
 

@@ -10,8 +10,8 @@ import { destinationTable, endpointTable } from "./destination-text.ts";
 import { notesOf } from "./notes.ts";
 import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
 
-const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "DONE/MIN", "FAILED/MIN"];
-const TIER_HEAD = ["DELAY", "WAITING", "OLDEST", "NEXT DUE"];
+const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
+const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
 const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
 const LETTER_HEAD = ["DEAD LETTERS", "LAST 24H"];
 /** A stage that keeps up has nothing this old. */
@@ -20,14 +20,14 @@ const OLD_MS = 60_000;
 const OVERDUE_MS = 5_000;
 
 export function statusText(report: StatusReport, colors: Colors): string {
-  const { at, stages, destinations, tiers } = report;
+  const { at, stages, destinations, delayTopics } = report;
   const nowMs = Date.parse(at);
   const parts = [
     `${colors.dim(`${instantText(nowMs)} UTC`)}\n`,
     stageTable(stages, colors),
     destinationTable(destinations, nowMs, colors),
     endpointTable(destinations, nowMs, colors),
-    tierTable(tiers, colors),
+    delayTable(delayTopics, colors),
     deadLetterTable(report, colors),
     processTable(report, nowMs, colors),
   ];
@@ -56,19 +56,19 @@ function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Color
   });
 }
 
-function tierTable(tiers: readonly DelayTopicReport[], { bold, dim, yellow }: Colors): string {
-  if (tiers.length === 0) return "";
-  const rows = tiers.map(({ tier, waiting, oldestMs, dueInMs, retired }) => [
-    retired ? `${tier} (retired)` : tier,
+function delayTable(delays: readonly DelayTopicReport[], { bold, dim, yellow }: Colors): string {
+  if (delays.length === 0) return "";
+  const rows = delays.map(({ delay, waiting, oldestMs, dueInMs, retired }) => [
+    retired ? `${delay} (retired)` : delay,
     countText(waiting),
     oldestMs === null ? "-" : ageText(oldestMs),
     dueText(dueInMs),
   ]);
-  const width = alignRight(rows, TIER_HEAD, [1]);
+  const width = alignRight(rows, DELAY_HEAD, [1]);
   return table(width.head, width.rows, (cell, row, column) => {
-    const tier = tiers[row];
-    if (tier === undefined) return bold(cell);
-    if (column === 3 && (tier.dueInMs ?? 0) < -OVERDUE_MS) return yellow(cell);
+    const delay = delays[row];
+    if (delay === undefined) return bold(cell);
+    if (column === 3 && (delay.dueInMs ?? 0) < -OVERDUE_MS) return yellow(cell);
     return cell.trim() === "-" ? dim(cell) : cell;
   });
 }

@@ -47,9 +47,9 @@ export function stepSentence(step: Step, names: Names): string {
     case "attempt":
       return attemptSentence(step, names);
     case "retry-scheduled":
-      return `waits in ${step.tier} until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
+      return `waits in ${step.retryDelay} until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
     case "rerouted":
-      return `its topic took nothing: waits in ${step.tier} until ${instant(step.dueAtMs)}`;
+      return `its topic took nothing: waits in ${step.retryDelay} until ${instant(step.dueAtMs)}`;
     case "returned":
       return returnedSentence(step);
     case "dead-lettered": {

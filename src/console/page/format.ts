@@ -83,12 +83,13 @@ export function stateWords({ state, held, failingSince, kind, trouble }: Stated)
   if (held?.because === "paused" || held?.because === "disabled") {
     return { tone: "quiet", word: held.because };
   }
-  if (held !== null) return { tone: "bad", word: failingSince === null ? "held" : "failing, held" };
+  if (held !== null)
+    return { tone: "bad", word: failingSince === null ? "on hold" : "failing, on hold" };
   if (failingSince !== null) return { tone: "bad", word: "failing" };
   if (trouble === 2) return { tone: "warn", word: "in part" };
   if (state === "delivering") return { tone: "good", word: "delivering" };
   if (kind === "topic") return { tone: "quiet", word: "topic" };
-  if (state === "elsewhere") return { tone: "quiet", word: "elsewhere" };
+  if (state === "not-owned") return { tone: "quiet", word: "elsewhere" };
   return { tone: "quiet", word: state === null ? "not known" : "not tried yet" };
 }
 

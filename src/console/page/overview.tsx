@@ -38,7 +38,7 @@ function Picture({ overview, now }: { readonly overview: Overview; readonly now:
   const route = stages.find(({ stage }) => stage === "route");
   const isLate =
     route?.oldestAt !== null && route !== undefined && now - Date.parse(route.oldestAt) > OLD_MS;
-  const failing = states.failing + states.held;
+  const failing = states.failing + states["on-hold"];
   const lastDay = deadLetters?.lastDay ?? null;
   return (
     <section class="picture" aria-label="The way of calls">
@@ -195,12 +195,12 @@ function destinationsText(states: StateCounts): string {
 
 const WORDS: readonly (readonly [keyof StateCounts, string])[] = [
   ["failing", "fail"],
-  ["held", "held"],
+  ["on-hold", "on hold"],
   ["delivering", "deliver"],
-  ["untried", "not tried yet"],
+  ["idle", "not tried yet"],
   ["quiet", "paused or disabled"],
   ["topics", "read by others"],
-  ["elsewhere", "owned by others"],
+  ["not-owned", "owned by others"],
   ["unknown", "not known here"],
 ];
 
@@ -211,7 +211,7 @@ function StatesText({ states }: { readonly states: StateCounts }) {
       {parts.map(([name, word]) => (
         <span
           key={name}
-          class={`reason ${name === "failing" || name === "held" ? "bad-text" : ""}`}
+          class={`reason ${name === "failing" || name === "on-hold" ? "bad-text" : ""}`}
         >
           {states[name]} {word}
         </span>

@@ -73,7 +73,7 @@ async function countedWaiting(world: ControlledWorld, rows: Rows): Promise<void>
   let said = "";
   await world.until(async () => {
     const { waiting } = await world.outcome("pause", "crm");
-    said = `${(waiting as { readonly inLine?: number } | null | undefined)?.inLine}`;
+    said = `${(waiting as { readonly queued?: number } | null | undefined)?.queued}`;
     return said === waits;
   });
   rows.same("pause, again: says how many wait", waits, said);

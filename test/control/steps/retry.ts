@@ -46,8 +46,8 @@ export async function retryAndDrain(world: ControlledWorld): Promise<Rows> {
   const again = () => other.filter((id) => arrivedAt(world, "other").has(id));
   rows.calls("of those that wait for other, arrived", [], again());
   const late = await world.outcome("wait", "other", "--timeout", "1ms");
-  const left = late.left as { readonly tiers?: number } | undefined;
-  rows.same("wait other: says what is left in tiers", other.length, `${left?.tiers}`);
+  const remaining = late.remaining as { readonly awaitingRetry?: number } | undefined;
+  rows.same("wait other: says what awaits retry", other.length, `${remaining?.awaitingRetry}`);
   rows.same("wait other: exit status", 1, `${late.status}`);
   await world.command("retry", "other");
   await world.until(() => again().length >= other.length);

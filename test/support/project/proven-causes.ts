@@ -50,7 +50,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
-    ["its destination has WAITING", `${PROGRAM}: the status says that its line has the call`],
+    ["its destination has a BACKLOG", `${PROGRAM}: the status says that its line has the call`],
     ["delivery.attempted", FAILED],
   ],
   "A destination falls behind": [
@@ -67,7 +67,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "unit/deliver/stage.test.ts: no more are under way than",
     ],
     ["`429`", METRICS],
-    ["WAITING, and no PROCESS", NOBODY],
+    ["BACKLOG, and no PROCESS", NOBODY],
   ],
   "All destinations are late": [
     ["switchyard_kafka_broker_reachable", AWAY],
@@ -77,7 +77,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "switchyard_registry_unreachable_since",
       "integration/schema-outage.test.ts: away, waited for",
     ],
-    ["NEXT DUE", NOBODY],
+    ["NEXT RETRY", NOBODY],
     ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
     ["switchyard_consumers_with_unknown_lag", AWAY],
   ],

@@ -3,7 +3,7 @@
 import { type DelayConfig, startDelay } from "../../../src/delay/stage.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
+import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import type { StageDeps } from "../../../src/stage/stage-deps.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
@@ -37,7 +37,7 @@ export class CountingWorld {
   #parked = 0;
 
   constructor(partitions = 2) {
-    for (const tier of TIERS) this.cluster.createTopic(topicOf(tier), partitions);
+    for (const delay of TIERS) this.cluster.createTopic(topicOf(delay), partitions);
     for (const id of [CRM, BILLING]) {
       this.cluster.createTopic(topics.deliveries(id), 1);
       this.cluster.createTopic(topics.retries(id), 1);
@@ -52,7 +52,7 @@ export class CountingWorld {
       {
         topics,
         groups,
-        tiers: TIERS,
+        delays: TIERS,
         maxBytes: 4_000,
         drainLimitMs: 1_000,
         destinations: [CRM, BILLING],
@@ -78,7 +78,7 @@ export class CountingWorld {
   }
 
   /** As deliver would, now. */
-  park(destination: string, tier: Tier, count = 1, delivery: Partial<Delivery> = {}): void {
+  park(destination: string, delay: Tier, count = 1, delivery: Partial<Delivery> = {}): void {
     const nowMs = this.clock.nowMs();
     for (let number = 0; number < count; number += 1) {
       this.#parked += 1;
@@ -86,18 +86,18 @@ export class CountingWorld {
         destination: destination as DestinationId,
         attempt: 1,
         firstAttemptAtMs: nowMs - 1_000,
-        dueAtMs: nowMs + (tierDelayMs(tier) ?? 0),
+        dueAtMs: nowMs + (delayMsOfTopic(delay) ?? 0),
         ...delivery,
       });
       const key = Buffer.from(`user-${this.#parked}`);
       const headers = deliveryHeaders(parked);
-      this.cluster.append({ topic: topicOf(tier), key, value: Buffer.from("{}"), headers });
+      this.cluster.append({ topic: topicOf(delay), key, value: Buffer.from("{}"), headers });
     }
   }
 }
 
-export function topicOf(tier: Tier): string {
-  return topics.delays(tierDelayMs(tier) ?? 0);
+export function topicOf(delay: Tier): string {
+  return topics.delays(delayMsOfTopic(delay) ?? 0);
 }
 
 /** By the values of the labels, with a slash between. */

@@ -57,7 +57,7 @@ export async function delaying(
     {
       topics,
       groups,
-      tiers: ["1s"],
+      delays: ["1s"],
       maxBytes: 1_000_000,
       drainLimitMs: 1_000,
       destinations: [destination],

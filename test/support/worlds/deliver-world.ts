@@ -7,7 +7,7 @@ import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
+import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import {
   followOperatorActions,
@@ -147,7 +147,7 @@ export class DeliverWorld {
       {
         topics,
         groups,
-        tiers: [...new Set(this.#delaysMs)].map(tierName),
+        delays: [...new Set(this.#delaysMs)].map(delayName),
         destinations: this.destinations.map(({ id }) => id),
         shownMax: Number.POSITIVE_INFINITY,
         retryWindowMs: this.#options.retryWindowMs ?? 4 * HOUR_MS,

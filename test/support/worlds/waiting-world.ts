@@ -5,7 +5,7 @@ import { startDelay } from "../../../src/delay/stage.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { NO_OPERATOR_ACTIONS } from "../../../src/domain/operator-action-state.ts";
-import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
+import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
@@ -42,7 +42,7 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
   };
   const park = (labels: string, count: number) =>
     withKafka((kafka) => write(kafka, prefix, labels, count));
-  const names = [...TIERS.map((tier) => topicOf(prefix, tier)), topics.deadLetters];
+  const names = [...TIERS.map((delay) => topicOf(prefix, delay)), topics.deadLetters];
   const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.retries(id)]);
   await withKafka((kafka) =>
     kafka.admin.create(
@@ -67,25 +67,25 @@ function connect(brokers: readonly string[]): Kafka {
   return createKafka({ ...connection, ...limits }, new LogLines().log);
 }
 
-function topicOf(prefix: string, tier: string): string {
-  return topicNames(prefix).delays(tierDelayMs(tier) ?? 0);
+function topicOf(prefix: string, delay: string): string {
+  return topicNames(prefix).delays(delayMsOfTopic(delay) ?? 0);
 }
 
 async function write(kafka: Kafka, prefix: string, labels: string, count: number): Promise<void> {
-  const [destination = "", tier = ""] = labels.split("/");
+  const [destination = "", delay = ""] = labels.split("/");
   const nowMs = Date.now();
   const parked = deliveryOf({
     destination: destination as DestinationId,
     attempt: 1,
     firstAttemptAtMs: nowMs,
-    dueAtMs: nowMs + (tierDelayMs(tier) ?? 0),
+    dueAtMs: nowMs + (delayMsOfTopic(delay) ?? 0),
   });
   const headers = deliveryHeaders(parked);
   const producer = kafka.producer();
   await producer.send(
     Array.from({ length: count }, (_, user) => {
       const key = Buffer.from(`user-${user}`);
-      return { topic: topicOf(prefix, tier), key, value: Buffer.alloc(500, 1), headers };
+      return { topic: topicOf(prefix, delay), key, value: Buffer.alloc(500, 1), headers };
     }),
   );
   await producer.close(5_000);
@@ -103,7 +103,7 @@ async function startCounting(kafka: Kafka, prefix: string) {
     {
       topics: topicNames(prefix),
       groups: groupNames(prefix),
-      tiers: TIERS,
+      delays: TIERS,
       maxBytes: 100_000,
       drainLimitMs: 1_000,
       destinations: [CRM, BILLING],
@@ -136,13 +136,13 @@ async function startCounting(kafka: Kafka, prefix: string) {
 /** As Kafka holds it, read by nobody of ours. */
 async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
   const { signal } = new AbortController();
-  const asked = { tiers: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
+  const asked = { delays: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
   const held: Record<string, number> = {};
   const read = await eachWaiting(
     { kafka, clock: systemClock },
     { ...asked, operatorActions: NO_OPERATOR_ACTIONS, recordsMax: 100_000 },
-    (waiting, tier) => {
-      const place = `${waiting.kind === "waiting" ? waiting.destination : ""}/${tier}`;
+    (waiting, delay) => {
+      const place = `${waiting.kind === "waiting" ? waiting.destination : ""}/${delay}`;
       held[place] = (held[place] ?? 0) + 1;
     },
   );

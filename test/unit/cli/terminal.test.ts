@@ -92,7 +92,13 @@ test("tables, audiences and the status", () => {
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, awaitingApproval: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 }, replayed: 0 };
   const last = { at: AT, outcome: "retry", cause: EVIL, endpoint: EVIL } as const;
-  const away = { failingSince: null, failedShare: null, awayUntil: null, breaker: null, last };
+  const away = {
+    failingSince: null,
+    failedShare: null,
+    unavailableUntil: null,
+    breaker: null,
+    last,
+  };
   const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...away };
   const destination = { destination: EVIL, note: EVIL, last, endpoints: [endpoint] };
   const evil = { error: EVIL, configHash: EVIL, version: EVIL };
@@ -102,11 +108,11 @@ test("tables, audiences and the status", () => {
     configHash: "0011aabbccdd",
     stages: [],
     destinations: [destinationReport(destination)],
-    tiers: [],
+    delayTopics: [],
     deadLetters,
     notes: { awaitingRetry: EVIL, deadLetters: EVIL },
     unknown: [EVIL],
-    blockedTopics: [],
+    unwritableTopics: [],
     processes: [processReport(evil)],
   };
   shell.out(statusText(report, shell.colors));

@@ -26,28 +26,28 @@ test("each destination counts as one state", () => {
     destinationSeen("a", { state: "delivering" }),
     destinationSeen("b", { state: "failing", failingSince: "2026-03-01T08:00:00Z" }),
     destinationSeen("c", {
-      state: "held",
+      state: "on-hold",
       held: { because: "paused", since: null, until: null },
       failingSince: "2026-03-01T08:00:00Z",
     }),
     destinationSeen("d", {
-      state: "held",
+      state: "on-hold",
       held: { because: "breaker", since: null, until: null },
     }),
     destinationSeen("e", { state: null }),
     destinationSeen("f", { state: null, kind: "topic" }),
-    destinationSeen("g", { state: "elsewhere" }),
+    destinationSeen("g", { state: "not-owned" }),
   ];
   const { states } = overviewOf(seen(all), new History(), NOW);
   expect(states).toEqual({
     delivering: 1,
     failing: 1,
     quiet: 1,
-    held: 1,
-    untried: 0,
+    "on-hold": 1,
+    idle: 0,
     unknown: 1,
     topics: 1,
-    elsewhere: 1,
+    "not-owned": 1,
   });
 });
 

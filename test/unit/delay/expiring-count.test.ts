@@ -50,10 +50,16 @@ test("those that expire by then are counted in all tiers, of the destinations th
   const operatorActions = {
     ...NO_OPERATOR_ACTIONS,
     earlyReleasesOf: () => [gone],
-    releasedThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
+    releasedThrough: (_id: string, delay: string) => (delay === "10m" ? 99 : 0),
   };
   const count = (of: typeof NO_OPERATOR_ACTIONS) => {
-    const windows = { tiers: TIERS, topics, groups, retryWindowMs: WINDOW_MS, operatorActions: of };
+    const windows = {
+      delays: TIERS,
+      topics,
+      groups,
+      retryWindowMs: WINDOW_MS,
+      operatorActions: of,
+    };
     const deps = { kafka: world.cluster.connect(), clock: world.clock };
     const { signal } = new AbortController();
     return clockDriver(world.clock).during(

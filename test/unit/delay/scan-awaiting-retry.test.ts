@@ -34,16 +34,16 @@ async function ask(world: CountingWorld, given: Given = {}) {
   const admin = given.kafka?.admin ?? kafka.admin;
   const read = given.kafka?.read ?? kafka.read.bind(kafka);
   const operatorActions = given.operatorActions ?? NO_OPERATOR_ACTIONS;
-  const asked = { tiers: TIERS, topics, groups, operatorActions, recordsMax, signal };
+  const asked = { delays: TIERS, topics, groups, operatorActions, recordsMax, signal };
   const deps = { kafka: { admin, read }, clock: world.clock };
-  const tallies = new Map<string, Tallies>(TIERS.map((tier) => [tier, new Map()]));
-  const tiers = await clockDriver(world.clock).during(
-    eachWaiting(deps, asked, (waiting, tier) => {
+  const tallies = new Map<string, Tallies>(TIERS.map((delay) => [delay, new Map()]));
+  const delays = await clockDriver(world.clock).during(
+    eachWaiting(deps, asked, (waiting, delay) => {
       const label = waiting.kind === "waiting" ? waiting.destination : "";
-      addTo(tallies.get(tier) ?? new Map(), label, timesOf(waiting));
+      addTo(tallies.get(delay) ?? new Map(), label, timesOf(waiting));
     }),
   );
-  return tiers.map((each) => ({ ...each, destinations: tallies.get(each.tier) ?? new Map() }));
+  return delays.map((each) => ({ ...each, destinations: tallies.get(each.delay) ?? new Map() }));
 }
 
 test("it counts all that a group has not committed, with the times", async () => {
@@ -52,7 +52,7 @@ test("it counts all that a group has not committed, with the times", async () =>
   world.park(CRM, "10m", 30);
   world.park(BILLING, "60m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const [ten, sixty] = await ask(world);
-  expect(ten).toMatchObject({ tier: "10m", unread: 0, errors: [] });
+  expect(ten).toMatchObject({ delay: "10m", unread: 0, errors: [] });
   expect(ten?.destinations).toEqual(
     new Map([
       [
@@ -88,10 +88,10 @@ test("it stops at the records that are allowed, and tells how many it did not re
   const world = new CountingWorld();
   world.park(CRM, "10m", 30);
   world.park(CRM, "60m", 30);
-  const tiers = await ask(world, { recordsMax: 25 });
-  const counted = tiers.map(({ destinations }) => destinations.get(CRM)?.count ?? 0);
+  const delays = await ask(world, { recordsMax: 25 });
+  const counted = delays.map(({ destinations }) => destinations.get(CRM)?.count ?? 0);
   expect(counted.reduce((sum, count) => sum + count, 0)).toBe(25);
-  expect(tiers.reduce((sum, { unread }) => sum + unread, 0)).toBe(35);
+  expect(delays.reduce((sum, { unread }) => sum + unread, 0)).toBe(35);
 });
 
 test("it stops when the signal aborts", async () => {

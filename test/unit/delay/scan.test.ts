@@ -26,7 +26,7 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
   const counts = new OwnedCounts(new Labels([]));
   const over = new Set<number>();
   for (const partition of [0, 1]) {
-    const place = { tier: "10m", topic: "sw.delays.10m", partition };
+    const place = { delay: "10m", topic: "sw.delays.10m", partition };
     counts.begin({
       ...place,
       inFlight: () => [],

@@ -40,8 +40,8 @@ test("a success in between begins the count again", () => {
 test("when its time is over one probe goes out, and others wait for its answer", () => {
   const breaker = opened();
   expect(breaker.admit(5_999, "line").kind).toBe("away");
-  expect(breaker.awayUntilMs(5_999)).toBe(6_000);
-  expect(breaker.awayUntilMs(6_000)).toBe(0);
+  expect(breaker.unavailableUntilMs(5_999)).toBe(6_000);
+  expect(breaker.unavailableUntilMs(6_000)).toBe(0);
   expect(breaker.admit(6_000, "line").kind).toBe("go");
   expect(breaker.admit(6_000, "line").kind).toBe("wait");
 });
@@ -65,7 +65,7 @@ test("each probe that fails doubles the pause, up to a minute", () => {
   const breaker = opened();
   let nowMs = 1_000;
   for (const pauseMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
-    expect(breaker.awayUntilMs(nowMs)).toBe(nowMs + pauseMs);
+    expect(breaker.unavailableUntilMs(nowMs)).toBe(nowMs + pauseMs);
     nowMs += pauseMs;
     expect(breaker.settle(send(breaker, nowMs), false, nowMs)).toBe("open");
   }
@@ -98,7 +98,7 @@ test("eight failures in a row while ramping open it again, for the first pause",
   const changes = tickets.slice(0, 8).map((ticket) => breaker.settle(ticket, false, 7_000));
   expect(changes.slice(0, 7)).toEqual(new Array(7).fill(null));
   expect(changes[7]).toBe("open");
-  expect(breaker.awayUntilMs(7_001)).toBe(12_000);
+  expect(breaker.unavailableUntilMs(7_001)).toBe(12_000);
 });
 
 /** How many of the requests of a minute, 64 at most and 100 ms each, an endpoint gets. */
@@ -141,7 +141,7 @@ test("answers to requests of before it opened change nothing", () => {
   expect(breaker.settle(early[19] ?? -1, false, 2_000)).toBe("open");
   expect(breaker.settle(early[20] ?? -1, true, 2_001)).toBeNull();
   expect(breaker.settle(early[21] ?? -1, false, 2_001)).toBeNull();
-  expect(breaker.awayUntilMs(2_001)).toBe(7_000);
+  expect(breaker.unavailableUntilMs(2_001)).toBe(7_000);
 });
 
 function admitted(breaker: CircuitBreaker, nowMs: number): Ticket {
@@ -163,7 +163,7 @@ test("a retry that fails while it is open leaves the time of the next probe as i
   const breaker = opened();
   for (const nowMs of [1_001, 2_000, 5_999]) {
     expect(breaker.settle(admitted(breaker, nowMs), false, nowMs)).toBeNull();
-    expect(breaker.awayUntilMs(nowMs)).toBe(6_000);
+    expect(breaker.unavailableUntilMs(nowMs)).toBe(6_000);
   }
 });
 
@@ -180,7 +180,7 @@ test("a retry that comes when the time is over is the probe", () => {
   const probe = admitted(breaker, 6_000);
   expect(breaker.state).toBe("probing");
   expect(breaker.settle(probe, false, 6_100)).toBe("open");
-  expect(breaker.awayUntilMs(6_100)).toBe(16_100);
+  expect(breaker.unavailableUntilMs(6_100)).toBe(16_100);
 });
 
 test("an answer to a retry of before it opened anew does not bring it back", () => {
@@ -195,7 +195,7 @@ test("an answer to a retry of before it opened anew does not bring it back", () 
 
 test("a clock that is set back keeps nobody away for longer, and hides no failures", () => {
   const breaker = opened();
-  expect(breaker.awayUntilMs(1_000 - 3_600_000)).toBe(0);
+  expect(breaker.unavailableUntilMs(1_000 - 3_600_000)).toBe(0);
   expect(breaker.admit(1_000 - 3_600_000, "line").kind).toBe("go");
   const other = new CircuitBreaker(4);
   other.settle(send(other, 3_600_000), false, 3_600_000);

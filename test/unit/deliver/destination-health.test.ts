@@ -117,16 +117,16 @@ test("paused and disabled count from the change", () => {
   expect(condition.still).toBeNull();
   condition.update({ ...any, paused: true }, NOW_MS + 1_000);
   condition.update({ ...any, paused: true, concurrency: 3 }, NOW_MS + 2_000);
-  expect(condition.still).toMatchObject({ because: "paused", sinceMs: NOW_MS + 1_000 });
+  expect(condition.still).toMatchObject({ reason: "paused", sinceMs: NOW_MS + 1_000 });
   condition.update({ ...any, paused: true, enabled: false }, NOW_MS + 3_000);
-  expect(condition.still).toMatchObject({ because: "disabled", sinceMs: NOW_MS + 3_000 });
+  expect(condition.still).toMatchObject({ reason: "disabled", sinceMs: NOW_MS + 3_000 });
 });
 
 test.each([
-  ["untried", [], null],
+  ["idle", [], null],
   ["delivering", [[200, 503]], null],
   ["failing", [[503, 503]], null],
-  ["held", [[200]], { because: "paused", sinceMs: NOW_MS, untilMs: null }],
+  ["on-hold", [[200]], { reason: "paused", sinceMs: NOW_MS, untilMs: null }],
 ] as const)("state %s", (state, attempts, hold) => {
   const { condition, attempted } = conditionOf();
   for (const [a, b] of attempts) attempted(1_000, a, b);
@@ -134,35 +134,35 @@ test.each([
 });
 
 test.each([
-  ["elsewhere", null],
-  ["elsewhere", { because: "breaker", sinceMs: NOW_MS, untilMs: NOW_MS + 9_000 }],
-  ["held", { because: "paused", sinceMs: NOW_MS, untilMs: null }],
+  ["not-owned", null],
+  ["not-owned", { reason: "breaker", sinceMs: NOW_MS, untilMs: NOW_MS + 9_000 }],
+  ["on-hold", { reason: "paused", sinceMs: NOW_MS, untilMs: null }],
 ] as const)("state %s of a process whose partitions have gone", (state, hold) => {
   const { condition, attempted } = conditionOf();
   attempted(1_000, 200, 200);
   condition.leave(NOW_MS + 2_000);
   const status = statusOf(condition, hold, [], NOW_MS + 2_000);
   expect(status).toMatchObject({ state, partitions: 0, lastAcceptedAt: expect.any(String) });
-  expect(status.held === null).toBe(state === "elsewhere");
+  expect(status.hold === null).toBe(state === "not-owned");
 });
 
 test("the status says outcomes by name, and of a URL only the origin", () => {
   const { condition, attempted } = conditionOf();
   attempted(1_000, 503, "timeout");
   const [a, b] = [endpointOf(A), endpointOf(B)];
-  const hold = { because: "breaker", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
+  const hold = { reason: "breaker", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
   const gates = [
-    { key: a.key, breaker: "open", awayUntilMs: NOW_MS + 9_000 },
-    { key: b.key, breaker: "probing", awayUntilMs: NOW_MS + 1_100 },
+    { key: a.key, breaker: "open", unavailableUntilMs: NOW_MS + 9_000 },
+    { key: b.key, breaker: "probing", unavailableUntilMs: NOW_MS + 1_100 },
   ] as const;
   const last = { at: "2026-03-01T09:00:01.000Z", outcome: "retry" } as const;
   expect(statusOf(condition, hold, gates, NOW_MS + 2_000)).toEqual({
     id: "crm",
-    state: "held",
+    state: "on-hold",
     failingSince: "2026-03-01T09:00:01.000Z",
     lastMinute: { attempts: 1, failures: 1 },
-    held: {
-      because: "breaker",
+    hold: {
+      reason: "breaker",
       since: "2026-03-01T09:00:00.500Z",
       until: "2026-03-01T09:00:09.000Z",
     },
@@ -177,7 +177,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         breaker: "open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
-        awayUntil: "2026-03-01T09:00:09.000Z",
+        unavailableUntil: "2026-03-01T09:00:09.000Z",
         last: { ...last, cause: "503" },
       },
       {
@@ -187,7 +187,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         breaker: "probing",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
-        awayUntil: "2026-03-01T09:00:01.100Z",
+        unavailableUntil: "2026-03-01T09:00:01.100Z",
         last: { ...last, cause: "timeout" },
       },
     ],

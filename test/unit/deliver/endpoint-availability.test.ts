@@ -27,17 +27,17 @@ function gates() {
 test("the longest Retry-After counts: an answer that asks for less takes nothing back", () => {
   const { made, asked } = gates();
   asked("100", NOW_MS);
-  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
   asked("1", NOW_MS + 5_000);
-  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
+  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
   asked("100", NOW_MS + 5_000);
-  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
+  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
 });
 
 test("nobody is held for longer than the window", () => {
   const { made, asked } = gates();
   asked("86400", NOW_MS);
-  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
 });
 
 const OTHER = endpointKey("http://b.test/");
@@ -67,7 +67,7 @@ test("the line is held while all are away, until the first of them is not", () =
   open(made);
   const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
   made.settle(OTHER, ticket, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS);
-  const held = { kind: "held", untilMs: NOW_MS + 2_000 };
+  const held = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
   expect(made.line(NOW_MS + 1_000)).toEqual(held);
   expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
 });
@@ -77,7 +77,7 @@ test("the line waits for an answer where that alone can let it go", () => {
   open(made);
   open(made, OTHER);
   const heldMs = NOW_MS + 6_000;
-  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "held", untilMs: heldMs });
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: heldMs });
   made.admit(KEY, heldMs, "line");
   made.admit(OTHER, heldMs, "line");
   expect(made.line(heldMs)).toEqual({ kind: "waits" });
@@ -120,10 +120,10 @@ test("held by a breaker since it opened: a probe that is under way, or failed, e
   expect(made.hold(NOW_MS)).toBeNull();
   open(made);
   const sinceMs = NOW_MS + 1_000;
-  expect(made.hold(sinceMs)).toEqual({ because: "breaker", sinceMs, untilMs: NOW_MS + 6_000 });
+  expect(made.hold(sinceMs)).toEqual({ reason: "breaker", sinceMs, untilMs: NOW_MS + 6_000 });
   const ticket = made.admit(KEY, NOW_MS + 6_000, "line") ?? -1;
   expect(made.hold(NOW_MS + 6_050)).toEqual({
-    because: "breaker",
+    reason: "breaker",
     sinceMs,
     untilMs: NOW_MS + 6_050,
   });
@@ -148,7 +148,7 @@ test("held by Retry-After since the endpoint asked, also when it asks again mean
   asked("100", NOW_MS);
   asked("100", NOW_MS + 50_000);
   expect(made.hold(NOW_MS + 120_000)).toEqual({
-    because: "retry-after",
+    reason: "retry-after",
     sinceMs: NOW_MS,
     untilMs: NOW_MS + 150_000,
   });
@@ -163,7 +163,7 @@ test("several endpoints hold the line since the last of them was left alone, by 
   const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
   made.settle(OTHER, ticket, asked, NOW_MS + 1_500);
   expect(made.hold(NOW_MS + 2_000)).toEqual({
-    because: "retry-after",
+    reason: "retry-after",
     sinceMs: NOW_MS + 1_500,
     untilMs: NOW_MS + 3_500,
   });
@@ -216,14 +216,14 @@ test("Retry-After is told once a second, and counts for those who hear of it as 
   const heard = gates().made;
   heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
   expect(told).toEqual(["asks 30000"]);
-  expect(heard.awayUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
-  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
+  expect(heard.unavailableUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
 });
 
 test("another process's acceptance ends a line that is held", () => {
   const { made } = telling();
   open(made);
-  expect(made.line(NOW_MS + 1_001).kind).toBe("held");
+  expect(made.line(NOW_MS + 1_001).kind).toBe("on-hold");
   made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);
   expect(made.line(NOW_MS + 1_003)).toEqual({ kind: "goes" });
 });

@@ -19,8 +19,8 @@ const pause: Pause = {
 };
 const paused = { enabled: true, paused: true };
 const neither = { enabled: true, paused: false };
-const byFile: HoldCause = { because: "paused", sinceMs: 7, untilMs: null, by: "configuration" };
-const disabled: HoldCause = { because: "disabled", sinceMs: 7, untilMs: null };
+const byFile: HoldCause = { reason: "paused", sinceMs: 7, untilMs: null, by: "configuration" };
+const disabled: HoldCause = { reason: "disabled", sinceMs: 7, untilMs: null };
 
 describe("configuration and command count together", () => {
   test.each([
@@ -30,7 +30,7 @@ describe("configuration and command count together", () => {
     [paused, null, byFile, byFile],
     [paused, null, disabled, { ...byFile, sinceMs: NOW_MS }],
     [paused, pause, null, { ...byFile, sinceMs: 400, by: "configuration and command" }],
-    [neither, pause, null, { because: "paused", sinceMs: 400, untilMs: 5_000, by: "command" }],
+    [neither, pause, null, { reason: "paused", sinceMs: 400, untilMs: 5_000, by: "command" }],
     [neither, null, byFile, null],
   ])("%j, %j", (configured, command, before, expected) => {
     expect(stillnessOf(configured, command, before, NOW_MS)).toEqual(expected);

@@ -61,7 +61,7 @@ test("a paused line waits in order, others go on, and it resumes where it was", 
     `switchyard_destination_paused{destination="${CRM}",by="operation"} 1\n`,
   );
   const [status] = deliver.destinations?.() ?? [];
-  expect(status?.held).toMatchObject({ because: "paused", by: "command", until: null });
+  expect(status?.hold).toMatchObject({ reason: "paused", by: "command", until: null });
   expect(deliver.troubles()).toEqual([
     expect.stringMatching(/^destination crm: paused by command since 20\d\d-.*Z$/),
   ]);
@@ -147,10 +147,10 @@ test("configuration and command together: paused as long as either says so", asy
     await ended;
   };
   await update(true);
-  expect(deliver.destinations?.()[0]?.held?.by).toBe("configuration and command");
+  expect(deliver.destinations?.()[0]?.hold?.by).toBe("configuration and command");
   await resume();
   await world.settle(60_000);
-  expect(deliver.destinations?.()[0]?.held?.by).toBe("configuration");
+  expect(deliver.destinations?.()[0]?.hold?.by).toBe("configuration");
   expect(sent()).toEqual([]);
   await update(false);
   expect(sent()).toEqual(["m0"]);

@@ -56,7 +56,7 @@ test("pulls count side by side, until they are forgotten", () => {
 test("the furthest progress counts", () => {
   const known = new KnownOperatorActions();
   const released = (through: number, partition = 0) => {
-    const place = { id: "a", tier: "10s", partition };
+    const place = { id: "a", delay: "10s", partition };
     known.apply({ kind: "released", released: { ...place, through, topicId: "" } });
     return known.releasedThrough("a", "10s", partition);
   };
@@ -71,7 +71,7 @@ test("of a topic that was made anew only its own progress counts", () => {
   const released = (through: number, topicId: string) =>
     known.apply({
       kind: "released",
-      released: { id: "a", tier: "10s", partition: 0, through, topicId },
+      released: { id: "a", delay: "10s", partition: 0, through, topicId },
     });
   const through = (topicId: string) => known.releasedThrough("a", "10s", 0, topicId);
   released(70, "one");

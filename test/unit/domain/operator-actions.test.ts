@@ -43,7 +43,7 @@ test("what is written is read again", () => {
       earlyRelease,
     });
   }
-  const released = { id: "a-1", tier: "10s", partition: 3, through: 70, topicId: "t-1" };
+  const released = { id: "a-1", delay: "10s", partition: 3, through: 70, topicId: "t-1" };
   expect(readOperatorAction(releasedRecord("operations", released))).toEqual({
     kind: "released",
     released,

@@ -14,7 +14,7 @@ const DOWN_NOW: Expected = {
   held: "breaker",
   isFailing: true,
   isNamed: true,
-  state: "held",
+  state: "on-hold",
   failures: { outcome: "refused", status: null, level: "warn" },
 };
 
@@ -37,7 +37,7 @@ const TRUE_WHILE_DOWN: Said = {
   failingSince: 1_000,
   accepted: 999,
   troubles: ["destination down: endpoint down[1] keeps failing"],
-  state: "held",
+  state: "on-hold",
   partitions: 3,
   cause: "refused",
 };
@@ -104,7 +104,7 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
   ["another destination's trouble", { troubles: TRUE_WHILE_FINE.troubles }, ["readyz"]],
   ["another state", { state: "delivering" }, ["/status: state", "status: state"]],
-  ["a state that nobody knows", { state: "elsewhere" }, ["/status: state", "status: state"]],
+  ["a state that nobody knows", { state: "not-owned" }, ["/status: state", "status: state"]],
   ["another cause", { cause: "timeout" }, ["log: last attempt"]],
 ])("said of a destination that is down, %s is found", (_name, changed, signals) => {
   expect(wrong({ ...TRUE_WHILE_DOWN, ...changed }, DOWN_NOW)).toEqual(signals);

@@ -44,7 +44,7 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
   // As `switchyard status` counts it; the tests are about the rest.
   const inTiers = Math.max(0, 2 - (commits.at(-1) ?? 0));
   const truth = { samples, records, product: { topics, groups } };
-  const row = { destination: CRM, waitingInTiers: inTiers };
+  const row = { destination: CRM, awaitingRetry: inTiers };
   const status = { report: { destinations: [row] } };
   return { fromMs: 0, toMs: 1_000, metrics, status, truth } as unknown as Look;
 }

@@ -13,7 +13,7 @@ const STATUS: DestinationStatus = {
   state: "delivering",
   failingSince: null,
   lastMinute: { attempts: 0, failures: 0 },
-  held: null,
+  hold: null,
   lastAcceptedAt: null,
   last: null,
   partitions: 2,
@@ -47,13 +47,13 @@ test("it says what the last answer was, by names that hold nothing secret", () =
   });
 });
 
-test.each<[DestinationStatus["held"], string]>([
-  [{ because: "paused", since: AGO(5), until: null }, "so"],
-  [{ because: "breaker", since: AGO(5), until: null }, "not-so"],
-  [{ because: "disabled", since: AGO(5), until: null }, "not-so"],
+test.each<[DestinationStatus["hold"], string]>([
+  [{ reason: "paused", since: AGO(5), until: null }, "so"],
+  [{ reason: "breaker", since: AGO(5), until: null }, "not-so"],
+  [{ reason: "disabled", since: AGO(5), until: null }, "not-so"],
   [null, "not-so"],
 ])("held by %j: paused is %s", (held, is) => {
-  expect(seen({ held }).paused).toMatchObject({ kind: "destination.paused", is });
+  expect(seen({ hold: held }).paused).toMatchObject({ kind: "destination.paused", is });
 });
 
 test.each([

@@ -84,7 +84,7 @@ class World {
 
   #status(more: Partial<DestinationStatus>): DestinationStatus {
     const id = "crm" as DestinationId;
-    const none = { failingSince: null, held: null, lastAcceptedAt: null, last: null };
+    const none = { failingSince: null, hold: null, lastAcceptedAt: null, last: null };
     const lastMinute = { attempts: 1, failures: 1 };
     return { id, state: "failing", lastMinute, ...none, partitions: 1, endpoints: [], ...more };
   }

@@ -64,12 +64,12 @@ test.each([
   [{ events: ["e"] }, "event"],
 ] as const)("asked for %o: %s", (asked, outcome) => {
   const routed = again(record(TRACK), asked);
-  expect(routed.kind === "passed-over" ? routed.reason : routed.kind).toBe(outcome);
+  expect(routed.kind === "filtered" ? routed.reason : routed.kind).toBe(outcome);
 });
 
 test("with an event asked for, calls that are no track are passed over", () => {
   const page = record({ type: "page", userId: "u" });
-  expect(again(page, { events: ["E"] })).toEqual({ kind: "passed-over", reason: "event" });
+  expect(again(page, { events: ["E"] })).toEqual({ kind: "filtered", reason: "event" });
 });
 
 test.each([
@@ -77,13 +77,13 @@ test.each([
   [{ type: "track", userId: "u" }, "invalid-call"],
   [{ ...TRACK, sourceId: "nobody" }, "unknown-source"],
 ] as const)("%o is unusable", (value, reason) => {
-  expect(again(record(value))).toEqual({ kind: "unusable", reason });
+  expect(again(record(value))).toEqual({ kind: "invalid", reason });
 });
 
 test("a record that was too large to be read is unusable", () => {
   const cut = { keyBytes: null, valueBytes: 5_000_000, headers: null };
   const given = record(TRACK, { value: null, omitted: { bytes: 5_000_020, cut } });
-  expect(again(given)).toEqual({ kind: "unusable", reason: "too-large" });
+  expect(again(given)).toEqual({ kind: "invalid", reason: "too-large" });
 });
 
 test.each([
@@ -91,12 +91,12 @@ test.each([
   [{ integrations: { All: false } }, "all-false"],
   [{ sourceId: "app" }, "not-connected"],
 ])("with %o it is left out: %s", (more, reason) => {
-  expect(again(record({ ...TRACK, ...more }))).toEqual({ kind: "left-out", reason });
+  expect(again(record({ ...TRACK, ...more }))).toEqual({ kind: "skipped", reason });
 });
 
 test("so it is where the destination is disabled", () => {
   const disabled = webhookDestination({ enabled: false });
-  expect(again(record(TRACK), {}, disabled)).toEqual({ kind: "left-out", reason: "disabled" });
+  expect(again(record(TRACK), {}, disabled)).toEqual({ kind: "skipped", reason: "disabled" });
 });
 
 test("one with historical: false gets the time of receipt", () => {

@@ -19,7 +19,7 @@ import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
-const HOLD = { because: "breaker", sinceMs: 5_000, untilMs: null } as const;
+const HOLD = { reason: "breaker", sinceMs: 5_000, untilMs: null } as const;
 const TIERS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
 const VITALS = {
   isAssigned: true,
@@ -34,15 +34,21 @@ function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): vo
   const inFlight = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
   const tiers = TIERS.map((tier) => {
     const place = { topic: `switchyard.delays.${tier}`, partition: 0 };
-    counts.begin({ ...place, tier, inFlight, isGone: () => false, isOver: () => false });
+    counts.begin({ ...place, delay: tier, inFlight, isGone: () => false, isOver: () => false });
     const seen = { ...place, position: 0, next: 0, end: 0, inFlight: 0, oldestUnfinishedMs: null };
     const progress = () => [{ ...seen, endAtMs: CLOCK.nowMs() }];
-    return { tier, consumer: { progress, vitals: () => VITALS } };
+    return { delay: tier, consumer: { progress, vitals: () => VITALS } };
   });
   for (const nowMs of [0, 5_000]) {
-    for (const { tier, consumer } of tiers) counts.look(tier, consumer.progress(), nowMs);
+    for (const { delay: tier, consumer } of tiers) counts.look(tier, consumer.progress(), nowMs);
   }
-  reportWaiting(metrics, CLOCK, { labels, counts, tiers, retryWindowMs: 14_400_000, shownMax });
+  reportWaiting(metrics, CLOCK, {
+    labels,
+    counts,
+    delays: tiers,
+    retryWindowMs: 14_400_000,
+    shownMax,
+  });
 }
 
 /** As deliver and route bind them for each destination that has been attempted. */

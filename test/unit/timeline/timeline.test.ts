@@ -50,7 +50,7 @@ function parked(
 ): FoundScheduledRetry {
   const attempted = isRerouted ? {} : { attempt: 1, lastOutcome: `${KEY}=503` };
   const delivery = { ...attempted, dueAtMs: endedAtMs + 10_000, ...given };
-  return { ...on("delays.10s", endedAtMs + 4, delivery), tier: "10s", isRerouted };
+  return { ...on("delays.10s", endedAtMs + 4, delivery), delay: "10s", isRerouted };
 }
 
 function deadLetter(atMs: number, more: Partial<FoundDeadLetter> = {}): FoundDeadLetter {

@@ -111,8 +111,8 @@ test("the page on operations shows what is printed", () => {
         atOnce: [],
         needsRestart: ["delivery.retryWindow"],
       },
-      hashes: { inPlace: "4f1c0b7a92de", given: "90ab3e11c2d4" },
-      processes: [{ admin: "host-1:9464", runs: "in place", hash: "4f1c0b7a92de", error: null }],
+      hashes: { current: "4f1c0b7a92de", proposed: "90ab3e11c2d4" },
+      processes: [{ admin: "host-1:9464", runs: "current", hash: "4f1c0b7a92de", error: null }],
     },
     fakeShell().colors,
   );

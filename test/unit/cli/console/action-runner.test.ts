@@ -103,7 +103,7 @@ test("a pause is written with its author and its end, and says who waits", async
   const { said, isDone } = await act({ action: "pause", destination: "crm", forMs: 900_000 });
   expect([isDone, said]).toEqual([
     true,
-    expect.stringMatching(/^Paused: crm until .* In its line: 1\./),
+    expect.stringMatching(/^Paused: crm until .* Queued: 1\./),
   ]);
   const [written] = operations();
   if (written?.kind !== "pause") throw new Error("no pause was written");

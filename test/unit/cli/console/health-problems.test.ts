@@ -15,7 +15,7 @@ const PROCESS: ProcessReport = {
   version: "0.1.0",
   startedAt: SINCE,
   stages: [],
-  brokersAway: [],
+  unreachableBrokers: [],
   configHash: "0123456789ab",
   configAppliedAt: SINCE,
   configInvalidSince: null,
@@ -27,18 +27,24 @@ const PROCESS: ProcessReport = {
 };
 
 function report(over: Partial<StatusReport> = {}): StatusReport {
-  const none = { stages: [], destinations: [], tiers: [], blockedTopics: [], deadLetters: null };
+  const none = {
+    stages: [],
+    destinations: [],
+    delayTopics: [],
+    unwritableTopics: [],
+    deadLetters: null,
+  };
   const known = { at: AT, kafkaError: null, configHash: "0123456789ab", processes: [PROCESS] };
   const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
   return { ...none, ...known, ...whole, ...over };
 }
 
 function destination(over: Partial<DestinationReport>): DestinationReport {
-  const quiet = { state: "delivering", failingSince: null, failedShare: null, held: null };
+  const quiet = { state: "delivering", failingSince: null, failedShare: null, hold: null };
   return {
     destination: "crm",
     waiting: 0,
-    halts: [],
+    halted: [],
     last: null,
     endpoints: [],
     ...quiet,
@@ -117,7 +123,11 @@ test.each([
   ],
   [
     "Deliveries in the tier 10s are overdue by 20s.",
-    { tiers: [{ tier: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false }] },
+    {
+      delayTopics: [
+        { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false },
+      ],
+    },
   ],
 ])("%s", (text, over) => {
   expect(said(over as Partial<StatusReport>)).toEqual([text]);
@@ -128,7 +138,7 @@ test("without processes, it is said what is not known and how to know it", () =>
 });
 
 test("the bad ones come first", () => {
-  const away = { ...PROCESS, brokersAway: [{ broker: "kafka-1:9092", since: SINCE }] };
+  const away = { ...PROCESS, unreachableBrokers: [{ broker: "kafka-1:9092", since: SINCE }] };
   const failing = destination({ failingSince: SINCE });
   const levels = troublesOf(report({ processes: [away], destinations: [failing] }));
   expect(levels.map(({ level }) => level)).toEqual(["bad", "warn"]);

@@ -10,7 +10,13 @@ import { destinationReport, processReport } from "../../../support/build/status-
 const AT = "2026-03-01T09:00:00.500Z";
 
 function report(over: Partial<StatusReport> = {}): StatusReport {
-  const none = { stages: [], destinations: [], tiers: [], blockedTopics: [], deadLetters: null };
+  const none = {
+    stages: [],
+    destinations: [],
+    delayTopics: [],
+    unwritableTopics: [],
+    deadLetters: null,
+  };
   const known = { at: AT, kafkaError: null, configHash: "0011aabbccdd", processes: [] };
   const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
   return { ...none, ...known, ...whole, ...over };
@@ -19,7 +25,7 @@ function report(over: Partial<StatusReport> = {}): StatusReport {
 const seen = (over: Partial<StatusReport>) => seenOf(report(over), config(SMALL));
 
 test("ages become instants to the second, so that one that stays reads the same each time", () => {
-  const stage = { stage: "route", lag: 3, oldestMs: 1_800, note: null, halts: [] };
+  const stage = { stage: "route", lag: 3, oldestMs: 1_800, note: null, halted: [] };
   const first = seen({ stages: [stage] as unknown as StatusReport["stages"] });
   expect(first.stages).toEqual([
     { stage: "route", waiting: 3, oldestAt: "2026-03-01T08:59:59.000Z", note: null },
@@ -33,9 +39,9 @@ test("ages become instants to the second, so that one that stays reads the same 
 });
 
 test("a tier says when its next is due, late or not, or nothing where that is not known", () => {
-  const tier = { tier: "10s", waiting: 4, retired: false, oldestMs: null, note: null };
-  const tiers = [5_000, -5_000, null].map((dueInMs) => ({ ...tier, dueInMs }));
-  expect(seen({ tiers }).tiers.map(({ dueAt }) => dueAt)).toEqual([
+  const delay = { delay: "10s", waiting: 4, retired: false, oldestMs: null, note: null };
+  const delays = [5_000, -5_000, null].map((dueInMs) => ({ ...delay, dueInMs }));
+  expect(seen({ delayTopics: delays }).tiers.map(({ dueAt }) => dueAt)).toEqual([
     "2026-03-01T09:00:05.500Z",
     "2026-03-01T08:59:55.500Z",
     null,
@@ -55,7 +61,7 @@ test("of a process the partitions are counted; one that cannot be reached has no
   const stages = [{ name: "route", partitions: { calls: [0, 1], other: [2] } }];
   const reached = processReport({
     stages: stages as never,
-    brokersAway: [{ broker: "b:1" }] as never,
+    unreachableBrokers: [{ broker: "b:1" }] as never,
   });
   const away = processReport({ admin: "b:9464", error: "no answer", stages: null });
   const told = seen({ processes: [reached, away] }).processes;

@@ -2,7 +2,13 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { configuredTopics } from "../../../../src/cli/connection.ts";
-import { beginning, leftOf, leftText, stillText, sumOf } from "../../../../src/cli/control/wait.ts";
+import {
+  beginning,
+  remainingOf,
+  remainingText,
+  stillText,
+  sumOf,
+} from "../../../../src/cli/control/wait.ts";
 import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { pauseRecord } from "../../../../src/domain/operator-actions.ts";
@@ -29,12 +35,12 @@ destinations:
 delivery: { retryDelays: [10s] }
 `);
   const topics = configuredTopics(read);
-  const tier = topics.delays(10_000);
+  const delay = topics.delays(10_000);
   for (const id of [hook, other]) {
     cluster.createTopic(topics.deliveries(id), 2);
     cluster.createTopic(topics.retries(id), 1);
   }
-  for (const name of [tier, topics.operatorActions]) cluster.createTopic(name, 1);
+  for (const name of [delay, topics.operatorActions]) cluster.createTopic(name, 1);
   const kafka = cluster.connect();
   const signal = new AbortController().signal;
   const looking = { kafka, config: read, destination: hook, signal };
@@ -44,7 +50,7 @@ delivery: { retryDelays: [10s] }
     const value = Buffer.from("{}");
     cluster.append({ topic, key: Buffer.from("u"), value, headers: deliveryHeaders(delivery) });
   };
-  return { clock, cluster, topics, tier, looking, append, finish: clockDriver(clock).during };
+  return { clock, cluster, topics, delay, looking, append, finish: clockDriver(clock).during };
 }
 
 const parked = (clock: ManualClock) => {
@@ -56,29 +62,33 @@ beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
 test("line, returns and tiers of this destination count, and of no other", async () => {
-  const { clock, topics, tier, looking, append, finish } = world();
+  const { clock, topics, delay, looking, append, finish } = world();
   append(topics.deliveries(hook));
   append(topics.deliveries(hook));
   append(topics.deliveries(other), { destination: other });
   append(topics.retries(hook), { attempt: 1, firstAttemptAtMs: clock.nowMs() });
-  append(tier, parked(clock));
-  append(tier, { ...parked(clock), destination: other });
+  append(delay, parked(clock));
+  append(delay, { ...parked(clock), destination: other });
   const begun = await finish(beginning(looking, clock.nowMs()));
-  const left = await finish(leftOf(looking, begun));
-  expect(left).toEqual({ line: 2, retries: 1, tiers: 1 });
-  expect(sumOf(left)).toBe(4);
-  expect(leftText(left)).toBe("4 left: 2 in its line, 1 due again, 1 in tiers");
+  const remaining = await finish(remainingOf(looking, begun));
+  expect(remaining).toEqual({ queued: 2, due: 1, awaitingRetry: 1 });
+  expect(sumOf(remaining)).toBe(4);
+  expect(remainingText(remaining)).toBe("4 left: 2 queued, 1 due, 1 awaiting retry");
 });
 
 test("what is received after the beginning is not waited for", async () => {
-  const { clock, topics, tier, looking, append, finish } = world();
+  const { clock, topics, delay, looking, append, finish } = world();
   append(topics.deliveries(hook));
   const begun = await finish(beginning(looking, clock.nowMs()));
   const receivedAtMs = clock.nowMs() + 5_000;
   append(topics.deliveries(hook), { receivedAtMs });
   append(topics.retries(hook), { receivedAtMs, attempt: 1, firstAttemptAtMs: receivedAtMs });
-  append(tier, { ...parked(clock), receivedAtMs });
-  expect(await finish(leftOf(looking, begun))).toEqual({ line: 1, retries: 0, tiers: 0 });
+  append(delay, { ...parked(clock), receivedAtMs });
+  expect(await finish(remainingOf(looking, begun))).toEqual({
+    queued: 1,
+    due: 0,
+    awaitingRetry: 0,
+  });
 });
 
 test("a destination whose line stands still says why", async () => {

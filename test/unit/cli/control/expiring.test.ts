@@ -39,9 +39,9 @@ test("what was not counted is not denied", () => {
 
 test("programs get the same as an object", () => {
   const expiring = new Expiring(4 * HOUR_MS, atMs + 4 * HOUR_MS);
-  expect(expiring.json()).toEqual({ attempted: 0, expiring: 0, firstExpiresAt: null });
+  expect(expiring.json()).toEqual({ awaitingRetry: 0, expiring: 0, firstExpiresAt: null });
   for (const each of [atMs, null, atMs + HOUR_MS]) expiring.add(each);
   expect(expiring.json()).toEqual({
-    ...{ attempted: 2, expiring: 1, firstExpiresAt: "2026-03-01T14:00:00.000Z" },
+    ...{ awaitingRetry: 2, expiring: 1, firstExpiresAt: "2026-03-01T14:00:00.000Z" },
   });
 });

@@ -91,7 +91,7 @@ test("all is written; the outcome says so, also as JSON", async () => {
     ...{ end: "done", error: null, replay: expect.stringMatching(/^\d{8}-\d{6}-\w{4}$/) },
     ...{ resume: null, destination: "crm", topic: world.topic },
     ...{ since: "1970-01-01T00:00:00.000Z", until: null, types: [], events: [], perSecond: null },
-    ...{ written: 4, refused: 0, leftOut: {}, unusable: { "unknown-source": 1 }, passedOver: {} },
+    ...{ written: 4, refused: 0, skipped: {}, invalid: { "unknown-source": 1 }, filtered: {} },
   });
   expect(status).toBe(0);
   expect(err).toMatch(/^Replay \S+ begins\. Should it be cut short/);

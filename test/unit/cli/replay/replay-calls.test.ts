@@ -21,8 +21,8 @@ test("writes what is for the destination, and counts the rest with the reasons",
   expect(world.written()).toHaveLength(401);
   expect(world.counts).toEqual({
     written: 401,
-    "left-out:named-false": 401,
-    "unusable:invalid-call": 401,
+    "skipped:named-false": 401,
+    "invalid:invalid-call": 401,
   });
   expect(await world.finish(one.resume())).toBe("no such replay");
 });
@@ -67,7 +67,7 @@ test("interrupted, it commits what it has written; resumed, it repeats and leave
   expect(await world.finish(world.process("two").resume())).toBe("done");
   expect(world.written()).toHaveLength(800);
   expect(new Set(world.written()).size).toBe(800);
-  expect(world.counts).toEqual({ written: 800, "left-out:all-false": 100 });
+  expect(world.counts).toEqual({ written: 800, "skipped:all-false": 100 });
 });
 
 test("killed, it repeats at most the batch in hand", async () => {
@@ -117,7 +117,7 @@ test("a schema is waited for through an outage; an unknown one is unusable", asy
   expect(world.written()).toEqual([`${topics.calls}/0/0`]);
   const [copy] = world.cluster.records(world.topic);
   expect(JSON.parse(`${copy?.value}`)).toMatchObject({ event: "E", userId: "u" });
-  expect(world.counts).toEqual({ written: 1, "unusable:unknown-schema": 1 });
+  expect(world.counts).toEqual({ written: 1, "invalid:unknown-schema": 1 });
 });
 
 test("interrupted while it waits for a schema, it can be resumed", async () => {
@@ -134,7 +134,7 @@ test("interrupted while it waits for a schema, it can be resumed", async () => {
   expect(world.written()).toEqual(ids(0, 3));
   schemas.learn(7, UNKNOWN);
   expect(await world.finish(world.process("two").resume())).toBe("done");
-  expect(world.counts).toEqual({ written: 3, "unusable:unknown-schema": 1 });
+  expect(world.counts).toEqual({ written: 3, "invalid:unknown-schema": 1 });
 });
 
 test("what the brokers find too large is counted as refused", async () => {
@@ -196,7 +196,7 @@ test("counting writes and commits nothing", async () => {
   const { kafka, deps, resume } = world.process("one");
   const stored = await world.finish(planReplay(kafka, topics, world.plan()));
   expect(await world.finish(countCalls(deps, stored))).toBe(true);
-  expect(world.counts).toEqual({ written: 20, "left-out:all-false": 10 });
+  expect(world.counts).toEqual({ written: 20, "skipped:all-false": 10 });
   expect(world.written()).toEqual([]);
   expect(await world.finish(resume())).toBe("no such replay");
 });

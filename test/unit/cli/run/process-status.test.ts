@@ -35,7 +35,7 @@ test("before its stages have started it says what is known", () => {
       { name: "deliver", partitions: {} },
     ],
     configuration: { hash: "0011aabbccdd", appliedAt: null },
-    brokersAway: [],
+    unreachableBrokers: [],
     destinations: [],
   });
 });
@@ -57,6 +57,6 @@ test("then the configuration of now, owned partitions, and brokers that are away
       { name: "deliver", partitions: {} },
     ],
     configuration: { hash: "ffffffffffff", appliedAt: "2026-03-01T10:00:00.000Z" },
-    brokersAway: [{ broker: "k:2", since: "2026-03-01T10:00:00.000Z", error: "no answer" }],
+    unreachableBrokers: [{ broker: "k:2", since: "2026-03-01T10:00:00.000Z", error: "no answer" }],
   });
 });

@@ -17,13 +17,13 @@ test.each([
   [{ kind: "unchecked" }, RIGHT, "do", /^not registered; the registry checks it when it is/],
   [{ kind: "incompatible", why: "" }, RIGHT, "refused", /^does not read .* wrote$/],
   [{ kind: "incompatible", why: "no b" }, RIGHT, "refused", /^does not read .*: no b$/],
-] as const)("%j of compatibility %s: %s", (state, compatibility, toDo, says) => {
+] as const)("%j of compatibility %s: %s", (state, compatibility, action, says) => {
   const verdict = verdictOf("x.A", { state, compatibility });
-  expect(verdict).toMatchObject({ subject: "x.A", toDo });
+  expect(verdict).toMatchObject({ subject: "x.A", action });
   expect(verdict.says).toMatch(says);
 });
 
 test("a schema that uses one that is not registered waits for it", () => {
-  expect(waitingFor("x.A", "x.B")).toMatchObject({ toDo: "do" });
+  expect(waitingFor("x.A", "x.B")).toMatchObject({ action: "do" });
   expect(waitingFor("x.A", "x.B").says).toContain("it uses x.B");
 });

@@ -8,12 +8,12 @@ import {
   stateText,
 } from "../../../../src/cli/status/destination-text.ts";
 import {
-  byTrouble,
+  bySeverity,
   type EndpointReport,
   isFailing,
   nextAttemptAt,
+  severityOf,
   stateOf,
-  troubleOf,
 } from "../../../../src/cli/status/destinations.ts";
 import type {
   DestinationStatus,
@@ -35,7 +35,7 @@ const NONE = { attempts: 0, failures: 0 };
 function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
   const { key } = endpointOf(url);
   const known = { name: `crm[1] ${new URL(url).host}`, key, origin: new URL(url).origin };
-  const none = { failingSince: null, lastMinute: NONE, awayUntil: null, last: null };
+  const none = { failingSince: null, lastMinute: NONE, unavailableUntil: null, last: null };
   return { ...known, breaker: "closed", ...none, ...given };
 }
 
@@ -45,7 +45,7 @@ function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
     state: "delivering",
     failingSince: null,
     lastMinute: NONE,
-    held: null,
+    hold: null,
     lastAcceptedAt: null,
     last: null,
     partitions: 2,
@@ -54,16 +54,16 @@ function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
   };
 }
 
-const held = { because: "breaker", since: at(20), until: at(59) } as const;
+const hold = { reason: "breaker", since: at(20), until: at(59) } as const;
 
 test.each([
   ["nobody was asked", [], null],
   ["nobody owns its partitions", [told({ partitions: 0, state: "failing" })], null],
   ["all deliver", [told(), told()], "delivering"],
-  ["one has not tried", [told({ state: "untried" }), told()], "delivering"],
-  ["none has tried", [told({ state: "untried" })], "untried"],
+  ["one has not tried", [told({ state: "idle" }), told()], "delivering"],
+  ["none has tried", [told({ state: "idle" })], "idle"],
   ["one fails", [told(), told({ state: "failing", failingSince: at(5) })], "failing"],
-  ["one holds its line", [told({ state: "failing" }), told({ state: "held", held })], "held"],
+  ["one holds its line", [told({ state: "failing" }), told({ state: "on-hold", hold })], "on-hold"],
 ])("%s", (_case, processes, state) => {
   expect(stateOf(crm, processes).state).toBe(state);
 });
@@ -71,14 +71,14 @@ test.each([
 test("of several processes the earliest time, and how many of them say so", () => {
   const processes = [
     told({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),
-    told({ state: "held", held, failingSince: at(5), lastAcceptedAt: at(4) }),
+    told({ state: "on-hold", hold, failingSince: at(5), lastAcceptedAt: at(4) }),
     told(),
   ];
   expect(stateOf(crm, processes)).toMatchObject({
-    state: "held",
+    state: "on-hold",
     failingSince: at(5),
-    held,
-    processes: { owning: 3, held: 1, failing: 2 },
+    hold,
+    processes: { owning: 3, onHold: 1, failing: 2 },
     lastAcceptedAt: at(8),
   });
 });
@@ -109,8 +109,8 @@ test("the last outcome is the latest of all processes", () => {
 test("paused or disabled by the file is so without a process", () => {
   const paused = webhookDestination({ paused: true });
   expect(stateOf(paused, [])).toMatchObject({
-    state: "held",
-    held: { because: "paused", since: null, until: null },
+    state: "on-hold",
+    hold: { reason: "paused", since: null, until: null },
   });
 });
 
@@ -118,10 +118,10 @@ test("an endpoint is as bad as the worst process says; one that only the file ha
   const C = "https://c.test/";
   const one = told({ endpoints: [endpoint(A, { breaker: "ramping", failingSince: at(9) })] });
   const two = told({
-    endpoints: [endpoint(A, { breaker: "open", awayUntil: at(59) }), endpoint(C)],
+    endpoints: [endpoint(A, { breaker: "open", unavailableUntil: at(59) }), endpoint(C)],
   });
   expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
-    { name: "crm[1] a.test", breaker: "open", failingSince: at(9), awayUntil: at(59) },
+    { name: "crm[1] a.test", breaker: "open", failingSince: at(9), unavailableUntil: at(59) },
     { name: "crm[2] b.test", breaker: null, last: null },
     { key: endpointOf(C).key, breaker: "closed" },
   ]);
@@ -129,17 +129,17 @@ test("an endpoint is as bad as the worst process says; one that only the file ha
 
 const soon = NOW_MS + 5_000;
 const until = new Date(NOW_MS + 30_000).toISOString();
-const byBreaker = { held: { because: "breaker", since: at(1), until } } as const;
+const byBreaker = { hold: { reason: "breaker", since: at(1), until } } as const;
 
 test.each([
-  ["nothing waits", { held: null }, 0, null, null],
-  ["a line that goes", { held: null }, 3, soon, NOW_MS],
-  ["one in a tier", { held: null }, 0, soon, soon],
+  ["nothing waits", { hold: null }, 0, null, null],
+  ["a line that goes", { hold: null }, 3, soon, NOW_MS],
+  ["one in a tier", { hold: null }, 0, soon, soon],
   ["a line that is held", byBreaker, 3, null, NOW_MS + 30_000],
   ["a line that is held, and one in a tier", byBreaker, 3, soon, soon],
   ["a held line with nothing in it", byBreaker, 0, null, null],
-  ["one that is overdue", { held: null }, 0, NOW_MS - 5_000, NOW_MS],
-  ["a pause", { held: { because: "paused", since: at(1), until: null } }, 3, soon, null],
+  ["one that is overdue", { hold: null }, 0, NOW_MS - 5_000, NOW_MS],
+  ["a pause", { hold: { reason: "paused", since: at(1), until: null } }, 3, soon, null],
 ] as const)("next attempt: %s", (_case, state, waiting, dueMs, expected) => {
   const next = nextAttemptAt(state, waiting, dueMs, NOW_MS);
   expect(next).toBe(expected === null ? null : new Date(expected).toISOString());
@@ -150,20 +150,20 @@ function reported(given: Partial<EndpointStatus> = {}): EndpointReport {
 }
 
 const TROUBLES = [
-  destinationReport({ destination: "h", halts: [{ topic: "t", partition: 0, offset: 1 }] }),
-  destinationReport({ destination: "b", held, state: "held", waiting: 10 }),
+  destinationReport({ destination: "h", halted: [{ topic: "t", partition: 0, offset: 1 }] }),
+  destinationReport({ destination: "b", hold, state: "on-hold", waiting: 10 }),
   destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
   destinationReport({ destination: "e", endpoints: [reported({ failingSince: at(1) })] }),
-  destinationReport({ destination: "p", held: { because: "paused", since: at(1), until: null } }),
-  destinationReport({ destination: "d", held: { because: "disabled", since: null, until: null } }),
+  destinationReport({ destination: "p", hold: { reason: "paused", since: at(1), until: null } }),
+  destinationReport({ destination: "d", hold: { reason: "disabled", since: null, until: null } }),
   destinationReport({ destination: "u", waiting: 7 }),
   destinationReport({ destination: "o", state: "delivering", waiting: 9_000 }),
   destinationReport({ destination: "q", state: "delivering" }),
 ];
 
 test("those in trouble come first, of those the longer lines", () => {
-  expect(TROUBLES.map(troubleOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
-  const sorted = byTrouble(TROUBLES.toReversed());
+  expect(TROUBLES.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
+  const sorted = bySeverity(TROUBLES.toReversed());
   expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");
 });
 
@@ -172,7 +172,7 @@ test("--failing leaves out those that somebody paused or disabled, and those wit
   expect(shown).toEqual(["h", "b", "f", "e"]);
 });
 
-const none = { owning: 2, held: 0, failing: 0 };
+const none = { owning: 2, onHold: 0, failing: 0 };
 
 test.each([
   [{ state: null }, "-"],
@@ -186,12 +186,16 @@ test.each([
     "failing since 09:05:00 (1 of 2 processes)",
   ],
   [
-    { state: "held", held: { ...held, because: "retry-after" }, processes: { ...none, held: 2 } },
-    "held since 09:20:00 by retry-after",
+    {
+      state: "on-hold",
+      hold: { ...hold, reason: "retry-after" },
+      processes: { ...none, onHold: 2 },
+    },
+    "on hold since 09:20:00: Retry-After",
   ],
   [
-    { state: "held", held, failingSince: at(5) },
-    "held since 09:20:00 by breaker, failing since 09:05:00",
+    { state: "on-hold", hold, failingSince: at(5) },
+    "on hold since 09:20:00: circuit open, failing since 09:05:00",
   ],
   [
     {
@@ -203,7 +207,10 @@ test.each([
     "failing since 09:05:00: 66 % of attempts in the last minute (1 of 2 processes)",
   ],
   [{ state: "delivering", failedShare: 0.15 }, "delivering"],
-  [{ state: "held", held: { because: "disabled", since: null, until: null } }, "held: disabled"],
+  [
+    { state: "on-hold", hold: { reason: "disabled", since: null, until: null } },
+    "on hold: disabled",
+  ],
   [
     { state: "failing", failingSince: "2026-02-27T09:05:00.000Z" },
     "failing since 2026-02-27 09:05:00",
@@ -220,7 +227,7 @@ test("a thousand destinations: endpoints are shown of those that fail alone", ()
     return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
   });
   const { colors } = fakeShell();
-  expect(destinationTable(byTrouble(many), NOW_MS, colors).split("\n")[1]).toContain("d-7 ");
+  expect(destinationTable(bySeverity(many), NOW_MS, colors).split("\n")[1]).toContain("d-7 ");
   const shown = endpointTable(many, NOW_MS, colors).trimEnd().split("\n");
   expect(shown).toHaveLength(2);
   expect(shown[1]).toContain("d-7[1] a.test");

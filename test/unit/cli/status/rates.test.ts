@@ -4,14 +4,14 @@ import { expect, test } from "vitest";
 
 import { parseMetrics } from "../../../../src/cli/metrics-text.ts";
 import {
-  blockedTopics,
-  haltsOf,
+  awaitingRetryOf,
+  haltedAt,
   METRICS_USED,
   nextDueOf,
   oldestOf,
   type Process,
   rateOf,
-  tiersOf,
+  unwritableTopics,
 } from "../../../../src/cli/status/rates.ts";
 
 test("reads Prometheus' text format", () => {
@@ -85,27 +85,27 @@ test("a topic takes nothing since the first process says so, and all of them cou
   const one = process("", since("d.crm", "crm", 120) + around("route", 5) + around("delay", 2));
   const other = process("", since("d.crm", "crm", 60) + since("x", "", 90) + around("route", 3));
   const over = process("", since("d.else", "else", 0));
-  expect(blockedTopics([one, other, over])).toEqual([
+  expect(unwritableTopics([one, other, over])).toEqual([
     { topic: "d.crm", since: "1970-01-01T00:01:00.000Z", rerouted: 10 },
     { topic: "x", since: "1970-01-01T00:01:30.000Z", rerouted: null },
   ]);
 });
 
-const waits = (tier: string, count: number, destination = "crm") =>
-  `switchyard_deliveries_awaiting_retry{destination="${destination}",tier="${tier}"} ${count}\n`;
+const waits = (delay: string, count: number, destination = "crm") =>
+  `switchyard_deliveries_awaiting_retry{destination="${destination}",tier="${delay}"} ${count}\n`;
 const unknown = (count: number) => `switchyard_delay_uncounted_partitions{tier="10s"} ${count}\n`;
 
 test("deliveries that wait are counted by tier over all processes", () => {
   const one = process("", waits("10s", 4) + waits("2m", 1) + unknown(0));
   const other = process("", waits("10s", 3) + waits("10s", 9, "else") + unknown(0));
-  expect(tiersOf([one, other], "crm")).toEqual({ "10s": 7, "2m": 1 });
-  expect(tiersOf([one], "none")).toEqual({});
+  expect(awaitingRetryOf([one, other], "crm")).toEqual({ "10s": 7, "2m": 1 });
+  expect(awaitingRetryOf([one], "none")).toEqual({});
 });
 
 test("they are not known while a process still counts, or none runs delay", () => {
   const one = process("", waits("10s", 4) + unknown(0));
-  expect(tiersOf([one, process("", unknown(2))], "crm")).toBe(null);
-  expect(tiersOf([process("", runs("deliver", "crm"))], "crm")).toBe(null);
+  expect(awaitingRetryOf([one, process("", unknown(2))], "crm")).toBe(null);
+  expect(awaitingRetryOf([process("", runs("deliver", "crm"))], "crm")).toBe(null);
 });
 
 test("the next one due is the earliest, the oldest record the oldest of all processes", () => {
@@ -146,13 +146,13 @@ test.each([
       halted('stage="deliver",destination="other"', 0),
   );
   const halts = expected ? [{ topic: "t", partition: 3, offset: 42 }] : [];
-  expect(haltsOf([one, other, other], stage, destination, [])).toEqual(halts);
+  expect(haltedAt([one, other, other], stage, destination, [])).toEqual(halts);
 });
 
 test("a damaged batch at which a group stands is told of once, also without a process", () => {
   const text =
     'switchyard_consumer_halted_offset{stage="route",destination="",topic="t",partition="3"} 40\n';
   const seen = [3, 4].map((partition) => ({ topic: "t", partition, offset: 42 }));
-  expect(haltsOf([], "route", null, seen)).toEqual(seen);
-  expect(haltsOf([process("", text)], "route", null, seen)).toEqual(seen);
+  expect(haltedAt([], "route", null, seen)).toEqual(seen);
+  expect(haltedAt([process("", text)], "route", null, seen)).toEqual(seen);
 });

@@ -14,14 +14,14 @@ test("what a process of this version says is read whole", () => {
   const [a] = crm.endpoints;
   const result = { kind: "no-response", cause: "timeout", durationMs: 5_000 } as const;
   condition.attempted({ results: a ? [{ endpoint: a.key, result }] : [], endedAtMs: 1_000 });
-  const hold = { because: "retry-after", sinceMs: 1_000, untilMs: 5_000 } as const;
+  const hold = { reason: "retry-after", sinceMs: 1_000, untilMs: 5_000 } as const;
   const said = {
     version: "1.2.3",
     node: "v24.0.0",
     startedAt: "2026-03-01T08:00:00.000Z",
     stages: [{ name: "deliver", partitions: { "deliveries.crm": [0, 1] } }],
     configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },
-    brokersAway: [{ broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no answer" }],
+    unreachableBrokers: [{ broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no answer" }],
     destinations: [statusOf(condition, hold, [], 2_000)],
   };
   expect(readStatus(JSON.stringify(said))).toEqual(said);
@@ -46,8 +46,8 @@ test("words of another version count as not known, and spoil nothing else", () =
       { id: "a", state: "levitating" },
       {
         id: "b",
-        state: "held",
-        held: { because: "gravity" },
+        state: "on-hold",
+        hold: { reason: "gravity" },
         endpoints: [{ name: "b[1] x" }, null],
       },
       {
@@ -64,9 +64,9 @@ test("words of another version count as not known, and spoil nothing else", () =
     version: "9.0.0",
     stages: [{ name: "route", partitions: { calls: [] } }],
     configuration: { hash: "", appliedAt: null },
-    brokersAway: [],
+    unreachableBrokers: [],
     destinations: [
-      { id: "b", state: "held", held: null, endpoints: [] },
+      { id: "b", state: "on-hold", hold: null, endpoints: [] },
       {
         ...{ id: "c", state: "failing", failingSince: null, last: null, partitions: 0 },
         lastMinute: { attempts: 0, failures: 0 },

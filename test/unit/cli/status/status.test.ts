@@ -154,11 +154,11 @@ test("tiers: what waits, when the next is due, and those that are retired", asyn
       { partition: 1, offset: 1, metadata: "" },
     ]),
   );
-  const { tiers, stages } = await status();
-  expect(tiers).toMatchObject([
-    { tier: "10s", isRetired: false, waiting: { records: 2, dueAtMs: startMs + 10_000 } },
-    { tier: "30s", isRetired: false, waiting: { records: 1, dueAtMs: null } },
-    { tier: "2m", isRetired: true, waiting: { records: 1, dueAtMs: startMs + 120_000 } },
+  const { delayTopics, stages } = await status();
+  expect(delayTopics).toMatchObject([
+    { delay: "10s", isRetired: false, waiting: { records: 2, dueAtMs: startMs + 10_000 } },
+    { delay: "30s", isRetired: false, waiting: { records: 1, dueAtMs: null } },
+    { delay: "2m", isRetired: true, waiting: { records: 1, dueAtMs: startMs + 120_000 } },
   ]);
   expect(stages.at(-1)).toMatchObject({
     stage: "delay",
@@ -176,8 +176,8 @@ test("retries that are due count with their line, and one that is disabled says 
   const { destinations } = JSON.parse(out) as StatusReport;
   const note = "disabled: new calls are not written to it, and its line is held";
   expect(destinations).toMatchObject([
-    { destination: "late", state: "held", held: { because: "disabled" }, waiting: 1, note },
-    { destination: "crm", state: null, waiting: 3, dueAgain: 2, note: null },
+    { destination: "late", state: "on-hold", hold: { reason: "disabled" }, waiting: 1, note },
+    { destination: "crm", state: null, waiting: 3, due: 2, note: null },
     { destination: "warehouse", waiting: null, note: "type topic: its own consumers know" },
   ]);
   expect((await show()).out).toContain(`late: ${note}.\n`);
@@ -210,9 +210,9 @@ test("deliveries that wait are counted in Kafka, by destination and tier, with t
   const { out } = await show({ json: true });
   const { destinations } = JSON.parse(out) as StatusReport;
   expect(destinations).toMatchObject([
-    { destination: "late", waitingInTiers: 1, byDelay: { "30s": 1 }, nextAttemptAt: null },
-    { destination: "crm", waitingInTiers: 3, byDelay: { "10s": 2, "30s": 1 } },
-    { destination: "warehouse", waitingInTiers: 0 },
+    { destination: "late", awaitingRetry: 1, byDelay: { "30s": 1 }, nextAttemptAt: null },
+    { destination: "crm", awaitingRetry: 3, byDelay: { "10s": 2, "30s": 1 } },
+    { destination: "warehouse", awaitingRetry: 0 },
   ]);
   expect(destinations[1]?.nextAttemptAt).toEqual(expect.any(String));
 });
@@ -233,7 +233,7 @@ test("nobody attempts what a topic destination or one that is not configured has
     gone: null,
   });
   const of = (id: string) => destinations.find(({ destination }) => destination === id);
-  expect(of("warehouse")).toMatchObject({ waiting: null, dueAgain: null, oldestMs: null });
+  expect(of("warehouse")).toMatchObject({ waiting: null, due: null, oldestMs: null });
   expect(of("gone")).toMatchObject({ waiting: 1 });
 });
 
@@ -328,19 +328,25 @@ test("--json prints the same as one object", async () => {
   const report = JSON.parse(out) as StatusReport;
   const key = expect.stringMatching(/^[0-9a-f]{16}$/);
   expect(report.destinations.find(({ destination }) => destination === "crm")).toEqual({
-    ...destinationReport({ waiting: 1, dueAgain: null, deadLettersLastDay: 0 }),
-    ...{ waitingInTiers: 0, byDelay: {} },
+    ...destinationReport({ waiting: 1, due: null, deadLettersLastDay: 0 }),
+    ...{ awaitingRetry: 0, byDelay: {} },
     oldestMs: expect.any(Number),
     nextAttemptAt: expect.any(String),
     endpoints: [
       {
         ...{ name: "crm[1] a.example.com", key, origin: "https://a.example.com" },
-        ...{ breaker: null, failingSince: null, failedShare: null, awayUntil: null, last: null },
+        ...{
+          breaker: null,
+          failingSince: null,
+          failedShare: null,
+          unavailableUntil: null,
+          last: null,
+        },
       },
     ],
   });
-  expect(report.tiers[0]).toEqual({
-    tier: "10s",
+  expect(report.delayTopics[0]).toEqual({
+    delay: "10s",
     waiting: 0,
     oldestMs: null,
     dueInMs: null,
@@ -369,7 +375,7 @@ const REPORT: StatusReport = {
       oldestMs: null,
       donePerMinute: 12_345.6,
       failedPerMinute: 0,
-      halts: [],
+      halted: [],
       note: null,
     },
     {
@@ -378,25 +384,25 @@ const REPORT: StatusReport = {
       oldestMs: 400_000,
       donePerMinute: 4,
       failedPerMinute: 0,
-      halts: [],
+      halted: [],
       note: null,
     },
   ],
   destinations: [
     destinationReport({
       destination: "crm-hook",
-      state: "held",
-      held: {
-        because: "breaker",
+      state: "on-hold",
+      hold: {
+        reason: "breaker",
         since: "2026-03-01T09:12:10.000Z",
         until: "2026-03-01T09:30:45.000Z",
       },
       failingSince: failing.failingSince,
       failedShare: failing.failedShare,
-      processes: { owning: 2, held: 1, failing: 2 },
+      processes: { owning: 2, onHold: 1, failing: 2 },
       last: { ...failing.last, endpoint: "crm-hook[1] crm.example.com" },
       waiting: 120_000,
-      waitingInTiers: 5,
+      awaitingRetry: 5,
       oldestMs: 7_500_000,
       nextAttemptAt: "2026-03-01T09:30:16.250Z",
       donePerMinute: 0,
@@ -408,7 +414,7 @@ const REPORT: StatusReport = {
           key: "3f2a9c1b7e5d4a60" as EndpointKey,
           origin: "https://crm.example.com",
           breaker: "open",
-          awayUntil: "2026-03-01T09:30:45.000Z",
+          unavailableUntil: "2026-03-01T09:30:45.000Z",
           ...failing,
         },
       ],
@@ -416,10 +422,10 @@ const REPORT: StatusReport = {
     destinationReport({
       destination: "mail",
       state: "delivering",
-      processes: { owning: 2, held: 0, failing: 0 },
+      processes: { owning: 2, onHold: 0, failing: 0 },
       last: { at: "2026-03-01T09:30:14.000Z", outcome: "accepted", cause: "200", endpoint: "" },
       waiting: 0,
-      waitingInTiers: 0,
+      awaitingRetry: 0,
       donePerMinute: 310,
       failedPerMinute: 0,
       deadLettersLastDay: 0,
@@ -431,15 +437,15 @@ const REPORT: StatusReport = {
           breaker: "closed",
           failingSince: null,
           failedShare: 0,
-          awayUntil: null,
+          unavailableUntil: null,
           last: { at: "2026-03-01T09:30:14.000Z", outcome: "accepted", cause: "200" },
         },
       ],
     }),
   ],
-  tiers: [
-    { tier: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false, note: null },
-    { tier: "2m", waiting: 1, oldestMs: 400_000, dueInMs: -280_000, retired: true, note: null },
+  delayTopics: [
+    { delay: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false, note: null },
+    { delay: "2m", waiting: 1, oldestMs: 400_000, dueInMs: -280_000, retired: true, note: null },
   ],
   deadLetters: {
     retained: 1_017,
@@ -449,7 +455,7 @@ const REPORT: StatusReport = {
   },
   notes: { awaitingRetry: null, deadLetters: null },
   unknown: [],
-  blockedTopics: [],
+  unwritableTopics: [],
   processes: [
     processReport({
       admin: "host-1:9464",
@@ -463,21 +469,21 @@ test("the tables line up, numbers below each other", () => {
   expect(statusText(REPORT, fakeShell().colors).split("\n")).toEqual([
     "2026-03-01 09:30:15 UTC",
     "",
-    "STAGE  LAG  OLDEST  DONE/MIN  FAILED/MIN",
-    "route    0  -         12,346           0",
-    "delay    5  6m 40s         4           0",
+    "STAGE  LAG  OLDEST  PROCESSED/MIN  FAILED/MIN",
+    "route    0  -              12,346           0",
+    "delay    5  6m 40s              4           0",
     "",
-    "DESTINATION  WAITING  IN TIERS  OLDEST  DONE/MIN  FAILED/MIN  DEAD LETTERS 24H  LAST OUTCOME  NEXT ATTEMPT  STATE",
-    "crm-hook     120,000         5  2h 5m          0         2.5                17  503 10s ago   in 1s         held since 09:12:10 by breaker (1 of 2 processes), failing since 09:11:40: 66 % of attempts in the last minute",
-    "mail               0         0  -            310           0                 0  200 1s ago    -             delivering",
+    "DESTINATION  BACKLOG  AWAITING RETRY  OLDEST  DELIVERED/MIN  FAILED/MIN  DEAD LETTERS 24H  LAST RESPONSE  NEXT ATTEMPT  STATE",
+    "crm-hook     120,000               5  2h 5m               0         2.5                17  503 10s ago    in 1s         on hold since 09:12:10: circuit open (1 of 2 processes), failing since 09:11:40: 66 % of attempts in the last minute",
+    "mail               0               0  -                 310           0                 0  200 1s ago     -             delivering",
     "",
-    "ENDPOINT                     KEY               BREAKER  LAST OUTCOME  STATE",
-    "crm-hook[1] crm.example.com  3f2a9c1b7e5d4a60  open     503 10s ago   failing since 09:11:40: 66 % of attempts in the last minute, left alone until 09:30:45",
-    "mail[1] 10.20.1.4:8080       90ab3e11c2d40f77  closed   200 1s ago    accepting",
+    "ENDPOINT                     ID                CIRCUIT  LAST RESPONSE  STATE",
+    "crm-hook[1] crm.example.com  3f2a9c1b7e5d4a60  open     503 10s ago    failing since 09:11:40: 66 % of attempts in the last minute, circuit open until 09:30:45",
+    "mail[1] 10.20.1.4:8080       90ab3e11c2d40f77  closed   200 1s ago     accepting",
     "",
-    "DELAY         WAITING  OLDEST  NEXT DUE",
-    "10s                 4  9s      in 1s",
-    "2m (retired)        1  6m 40s  overdue 4m 40s",
+    "DELAY         AWAITING RETRY  OLDEST  NEXT RETRY",
+    "10s                        4  9s      in 1s",
+    "2m (retired)               1  6m 40s  overdue 4m 40s",
     "",
     "DEAD LETTERS  LAST 24H",
     "rejected      14",
@@ -493,7 +499,9 @@ test("the tables line up, numbers below each other", () => {
 
 test("a halted stage is named below the tables", () => {
   const halts = [{ topic: "sw.calls", partition: 3, offset: 42 }];
-  const stages = REPORT.stages.map((each) => (each.stage === "route" ? { ...each, halts } : each));
+  const stages = REPORT.stages.map((each) =>
+    each.stage === "route" ? { ...each, halted: halts } : each,
+  );
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
     "route: halted at a damaged batch in sw.calls, partition 3, offset 42. Bring the batch back, or give it up: switchyard skip-corrupt-batch sw.calls 3 42",
@@ -503,11 +511,11 @@ test("a halted stage is named below the tables", () => {
 const KAFKA: KafkaStatus = {
   stages: [],
   destinations: [],
-  tiers: [],
-  inTiers: null,
-  countedTiers: new Set(),
+  delayTopics: [],
+  awaitingRetry: null,
+  countedDelays: new Set(),
   deadLetters: null,
-  notes: { inTiers: null, deadLetters: null },
+  notes: { awaitingRetry: null, deadLetters: null },
   errors: [],
 };
 const found = (scraped: readonly Scraped[]) => {
@@ -631,7 +639,7 @@ test("a process that a broker does not answer tells it, and since when", () => {
   const look = { atMs: 1, samples };
   const process = { before: look, after: look };
   const report = found([{ kind: "process", address: "a:1", process, status: null }]);
-  expect(report.processes[0]?.brokersAway).toEqual([
+  expect(report.processes[0]?.unreachableBrokers).toEqual([
     { broker: "k:2", since: "2026-03-01T09:30:15.000Z" },
   ]);
   expect(statusText(report, fakeShell().colors)).toContain(
@@ -650,7 +658,7 @@ test("a topic that takes nothing is told of first, and how much went around it",
     { topic: "sw.deliveries.crm", since, rerouted: 11_243 },
     { topic: "sw.delays.10s", since, rerouted: null },
   ];
-  const text = statusText({ ...REPORT, blockedTopics: blocked }, fakeShell().colors);
+  const text = statusText({ ...REPORT, unwritableTopics: blocked }, fakeShell().colors);
   expect(text.split("\n").slice(-3, -1)).toEqual([
     "sw.deliveries.crm takes nothing since 2026-03-01 09:12:00 UTC: 11,243 deliveries went around it.",
     "sw.delays.10s takes nothing since 2026-03-01 09:12:00 UTC: its records wait.",

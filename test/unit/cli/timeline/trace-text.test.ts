@@ -100,7 +100,7 @@ test.each<[Step, string]>([
       atMs: T,
       destination: "crm",
       place,
-      tier: "10s",
+      retryDelay: "10s",
       dueAtMs: T + 10_000,
       notBeforeMs: null,
       endpoint: null,

@@ -37,7 +37,7 @@ test("every topic of the plan, without asking a broker", async () => {
   expect(resources.map(({ metadata }) => metadata.name)).toEqual(
     [
       ...["calls", "audience-syncs", "deletion-requests", "deliveries.hook", "retries.hook"],
-      ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((tier) => `delays.${tier}`),
+      ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((delay) => `delays.${delay}`),
       ...[
         "dead-letters",
         "dead-letter-replays",

@@ -66,13 +66,13 @@ const SINCE = "2026-03-01T08:00:00Z";
 test.each([
   ["good", "delivering", {}],
   ["bad", "failing", { state: "failing", failingSince: SINCE, trouble: 1 }],
-  ["bad", "failing, held", { state: "held", held: HELD, failingSince: SINCE, trouble: 1 }],
-  ["bad", "held", { state: "held", held: HELD, trouble: 1 }],
+  ["bad", "failing, on hold", { state: "on-hold", held: HELD, failingSince: SINCE, trouble: 1 }],
+  ["bad", "on hold", { state: "on-hold", held: HELD, trouble: 1 }],
   ["bad", "halted", { trouble: 0 }],
-  ["quiet", "paused", { state: "held", held: { ...HELD, because: "paused" }, trouble: 3 }],
+  ["quiet", "paused", { state: "on-hold", held: { ...HELD, because: "paused" }, trouble: 3 }],
   ["warn", "in part", { trouble: 2 }],
-  ["quiet", "not tried yet", { state: "untried" }],
-  ["quiet", "elsewhere", { state: "elsewhere" }],
+  ["quiet", "not tried yet", { state: "idle" }],
+  ["quiet", "elsewhere", { state: "not-owned" }],
   ["quiet", "not known", { state: null }],
   ["quiet", "topic", { state: null, kind: "topic" }],
 ] as const)("%s: %s", (tone, word, over) => {
