@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { markdown } from "./measure.ts";
 import { PIPELINE } from "./program.ts";
 import { startReceiver } from "./receiver.ts";
-import { callRecord } from "./work.ts";
+import { callRecord, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const CALLS = 1_000_000;
@@ -28,7 +28,7 @@ export async function benchBacklog(brokers: string): Promise<string> {
   await bench.create([calls]);
   await bench.fill(CALLS, (number) => callRecord(calls, number));
   using receiver = await startReceiver();
-  const destinations = [{ id: "d1", url: receiver.url, concurrency: 64 }];
+  const destinations = webhooksAt(receiver.url, 1);
   const startedAtMs = Date.now();
   await using program = await bench.start({ destinations, stages: PIPELINE });
   const samples: Sample[] = [];

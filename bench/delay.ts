@@ -10,7 +10,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { DELIVERY_HEADER, deliveryHeaders, parseDelivery } from "../src/domain/delivery.ts";
+import { DELIVERY_HEADER } from "../src/domain/delivery.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import { delayName } from "../src/domain/topics.ts";
 import { markdown, quantile } from "./measure.ts";
@@ -88,12 +88,8 @@ async function feed(bench: Workbench, receiver: Receiver, over: AbortSignal): Pr
 function scheduledRecord(bench: Workbench, number: number): OutgoingRecord {
   const index = number % DELAYS_MS.length;
   const delayMs = DELAYS_MS[index] ?? DELAYS_MS[0];
-  const made = benchDelivery(bench.topics.delays(delayMs), 1, number);
-  const parsed = parseDelivery(made.headers);
-  if (parsed.kind === "invalid") throw new Error(parsed.error);
   const nowMs = Date.now();
-  const headers = deliveryHeaders({
-    ...parsed.delivery,
+  return benchDelivery(bench.topics.delays(delayMs), 1, number, {
     attempt: index + 1,
     firstAttemptAtMs: nowMs,
     retryCount: index + 1,
@@ -101,7 +97,6 @@ function scheduledRecord(bench: Workbench, number: number): OutgoingRecord {
     retryTopic: bench.retries("d2"),
     lastOutcome: "bench=503",
   });
-  return { ...made, headers };
 }
 
 async function untilReturned(bench: Workbench): Promise<void> {

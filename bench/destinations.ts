@@ -17,7 +17,7 @@ import { startCluster } from "../tools/kafka/cluster.ts";
 import { bootstrapped, markdown } from "./measure.ts";
 import { concurrencyFor, PIPELINE, type Program, percentOfCore } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
-import { idOf, turnOf } from "./work.ts";
+import { idOf, turnOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const [MANY, FEW] = [1_000, 10] as const;
@@ -105,9 +105,7 @@ async function start(
   const bench = stack.use(new Workbench(brokers));
   await bench.create([bench.topics.calls]);
   const receiver = stack.use(await startReceiver());
-  const destinations = Array.from({ length: count }, (_, index) => {
-    return { id: idOf(index), url: receiver.url, concurrency: concurrencyFor(count) };
-  });
+  const destinations = webhooksAt(receiver.url, count, concurrencyFor(count));
   const program = stack.use(await bench.start({ stages: PIPELINE, destinations }));
   return { count, bench, receiver, program };
 }

@@ -18,7 +18,7 @@ import { type ImageStart, imageStart } from "./image.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import type { Program } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
-import { idOf } from "./work.ts";
+import { idOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const DESTINATIONS = 10;
@@ -111,9 +111,7 @@ async function withProgram<Result>(
   measure: (program: Program, receiver: Receiver) => Promise<Result>,
 ): Promise<Result> {
   using receiver = await startReceiver({ journal: true });
-  const destinations = Array.from({ length: DESTINATIONS }, (_, index) => {
-    return { id: idOf(index), url: receiver.url };
-  });
+  const destinations = webhooksAt(receiver.url, DESTINATIONS);
   await using program = await bench.start({ destinations, logLevel: "info", image });
   return await measure(program, receiver);
 }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../tools/kafka/free-port.ts";
 import { markdown } from "./measure.ts";
 import { PIPELINE, percentOfCore } from "./program.ts";
-import { idOf } from "./work.ts";
+import { idOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const COUNTS = [10, 1_000, 1_010, 3_000];
@@ -26,7 +26,7 @@ export async function benchIdle(brokers: string): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}/`;
   const rows: Readonly<Record<string, string>>[] = [];
   for (const count of COUNTS) {
-    const destinations = ids.slice(0, count).map((id) => ({ id, url }));
+    const destinations = webhooksAt(url, count);
     await using program = await bench.start({ destinations, stages: PIPELINE });
     await sleep(SETTLE_MS);
     const cpu = (await percentOfCore(program, IDLE_MS)).toFixed(1);

@@ -9,10 +9,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { concurrencyFor, PIPELINE, type Program, type WebhookSetting } from "./program.ts";
+import { concurrencyFor, PIPELINE, type Program } from "./program.ts";
 import { type Arrival, type Receiver, startReceiver } from "./receiver.ts";
 import { type Health, type SickServer, startSickServer } from "./sick-server.ts";
-import { idOf, turnOf } from "./work.ts";
+import { idOf, turnOf, webhooksAt } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
 const STEP_MS = 10;
@@ -162,13 +162,10 @@ export class IsolationRuns implements AsyncDisposable {
     using receiver = await startReceiver({ journal: true });
     using sick = await startSickServer(health);
     this.#runs += 1;
-    const last = this.#destinations - 1;
     const lastId = `sick-${this.#runs}`;
     const concurrency = concurrencyFor(this.#destinations);
-    const destinations = Array.from({ length: this.#destinations }, (_, index): WebhookSetting => {
-      if (index === last) return { id: lastId, url: sick.url, concurrency };
-      return { id: idOf(index), url: receiver.url, concurrency };
-    });
+    const healthy = webhooksAt(receiver.url, this.#destinations - 1, concurrency);
+    const destinations = [...healthy, { id: lastId, url: sick.url, concurrency }];
     const topics = { calls: this.#bench.topics.calls, sick: this.#bench.deliveries(lastId) };
     await this.#surroundings.prepare(health, topics);
     await using program = await this.#bench.start({

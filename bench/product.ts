@@ -54,7 +54,9 @@ export async function benchProduct(brokers: string, rounds: number): Promise<str
   await whole.fill(TOTAL, (number) => recordOf(calls, productCall(number)));
   const topic = alone.deliveries("d1");
   await alone.create([topic]);
-  await alone.fill(TOTAL, (number) => benchDelivery(topic, 0, number, productCall(number)));
+  await alone.fill(TOTAL, (number) =>
+    benchDelivery(topic, 0, number, { call: productCall(number) }),
+  );
   const ours = (name: string, way: Way): Turn => {
     const bench = way.stages === undefined ? whole : alone;
     return { name, run: () => turn(bench, way, image, receiver) };

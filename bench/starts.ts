@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type ImageStart, imageStart } from "./image.ts";
 import { markdown, median } from "./measure.ts";
-import { callRecord, DESTINATIONS, idOf } from "./work.ts";
+import { callRecord, DESTINATIONS, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const CALLS = 60_000;
@@ -61,9 +61,7 @@ async function routeAll(bench: Workbench, image: ImageStart): Promise<Run> {
   const { groups, kafka, topics } = bench;
   // A group starts where it left off: each start begins with a new one.
   await bench.forgetGroups([groups.route, topics.calls]);
-  const destinations = Array.from({ length: DESTINATIONS }, (_, index) => {
-    return { id: idOf(index), url: URL_OF_NOBODY };
-  });
+  const destinations = webhooksAt(URL_OF_NOBODY, DESTINATIONS);
   await using program = await bench.start({
     stages: ["route"],
     destinations,

@@ -1,11 +1,12 @@
 /** The work of benches: calls, which destinations they go to, and what route and deliver make of them. */
 
-import { deliveryHeaders } from "../src/domain/delivery.ts";
+import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
 import type { TopicDestination, WebhookDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import { aTopicDestination } from "../test/support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../test/support/build/webhook-destination.ts";
+import type { WebhookSetting } from "./program.ts";
 
 /** Of `bench route`. */
 export const DESTINATIONS = 5;
@@ -85,6 +86,11 @@ export function idOf(index: number): string {
   return `d${index + 1}`;
 }
 
+/** So many destinations at one receiver. */
+export function webhooksAt(url: string, count: number, concurrency = 64): WebhookSetting[] {
+  return Array.from({ length: count }, (_, index) => ({ id: idOf(index), url, concurrency }));
+}
+
 /** The turn of a call that goes to so many of all destinations. */
 export function turnOf(number: number, copies: number, destinations: number): readonly number[] {
   return Array.from({ length: copies }, (_, at) => (number * copies + at) % destinations);
@@ -100,7 +106,7 @@ export function benchDelivery(
   topic: string,
   index: number,
   number: number,
-  call: CallText = benchCall(number),
+  { call = benchCall(number), ...more }: Partial<Delivery> & { readonly call?: CallText } = {},
 ): OutgoingRecord {
   const nowMs = Date.now();
   const headers = deliveryHeaders(
@@ -110,6 +116,7 @@ export function benchDelivery(
       destination: idOf(index) as DestinationId,
       timestampMs: nowMs,
       receivedAtMs: nowMs,
+      ...more,
     }),
   );
   return { ...recordOf(topic, call), headers };
