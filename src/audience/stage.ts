@@ -249,7 +249,7 @@ function opening(
     newIdentity: randomUUID,
     nowMs: () => clock.nowMs(),
     onMatch: (found) => {
-      metrics.audienceStores.bind({ found }).inc();
+      metrics.audienceStores.bind({ state: found }).inc();
       const isRebuilt = found !== "right" && found !== "behind";
       if (isRebuilt && found !== "missing")
         log.warn({ stage, partition, found }, "audience.store.rebuilding");

@@ -39,8 +39,8 @@ export function reportWaiting(
   watched: WatchedCounts,
 ): Disposable {
   const { delays, counts, labels, shownMax } = watched;
-  const records = delays.map(({ delay }) => metrics.waiting.bind({ tier: delay }));
-  const unknown = delays.map(({ delay }) => metrics.waitingUnknown.bind({ tier: delay }));
+  const records = delays.map(({ delay }) => metrics.waiting.bind({ delay }));
+  const unknown = delays.map(({ delay }) => metrics.waitingUnknown.bind({ delay }));
   const show = showing(metrics, watched);
   const stop = metrics.onScrape(() => {
     const nowMs = clock.nowMs();
@@ -62,8 +62,8 @@ export function reportWaiting(
       stop();
       show(NOTHING_SHOWN, new Set());
       for (const { delay } of delays) {
-        metrics.waiting.remove({ tier: delay });
-        metrics.waitingUnknown.remove({ tier: delay });
+        metrics.waiting.remove({ delay });
+        metrics.waitingUnknown.remove({ delay });
       }
     },
   };
@@ -86,12 +86,12 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
       // One that waits can have become a part of the rest.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
       const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
-      if (!isZero) deliveriesWaiting.remove({ destination, tier: delay });
+      if (!isZero) deliveriesWaiting.remove({ destination, delay });
       return isZero ? [{ destination, delay, count: 0 }] : [];
     });
     const counts = [...shown.counts, ...zeros];
     for (const { destination, delay, count } of counts) {
-      deliveriesWaiting.bind({ destination, tier: delay }).set(count);
+      deliveriesWaiting.bind({ destination, delay }).set(count);
     }
     for (const [gauge, timeOf] of timed) {
       for (const destination of before.totals.keys()) {

@@ -143,7 +143,7 @@ function createWriter(
   const { clock, log, metrics } = deps;
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });
-  const lateness = metrics.delayLateness.bind({ tier: delay });
+  const lateness = metrics.delayLateness.bind({ delay });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   // The records here are written by us: its headers say what a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);

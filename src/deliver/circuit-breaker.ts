@@ -2,29 +2,29 @@
  * The circuit breaker of one endpoint. While the endpoint keeps failing its deliveries wait, and one
  * at a time finds out whether it is back.
  *
- *   state      leaves it                                          for
- *   closed     20 failures in a row, the first one 1 s ago        open, 5 s
- *   open       its time is over, and a delivery comes             probing
- *   open       a retry that came before that is accepted          ramping, 2 at a time
- *              or rejected
- *   probing    the probe is accepted or rejected                  ramping, 2 at a time
- *   probing    the probe fails                                    open, twice as long, at most 60 s
- *   ramping    another request succeeds                           ramping, one more at a time
- *   ramping    one fails that was sent since places were halved   ramping, with half the places
- *   ramping    so many succeeded as may be under way at a time    closed
- *   ramping    eight requests fail in a row                       open, 5 s
- *   any        an answer to a request from before it opened       the same state
- *   open,      another process says that it accepts               ramping, 2 at a time
- *   probing
- *   ramping    requests fail, and another process said within     ramping, 2 at a time
- *              2.5 s that it accepts
+ *   state       leaves it                                         for
+ *   closed      20 failures in a row, the first one 1 s ago       open, 5 s
+ *   open        its time is over, and a delivery comes            half-open
+ *   open        a retry that came before that is accepted         recovering, 2 at a time
+ *               or rejected
+ *   half-open   the probe is accepted or rejected                 recovering, 2 at a time
+ *   half-open   the probe fails                                   open, twice as long, at most 60 s
+ *   recovering  another request succeeds                          recovering, one more at a time
+ *   recovering  one fails that was sent since places were halved  recovering, with half the places
+ *   recovering  so many succeeded as may be under way at a time   closed
+ *   recovering  eight requests fail in a row                      open, 5 s
+ *   any         an answer to a request from before it opened      the same state
+ *   open,       another process says that it accepts              recovering, 2 at a time
+ *   half-open
+ *   recovering  requests fail, and another process said within    recovering, 2 at a time
+ *               2.5 s that it accepts
  *
- *   meets      the line                                a retry: an attempted delivery that is due
- *   closed     goes                                    goes
- *   open       is away until the time is over          goes, one at a time: each is a probe
- *   probing    waits for the probe's answer            the same
- *   ramping    goes while there is room, else waits    the same
- *              for an answer
+ *   meets       the line                               a retry: an attempted delivery that is due
+ *   closed      goes                                   goes
+ *   open        is away until the time is over         goes, one at a time: each is a probe
+ *   half-open   waits for the probe's answer           the same
+ *   recovering  goes while there is room, else waits   the same
+ *               for an answer
  *
  * A retry that fails while its endpoint's breaker is open changes nothing: the time of the next
  * probe stays, so that many of them neither hasten it nor put it off.
@@ -124,7 +124,7 @@ export class CircuitBreaker {
         return { kind: "go", ticket: ~this.#mark };
       }
       if (this.#isIdle(nowMs)) this.#openedAtMs = nowMs;
-      this.#state = "probing";
+      this.#state = "half-open";
     }
     this.#underWay += 1;
     return { kind: "go", ticket: this.#mark };
@@ -135,7 +135,7 @@ export class CircuitBreaker {
     if (ticket < 0) {
       if (this.#state !== "open" || ~ticket < this.#openedAt) return null;
       this.#isTried = false;
-      return isSuccess ? this.#ramp() : null;
+      return isSuccess ? this.#recover() : null;
     }
     if (ticket < this.#openedAt) return null;
     this.#underWay -= 1;
@@ -145,7 +145,7 @@ export class CircuitBreaker {
   /** Another process's request was accepted or rejected. Returns the state it changed to, or null. */
   heardAccepted(nowMs: number): CircuitState | null {
     this.#heardAtMs = nowMs;
-    return this.#state === "open" || this.#state === "probing" ? this.#ramp() : null;
+    return this.#state === "open" || this.#state === "half-open" ? this.#recover() : null;
   }
 
   /** Until when the line is to leave the endpoint alone; 0 when it need not. */
@@ -158,15 +158,15 @@ export class CircuitBreaker {
    * over while nothing comes to probe it holds nothing.
    */
   openSinceMs(nowMs: number): number | null {
-    const isProbed = this.#state === "probing" || this.#isTried;
+    const isProbed = this.#state === "half-open" || this.#isTried;
     const isOpen = this.#state === "open" && !this.#isIdle(nowMs);
     return isProbed || isOpen ? this.#openedAtMs : null;
   }
 
   /** Whether `admit` would say `wait`. */
   mustWait(): boolean {
-    if (this.#state === "ramping") return this.#underWay >= this.#places;
-    return this.#state === "probing" || this.#isTried;
+    if (this.#state === "recovering") return this.#underWay >= this.#places;
+    return this.#state === "half-open" || this.#isTried;
   }
 
   /** Never for longer than it once said: the clock may have been set back. */
@@ -180,7 +180,7 @@ export class CircuitBreaker {
   }
 
   #succeeded(): CircuitState | null {
-    if (this.#state === "probing") return this.#ramp();
+    if (this.#state === "half-open") return this.#recover();
     this.#failures = 0;
     if (this.#state === "closed") return null;
     this.#succeededAgain += 1;
@@ -189,10 +189,10 @@ export class CircuitBreaker {
   }
 
   #failed(ticket: Ticket, nowMs: number): CircuitState | null {
-    if (this.#state === "probing") return this.#open(nowMs);
+    if (this.#state === "half-open") return this.#open(nowMs);
     if (this.#failures === 0 || nowMs < this.#failingSinceMs) this.#failingSinceMs = nowMs;
     this.#failures += 1;
-    if (this.#state === "ramping") {
+    if (this.#state === "recovering") {
       if (ticket >= this.#halvedAt) this.#halve();
       const isAlive = nowMs - this.#heardAtMs < HEARD_FOR_MS && nowMs >= this.#heardAtMs;
       return this.#failures >= RAMP_FAILURES_TO_OPEN && !isAlive ? this.#open(nowMs) : null;
@@ -208,7 +208,7 @@ export class CircuitBreaker {
   }
 
   #open(nowMs: number): CircuitState {
-    if (this.#state !== "probing") this.#openedAtMs = nowMs;
+    if (this.#state !== "half-open") this.#openedAtMs = nowMs;
     this.#openMs = this.#openMs === 0 ? OPEN_FIRST_MS : Math.min(this.#openMs * 2, OPEN_MAX_MS);
     this.#untilMs = nowMs + this.#openMs;
     this.#failures = 0;
@@ -220,13 +220,13 @@ export class CircuitBreaker {
     return this.#state;
   }
 
-  #ramp(): CircuitState {
+  #recover(): CircuitState {
     this.#failures = 0;
     this.#openMs = 0;
     this.#isTried = false;
     this.#places = RAMP_FIRST;
     this.#succeededAgain = 1;
-    this.#state = "ramping";
+    this.#state = "recovering";
     return this.#succeededAgain >= this.#placesMax ? this.#close() : this.#state;
   }
 

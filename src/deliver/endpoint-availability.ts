@@ -264,7 +264,7 @@ export class EndpointGates<Item> {
       this.#hold(gate, forMs, nowMs);
       this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
     } else if (isSuccess) {
-      const isBack = before === "open" || before === "probing";
+      const isBack = before === "open" || before === "half-open";
       if (isBack) gate.toldAtMs = Number.NEGATIVE_INFINITY;
       if (isBack || isWithin(gate.failsElsewhereAtMs, TROUBLED_FOR_MS, nowMs))
         this.#tellNowAndThen(gate, { news: "accepts", forMs: 0 }, nowMs);
@@ -328,7 +328,7 @@ export class EndpointGates<Item> {
     if (openSinceMs === null) return askedMs > nowMs ? asked : null;
     if (askedMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
     const sinceMs = askedMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;
-    return { reason: "breaker", sinceMs, untilMs: openMs };
+    return { reason: "circuit-open", sinceMs, untilMs: openMs };
   }
 
   #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {

@@ -13,7 +13,7 @@ export function troublesOf(
   const names = endpointNames(destination);
   const open = work
     .endpoints()
-    .filter(({ breaker }) => breaker === "open" || breaker === "probing")
+    .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
     .map(({ key, breaker }) => {
       return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
     });

@@ -33,7 +33,7 @@ const WAITED = {
   paused: "its destination was paused",
   disabled: "its destination was disabled",
   "retry-after": "its endpoint had asked to be left alone",
-  breaker: "its endpoint kept failing, and others had their turn before it",
+  "circuit-open": "its endpoint kept failing, and others had their turn before it",
   late: "it came back too late",
 } as const;
 export type Waited = keyof typeof WAITED;

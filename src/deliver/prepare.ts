@@ -86,7 +86,7 @@ export interface Gates {
   readonly onHoldUntilMs: UnavailableUntil;
   /** While the breaker is open. */
   readonly openUntilMs: UnavailableUntil;
-  /** The breaker is open, probing or ramping. */
+  /** The breaker is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
 }
 
@@ -188,7 +188,7 @@ function waitedFor(
   const still = holdCause(destination);
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key) > nowMs)) return "retry-after";
-  return endpoints.some(({ key }) => gates.isFailing(key)) ? "breaker" : "late";
+  return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
 }
 
 function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {

@@ -49,10 +49,10 @@ export function createReport(
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   const attempts = byLabel((outcome) => metrics.attempts.bind({ destination, outcome }));
-  const expiredWaiting = byLabel((because) =>
-    metrics.expiredWaiting.bind({ destination, because }),
+  const expiredWaiting = byLabel((reason) => metrics.expiredWaiting.bind({ destination, reason }));
+  const retriesScheduled = byLabel((delay) =>
+    metrics.retriesScheduled.bind({ destination, delay }),
   );
-  const retriesScheduled = byLabel((tier) => metrics.retriesScheduled.bind({ destination, tier }));
 
   const attempted = (attempt: Attempted) => {
     const { delivery, results, decision, endedAtMs } = attempt;
@@ -89,7 +89,7 @@ export function createReport(
   };
 
   const circuitLabels = (endpoint: EndpointKey) => {
-    return { destination, endpoint, endpoint_name: names.get(endpoint) ?? "" };
+    return { destination, endpoint_id: endpoint, endpoint_name: names.get(endpoint) ?? "" };
   };
   const breaker = (endpoint: EndpointKey, state: CircuitState) => {
     metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
@@ -174,7 +174,7 @@ function watch(
   hold: () => DestinationHold | null,
 ): () => void {
   const held = HOLD_REASONS.map(
-    (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
+    (reason) => [reason, metrics.lineHeld.bind({ destination, reason })] as const,
   );
   const paused = PAUSED_BY.map(
     (by) => [by, metrics.destinationPaused.bind({ destination, by })] as const,
@@ -184,7 +184,7 @@ function watch(
   const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
   return metrics.onScrape(() => {
     const now = hold();
-    for (const [because, gauge] of held) gauge.set(because === now?.reason ? 1 : 0);
+    for (const [reason, gauge] of held) gauge.set(reason === now?.reason ? 1 : 0);
     const authors = pausedBy(condition.still);
     for (const [by, gauge] of paused) gauge.set(authors.includes(by) ? 1 : 0);
     heldSince.set((now?.sinceMs ?? 0) / 1_000);

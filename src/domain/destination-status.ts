@@ -16,11 +16,11 @@
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
 /** In the order of the numbers of the metric `switchyard_circuit_breaker_state`. From 2 on: left alone. */
-export const CIRCUIT_STATES = ["closed", "ramping", "open", "probing"] as const;
+export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 /** Why nothing is taken from a destination's line. */
-export const HOLD_REASONS = ["breaker", "retry-after", "paused", "disabled"] as const;
+export const HOLD_REASONS = ["circuit-open", "retry-after", "paused", "disabled"] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export const DESTINATION_STATES = [

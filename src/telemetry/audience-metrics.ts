@@ -49,7 +49,7 @@ export const AUDIENCE_METRICS = {
   audienceStores: {
     name: "switchyard_audience_stores_opened_total",
     type: "counter",
-    labels: ["found"],
+    labels: ["state"],
     help: "Local stores opened, by how they were found: right, behind (caught up), missing, stale, ahead, foreign, damaged (rebuilt).",
   },
 } as const;

@@ -4,8 +4,8 @@ export const DESTINATION_METRICS = {
   lineHeld: {
     name: "switchyard_destination_on_hold",
     type: "gauge",
-    labels: ["destination", "because"],
-    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
+    labels: ["destination", "reason"],
+    help: "1 while nothing is taken from a destination's line, by reason: circuit-open, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   lineHeldSince: {
@@ -38,7 +38,7 @@ export const DESTINATION_METRICS = {
   circuitBreakerState: {
     name: "switchyard_circuit_breaker_state",
     type: "gauge",
-    labels: ["destination", "endpoint", "endpoint_name"],
-    help: "Circuit breaker of an endpoint, by its key and name: 0 closed, 1 ramping, 2 open, 3 probing. From 2 on the endpoint is left alone.",
+    labels: ["destination", "endpoint_id", "endpoint_name"],
+    help: "Circuit breaker of an endpoint, by its key and name: 0 closed, 1 recovering, 2 open, 3 half-open. From 2 on the endpoint is left alone.",
   },
 } as const;

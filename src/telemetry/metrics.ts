@@ -1,7 +1,7 @@
 /**
  * The metrics: one table, from which come the instruments, their types and `docs/metrics.md`.
  *
- * Labels are bounded: destinations, stages, tiers, reasons and outcome classes; never a URL, a
+ * Labels are bounded: destinations, stages, retry delays, reasons and outcome classes; never a URL, a
  * user id or a message id. Durations are seconds, sizes bytes, as Prometheus asks.
  */
 
@@ -114,15 +114,15 @@ export const METRICS = {
   retriesScheduled: {
     name: "switchyard_delivery_retries_scheduled_total",
     type: "counter",
-    labels: ["destination", "tier"],
+    labels: ["destination", "delay"],
     help: "Deliveries put into a delay topic.",
   },
   ...DESTINATION_METRICS,
   expiredWaiting: {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
-    labels: ["destination", "because"],
-    help: "Deliveries whose window ended while they were due and waited, because of: breaker, retry-after, paused, disabled, or late where they came back too late.",
+    labels: ["destination", "reason"],
+    help: "Deliveries whose window ended while they were due and waited, by reason: circuit-open, retry-after, paused, disabled, or late where they came back too late.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
@@ -135,14 +135,14 @@ export const METRICS = {
   waiting: {
     name: "switchyard_delay_records",
     type: "gauge",
-    labels: ["tier"],
+    labels: ["delay"],
     help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while it is not known.",
   },
   ...WAITING_METRICS,
   delayLateness: {
     name: "switchyard_delay_overdue_seconds",
     type: "histogram",
-    labels: ["tier"],
+    labels: ["delay"],
     buckets: LATENESS_S,
     help: "How long after its due time a record was back on its destination's topic.",
   },

@@ -4,8 +4,8 @@ export const WAITING_METRICS = {
   deliveriesWaiting: {
     name: "switchyard_deliveries_awaiting_retry",
     type: "gauge",
-    labels: ["destination", "tier"],
-    help: "Deliveries that wait in the partitions of a delay topic owned here; destination is empty for the rest together. Absent where it is not known for the tier. Zeros are only shown with metrics.destinations: full.",
+    labels: ["destination", "delay"],
+    help: "Deliveries that wait in the partitions of a delay topic owned here; destination is empty for the rest together. Absent where it is not known for the delay topic. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   oldestWaiting: {
@@ -29,7 +29,7 @@ export const WAITING_METRICS = {
   waitingUnknown: {
     name: "switchyard_delay_uncounted_partitions",
     type: "gauge",
-    labels: ["tier"],
+    labels: ["delay"],
     help: "Partitions of a delay topic of which it is not known what waits there: they are still being read, cannot be read, or are not assigned yet (counted as one). Alert on minutes of it.",
   },
 } as const;

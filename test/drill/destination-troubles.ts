@@ -26,7 +26,7 @@ import type { DestinationTrouble } from "./trouble.ts";
 const FAILING: Expected = {
   ...FINE,
   breaker: "left alone",
-  held: "breaker",
+  held: "circuit-open",
   isFailing: true,
   isNamed: true,
   state: "on-hold",

@@ -9,7 +9,7 @@ export interface Expected {
   /** Whether its endpoint is left alone by its breaker. */
   readonly breaker: "closed" | "left alone";
   /** Why its line is held; null: it is not. */
-  readonly held: "breaker" | "retry-after" | "paused" | "disabled" | null;
+  readonly held: "circuit-open" | "retry-after" | "paused" | "disabled" | null;
   /** Whether too many of its attempts fail; null: it is not known when enough of them have. */
   readonly isFailing: boolean | null;
   /** Whether `/readyz` names it. */

@@ -62,7 +62,7 @@ function toldState({ process }: Look, id: DestinationId): string {
 function heldReasons(look: Look, id: DestinationId): string {
   return look.metrics
     .filter(({ name, labels }) => name === METRICS.lineHeld.name && labels.destination === id)
-    .flatMap(({ labels, value }) => (value === 1 ? (labels.because ?? "") : []))
+    .flatMap(({ labels, value }) => (value === 1 ? (labels.reason ?? "") : []))
     .join(" and ");
 }
 

@@ -27,7 +27,7 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
   };
   return [
     ...tiers.map(({ tier, found }) => {
-      const labels = { destination: id, tier };
+      const labels = { destination: id, delay: tier };
       // Zeros are left out, and a tier that is not known is counted below.
       const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
       return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));

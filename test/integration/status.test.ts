@@ -164,7 +164,7 @@ test("one that is dead is held by its breaker, and stays so through probes", asy
     await publish(30, { All: false, Dead: true });
     return (await of("dead"))?.hold?.reason;
   };
-  await expect.poll(isHeld, PATIENCE).toBe("breaker");
+  await expect.poll(isHeld, PATIENCE).toBe("circuit-open");
   await publish(10, { All: false, Dead: true });
   await expect.poll(async () => (await of("dead"))?.waiting, PATIENCE).toBeGreaterThan(0);
   let first: DestinationReport | undefined;
@@ -176,7 +176,7 @@ test("one that is dead is held by its breaker, and stays so through probes", asy
     state: "on-hold",
     last: { cause: "refused" },
     nextAttemptAt: expect.any(String),
-    endpoints: [{ breaker: expect.stringMatching(/^(open|probing)$/) }],
+    endpoints: [{ breaker: expect.stringMatching(/^(open|half-open)$/) }],
   });
   // The next probe fails, and ends nothing.
   const probed = async () => {
@@ -243,7 +243,7 @@ test("those in trouble come first; a disabled one says what that means; tables s
   await expect.poll(text, PATIENCE).not.toMatch(/^fine /m);
   await expect
     .poll(text, PATIENCE)
-    .toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|probing) /m);
+    .toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|half-open) /m);
 });
 
 test("a process that cannot be reached fails the command, and the rest is shown", async () => {

@@ -187,7 +187,7 @@ test("metrics say which lines are held and why, what was left out, and 429", asy
     ["off", "disabled"],
   ]) {
     expect(text).toContain(
-      `switchyard_destination_on_hold{destination="${id}",because="${because}"} 1`,
+      `switchyard_destination_on_hold{destination="${id}",reason="${because}"} 1`,
     );
   }
   expect(text).toMatch(/switchyard_delivery_requests_total\{destination="limited",.*429.*\} 1/);

@@ -62,14 +62,14 @@ test("metrics shows counters, gauges set at the scrape, histograms and process f
   const { metrics, url } = await started();
   metrics.recordsIn.bind({ stage: "route" }).inc(3);
   metrics.recordsIn.bind({ stage: "route" }).inc();
-  metrics.onScrape(() => metrics.waiting.bind({ tier: "10s" }).set(7));
-  metrics.delayLateness.bind({ tier: "10s" }).observe(0.02);
+  metrics.onScrape(() => metrics.waiting.bind({ delay: "10s" }).set(7));
+  metrics.delayLateness.bind({ delay: "10s" }).observe(0.02);
   const response = await fetch(`${url}/metrics`);
   const text = await response.text();
   expect(response.headers.get("content-type")).toContain("version=0.0.4");
   expect(text).toContain('switchyard_records_in_total{stage="route"} 4\n');
-  expect(text).toContain('switchyard_delay_records{tier="10s"} 7\n');
-  expect(text).toContain('switchyard_delay_overdue_seconds_bucket{le="0.05",tier="10s"} 1\n');
+  expect(text).toContain('switchyard_delay_records{delay="10s"} 7\n');
+  expect(text).toContain('switchyard_delay_overdue_seconds_bucket{le="0.05",delay="10s"} 1\n');
   expect(text).toMatch(/^process_cpu_seconds_total \d/m);
 });
 

@@ -37,10 +37,14 @@ const deliver = (destination: string, seconds: number): Series => [
   { stage: "deliver", destination },
   `${seconds}x20`,
 ];
-const held = (destination: string): Series => [HELD, { destination, because: "breaker" }, "1x20"];
+const held = (destination: string): Series => [
+  HELD,
+  { destination, reason: "circuit-open" },
+  "1x20",
+];
 const late = (le: string, perMinute: number): Series => [
   LATE,
-  { le, tier: "10s" },
+  { le, delay: "10s" },
   `0+${perMinute}x20`,
 ];
 

@@ -44,7 +44,7 @@ const FAILING = destinationSeen("flaky-hook", {
   state: "on-hold",
   trouble: 1,
   failingSince: SINCE,
-  held: { because: "breaker", since: SINCE, until: SINCE },
+  held: { because: "circuit-open", since: SINCE, until: SINCE },
   waiting: 1_204,
   inTiers: 40,
   byDelay: { "10s": 40 },

@@ -4,7 +4,7 @@ import { counted, least, look, most, of, quantile, type Row, rate } from "./pane
 
 const ENDED = 'outcome=~"accepted|expired|rejected"';
 const ACCEPTED = 'outcome="accepted"';
-const BREAKER = { 0: "closed", 1: "ramping", 2: "open", 3: "probing" };
+const BREAKER = { 0: "closed", 1: "recovering", 2: "open", 3: "half-open" };
 
 export const DELIVERY_ROWS: readonly Row[] = [
   {
@@ -121,10 +121,10 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Deliveries that wait, by tier",
+        title: "Deliveries awaiting retry, by retry delay",
         description: "In delay topics, for their next attempt.",
         ...look("timeseries", 8, "short"),
-        queries: { "{{tier}}": `sum by (tier) (${of("deliveriesWaiting")})` },
+        queries: { "{{delay}}": `sum by (delay) (${of("deliveriesWaiting")})` },
       },
       {
         title: "Deliveries that wait, by destination",
@@ -150,12 +150,12 @@ export const DELIVERY_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Breakers",
-        description: "Of each endpoint. While it is open or probing, the endpoint is left alone.",
+        description: "Of each endpoint. While it is open or half-open, the endpoint is left alone.",
         ...look("state-timeline", 14, "none"),
         names: BREAKER,
         queries: {
           "{{destination}} {{endpoint_name}}": most(
-            `max by (destination, endpoint_name, endpoint) (${of("circuitBreakerState")})`,
+            `max by (destination, endpoint_name, endpoint_id) (${of("circuitBreakerState")})`,
           ),
         },
       },
@@ -165,8 +165,8 @@ export const DELIVERY_ROWS: readonly Row[] = [
         ...look("state-timeline", 10, "none"),
         names: { 0: "goes", 1: "held" },
         queries: {
-          "{{destination}}: {{because}}": most(
-            `max by (destination, because) (${of("lineHeld")}) == 1`,
+          "{{destination}}: {{reason}}": most(
+            `max by (destination, reason) (${of("lineHeld")}) == 1`,
           ),
         },
       },

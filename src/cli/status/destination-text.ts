@@ -47,7 +47,7 @@ const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
 
 const REASONS: Readonly<Record<HoldReason, string>> = {
-  breaker: "circuit open",
+  "circuit-open": "circuit open",
   "retry-after": "Retry-After",
   paused: "paused",
   disabled: "disabled",
@@ -102,7 +102,7 @@ export function endpointTable(
   return table(ENDPOINT_HEAD, rows, (cell, row, column) => {
     const each = endpoints[row];
     if (each === undefined) return bold(cell);
-    const isBad = each.breaker === "open" || each.breaker === "probing";
+    const isBad = each.breaker === "open" || each.breaker === "half-open";
     if (column === 2 && isBad) return red(cell);
     if (column === 4 && each.failingSince !== null) return red(cell);
     return column === 1 || cell.trim() === "-" ? dim(cell) : cell;
@@ -141,8 +141,8 @@ function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, now
 
 function endpointStateText(report: EndpointReport, nowMs: number) {
   const { breaker, unavailableUntil, last } = report;
-  const isOpen = breaker === "open" || breaker === "probing";
-  const reason = REASONS[isOpen ? "breaker" : "retry-after"];
+  const isOpen = breaker === "open" || breaker === "half-open";
+  const reason = REASONS[isOpen ? "circuit-open" : "retry-after"];
   const unavailable =
     unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
   const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);

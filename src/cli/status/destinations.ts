@@ -206,7 +206,7 @@ export function severityOf(report: DestinationReport): number {
   if (hold?.reason === "disabled") return 4;
   if (failingSince !== null || hold !== null) return 1;
   const isFailing = endpoints.some(({ breaker, failingSince: since }) => {
-    return since !== null || breaker === "open" || breaker === "probing";
+    return since !== null || breaker === "open" || breaker === "half-open";
   });
   if (isFailing) return 2;
   return state === null && (waiting ?? 0) > 0 ? 5 : 6;

@@ -141,7 +141,7 @@ export function awaitingRetryOf(
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   const found: Record<string, number> = {};
   for (const { labels, value } of nowOf(processes, METRICS.deliveriesWaiting.name, destination)) {
-    const { tier: delay = "" } = labels;
+    const { delay = "" } = labels;
     if (value > 0) found[delay] = (found[delay] ?? 0) + value;
   }
   return found;
@@ -153,7 +153,7 @@ export function awaitingRetryIn(processes: readonly Process[], delay: string): n
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   return processes
     .flatMap(({ after }) => after.samples)
-    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.tier === delay)
+    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.delay === delay)
     .reduce((sum, { value }) => sum + value, 0);
 }
 

@@ -245,7 +245,7 @@ function Endpoints({
 
 function CircuitBreaker({ endpoint: { breaker } }: { readonly endpoint: EndpointView }) {
   if (breaker === null) return <span class="none">–</span>;
-  const tone = breaker === "closed" ? "good" : breaker === "ramping" ? "warn" : "bad";
+  const tone = breaker === "closed" ? "good" : breaker === "recovering" ? "warn" : "bad";
   return <State tone={tone} word={breaker} />;
 }
 

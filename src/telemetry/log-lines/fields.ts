@@ -142,7 +142,7 @@ export const LOG_FIELDS = {
   },
   stage: { type: "text", meaning: "Name of a stage." },
   stages: { type: "texts", meaning: "Names of stages." },
-  state: { type: "text", meaning: "State of a breaker: closed, open, probing, ramping." },
+  state: { type: "text", meaning: "State of a breaker: closed, open, half-open, recovering." },
   subject: { type: "text", meaning: "The thing that an event for people is about." },
   sumMs: { type: "number", meaning: "Sum of the times since the line before, in milliseconds." },
   sync: { type: "text", meaning: "Id of a sync." },

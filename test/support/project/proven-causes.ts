@@ -54,7 +54,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["delivery.attempted", FAILED],
   ],
   "A destination falls behind": [
-    ["`breaker`", DRILL],
+    ["`circuit-open`", DRILL],
     ["`retry-after`", METRICS],
     ["`paused`", METRICS, REMEDIES, "integration/steer.test.ts: each step of steering"],
     ["`disabled`", METRICS, REMEDIES],

@@ -101,7 +101,7 @@ test("a rebuild says how far it is", async () => {
   expect(progress.at(-1)?.offset).toBe(progress.at(-1)?.end);
   expect(after.lines.find(({ found }) => found !== undefined)?.found).toBe("missing");
   expect(await after.metrics.text()).toContain(
-    'switchyard_audience_stores_opened_total{found="missing"} 1\n',
+    'switchyard_audience_stores_opened_total{state="missing"} 1\n',
   );
   await after.close();
 });

@@ -32,7 +32,7 @@ test("each destination counts as one state", () => {
     }),
     destinationSeen("d", {
       state: "on-hold",
-      held: { because: "breaker", since: null, until: null },
+      held: { because: "circuit-open", since: null, until: null },
     }),
     destinationSeen("e", { state: null }),
     destinationSeen("f", { state: null, kind: "topic" }),

@@ -27,7 +27,7 @@ test("what is due is not done before its write is acknowledged", async () => {
   expect(world.returned()).toHaveLength(1);
   expect(await world.committed()).toEqual([1]);
   // Brokers that are slow show as lateness.
-  const late = /switchyard_delay_overdue_seconds_sum\{tier="1s"\} (\S+)/;
+  const late = /switchyard_delay_overdue_seconds_sum\{delay="1s"\} (\S+)/;
   expect(Number(late.exec(await world.metrics.text())?.[1])).toBeGreaterThan(1);
 });
 

@@ -48,7 +48,7 @@ test("when its time is over one probe goes out, and others wait for its answer",
 
 test("a probe that succeeds lets two through, then one more for each success, then all", () => {
   const breaker = opened(4);
-  expect(breaker.settle(send(breaker, 6_000), true, 6_010)).toBe("ramping");
+  expect(breaker.settle(send(breaker, 6_000), true, 6_010)).toBe("recovering");
   const first = send(breaker, 6_010);
   send(breaker, 6_010);
   expect(breaker.admit(6_010, "line").kind).toBe("wait");
@@ -71,7 +71,7 @@ test("each probe that fails doubles the pause, up to a minute", () => {
   }
 });
 
-test("failures while ramping halve the places once for all that were under way together", () => {
+test("failures while recovering halve the places once for all that were under way together", () => {
   const breaker = opened(64);
   breaker.settle(send(breaker, 6_000), true, 6_000);
   for (let count = 0; count < 10; count += 1) breaker.settle(send(breaker, 6_000), true, 6_000);
@@ -90,7 +90,7 @@ test("failures while ramping halve the places once for all that were under way t
   expect(breaker.admit(6_300, "line").kind).toBe("wait");
 });
 
-test("eight failures in a row while ramping open it again, for the first pause", () => {
+test("eight failures in a row while recovering open it again, for the first pause", () => {
   const breaker = opened(64);
   breaker.settle(send(breaker, 6_000), true, 6_000);
   for (let count = 0; count < 10; count += 1) breaker.settle(send(breaker, 6_000), true, 6_000);
@@ -169,7 +169,7 @@ test("a retry that fails while it is open leaves the time of the next probe as i
 
 test("a retry that succeeds while it is open shows that the endpoint is back", () => {
   const breaker = opened();
-  expect(breaker.settle(admitted(breaker, 1_001), true, 1_100)).toBe("ramping");
+  expect(breaker.settle(admitted(breaker, 1_001), true, 1_100)).toBe("recovering");
   send(breaker, 1_101);
   admitted(breaker, 1_101);
   expect(breaker.admit(1_101, "retry").kind).toBe("wait");
@@ -178,7 +178,7 @@ test("a retry that succeeds while it is open shows that the endpoint is back", (
 test("a retry that comes when the time is over is the probe", () => {
   const breaker = opened();
   const probe = admitted(breaker, 6_000);
-  expect(breaker.state).toBe("probing");
+  expect(breaker.state).toBe("half-open");
   expect(breaker.settle(probe, false, 6_100)).toBe("open");
   expect(breaker.unavailableUntilMs(6_100)).toBe(16_100);
 });
@@ -186,7 +186,7 @@ test("a retry that comes when the time is over is the probe", () => {
 test("an answer to a retry of before it opened anew does not bring it back", () => {
   const breaker = opened();
   const early = admitted(breaker, 1_001);
-  expect(breaker.settle(early, true, 1_002)).toBe("ramping");
+  expect(breaker.settle(early, true, 1_002)).toBe("recovering");
   for (let count = 0; count < 8; count += 1) breaker.settle(send(breaker, 2_000), false, 2_000);
   expect(breaker.state).toBe("open");
   expect(breaker.settle(early, true, 2_001)).toBeNull();
@@ -210,15 +210,15 @@ test("with one place at a time, a probe that succeeds closes it", () => {
 
 test("another process's acceptance lets two go at a time, also while a probe is under way", () => {
   const breaker = opened();
-  expect(breaker.heardAccepted(2_000)).toBe("ramping");
+  expect(breaker.heardAccepted(2_000)).toBe("recovering");
   const [first] = [send(breaker, 2_000), send(breaker, 2_000)];
   expect(breaker.admit(2_000, "line").kind).toBe("wait");
   expect(breaker.settle(first, true, 2_010)).toBeNull();
   const probed = opened();
   const probe = send(probed, 6_000);
-  expect(probed.heardAccepted(6_001)).toBe("ramping");
+  expect(probed.heardAccepted(6_001)).toBe("recovering");
   expect(probed.settle(probe, false, 6_002)).toBeNull();
-  expect(probed.state).toBe("ramping");
+  expect(probed.state).toBe("recovering");
 });
 
 test("one that is closed stays so when another process is accepted, and opens for its own failures", () => {

@@ -135,7 +135,7 @@ test.each([
 
 test.each([
   ["not-owned", null],
-  ["not-owned", { reason: "breaker", sinceMs: NOW_MS, untilMs: NOW_MS + 9_000 }],
+  ["not-owned", { reason: "circuit-open", sinceMs: NOW_MS, untilMs: NOW_MS + 9_000 }],
   ["on-hold", { reason: "paused", sinceMs: NOW_MS, untilMs: null }],
 ] as const)("state %s of a process whose partitions have gone", (state, hold) => {
   const { condition, attempted } = conditionOf();
@@ -150,10 +150,10 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
   const { condition, attempted } = conditionOf();
   attempted(1_000, 503, "timeout");
   const [a, b] = [endpointOf(A), endpointOf(B)];
-  const hold = { reason: "breaker", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
+  const hold = { reason: "circuit-open", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
   const gates = [
     { key: a.key, breaker: "open", unavailableUntilMs: NOW_MS + 9_000 },
-    { key: b.key, breaker: "probing", unavailableUntilMs: NOW_MS + 1_100 },
+    { key: b.key, breaker: "half-open", unavailableUntilMs: NOW_MS + 1_100 },
   ] as const;
   const last = { at: "2026-03-01T09:00:01.000Z", outcome: "retry" } as const;
   expect(statusOf(condition, hold, gates, NOW_MS + 2_000)).toEqual({
@@ -162,7 +162,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
     failingSince: "2026-03-01T09:00:01.000Z",
     lastMinute: { attempts: 1, failures: 1 },
     hold: {
-      reason: "breaker",
+      reason: "circuit-open",
       since: "2026-03-01T09:00:00.500Z",
       until: "2026-03-01T09:00:09.000Z",
     },
@@ -184,7 +184,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         name: "crm[2] b.test:8443",
         key: b.key,
         origin: "https://b.test:8443",
-        breaker: "probing",
+        breaker: "half-open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
         unavailableUntil: "2026-03-01T09:00:01.100Z",

@@ -67,7 +67,7 @@ test("a timer that is early does not leave a held line for good", () => {
   time.nowMs += 1_000;
   line.take([recordAt(19), recordAt(20)]);
   answerAll();
-  expect(work.hold()?.reason).toBe("breaker");
+  expect(work.hold()?.reason).toBe("circuit-open");
   expect(sent()).toBe(20);
   const [first] = timers.splice(0);
   expect(first?.atMs).toBe(time.nowMs + 5_000);

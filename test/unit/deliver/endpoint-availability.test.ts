@@ -120,14 +120,14 @@ test("held by a breaker since it opened: a probe that is under way, or failed, e
   expect(made.hold(NOW_MS)).toBeNull();
   open(made);
   const sinceMs = NOW_MS + 1_000;
-  expect(made.hold(sinceMs)).toEqual({ reason: "breaker", sinceMs, untilMs: NOW_MS + 6_000 });
+  expect(made.hold(sinceMs)).toEqual({ reason: "circuit-open", sinceMs, untilMs: NOW_MS + 6_000 });
   const ticket = made.admit(KEY, NOW_MS + 6_000, "line") ?? -1;
   expect(made.hold(NOW_MS + 6_050)).toEqual({
-    reason: "breaker",
+    reason: "circuit-open",
     sinceMs,
     untilMs: NOW_MS + 6_050,
   });
-  expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "probing" }]);
+  expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "half-open" }]);
   made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 6_100);
   expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
   // Between the end of its time and the probe.

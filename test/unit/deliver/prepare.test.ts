@@ -99,7 +99,7 @@ test.each([
   ["the destination is paused", { destination: { ...both, paused: true } }, "paused"],
   ["the destination is disabled", { destination: { ...both, enabled: false } }, "disabled"],
   ["an endpoint asks to be left alone", { gates: asked(A) }, "retry-after"],
-  ["an endpoint keeps failing", { gates: open(B) }, "breaker"],
+  ["an endpoint keeps failing", { gates: open(B) }, "circuit-open"],
   ["nothing is in its way", {}, "late"],
 ] as const)("expired where %s: it waited for that", (_name, more, waited) => {
   expect(prepared(leftOf(-1), { ...more, turn: "retry" })).toMatchObject({ waited });

@@ -252,10 +252,10 @@ test.each([
     expect(parkings(world)).toEqual([]);
     const text = await world.metrics.text();
     expect(text).toContain(
-      `switchyard_destination_on_hold{destination="crm",because="${because}"} 1`,
+      `switchyard_destination_on_hold{destination="crm",reason="${because}"} 1`,
     );
     expect(text).toContain(
-      `switchyard_deliveries_expired_while_due_total{destination="crm",because="${because}"} 400`,
+      `switchyard_deliveries_expired_while_due_total{destination="crm",reason="${because}"} 400`,
     );
   },
 );

@@ -129,7 +129,7 @@ test("a changed secret, header and URL count from the next request, without a re
   // The gauge of the endpoint that is gone is gone too.
   const text = await world.metrics.text();
   expect(text.match(/^switchyard_circuit_breaker_state{.*$/gm)).toEqual([
-    `switchyard_circuit_breaker_state{destination="crm",endpoint="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
+    `switchyard_circuit_breaker_state{destination="crm",endpoint_id="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
   ]);
 });
 
@@ -159,7 +159,7 @@ test.each([
   await world.settle(HOUR_MS);
   expect(world.http.sent).toEqual([]);
   expect(await world.metrics.text()).toContain(
-    `switchyard_destination_on_hold{destination="crm",because="${because}"} 1`,
+    `switchyard_destination_on_hold{destination="crm",reason="${because}"} 1`,
   );
   await update(world, deliver, [crm({ concurrency: 1 })]);
   expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);

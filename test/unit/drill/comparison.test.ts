@@ -16,7 +16,7 @@ test.each([
 });
 
 test("a word is one of those that are true", () => {
-  expect(worded("state", "open", ["open", "probing"])).toEqual({
+  expect(worded("state", "open", ["open", "half-open"])).toEqual({
     signal: "state",
     said: "open",
     truth: "open or probing",

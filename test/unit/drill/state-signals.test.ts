@@ -11,7 +11,7 @@ const ACCEPTED_MS = 999_000;
 const DOWN_NOW: Expected = {
   ...FINE,
   breaker: "left alone",
-  held: "breaker",
+  held: "circuit-open",
   isFailing: true,
   isNamed: true,
   state: "on-hold",
@@ -32,7 +32,7 @@ interface Said {
 
 const TRUE_WHILE_DOWN: Said = {
   breaker: 2,
-  heldBy: "breaker",
+  heldBy: "circuit-open",
   heldSince: 1_001,
   failingSince: 1_000,
   accepted: 999,
@@ -54,9 +54,9 @@ const TRUE_WHILE_FINE: Said = {
 };
 
 function look(said: Said): Look {
-  const sample = (name: string, value: number, because?: string) => ({
+  const sample = (name: string, value: number, reason?: string) => ({
     name: `switchyard_${name}`,
-    labels: { destination: DOWN, ...(because === undefined ? {} : { because }) },
+    labels: { destination: DOWN, ...(reason === undefined ? {} : { reason }) },
     value,
   });
   const metrics = [
@@ -97,7 +97,7 @@ test("what is true is found to be true", () => {
 });
 
 test.each<readonly [string, Partial<Said>, readonly string[]]>([
-  ["a breaker that is ramping", { breaker: 1 }, ["metrics: breaker"]],
+  ["a breaker that is recovering", { breaker: 1 }, ["metrics: breaker"]],
   ["a line that goes between two probes", { heldBy: null }, ["metrics: line held"]],
   ["a time that begins anew with each probe", { heldSince: 1_030 }, ["metrics: held since"]],
   ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],

@@ -38,7 +38,7 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
   );
   const metrics = Object.entries(said).map(([name, value]) => ({
     name,
-    labels: { destination: CRM, tier: TIER.name },
+    labels: { destination: CRM, delay: TIER.name },
     value,
   }));
   // As `switchyard status` counts it; the tests are about the rest.

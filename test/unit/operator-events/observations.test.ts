@@ -49,7 +49,7 @@ test("it says what the last answer was, by names that hold nothing secret", () =
 
 test.each<[DestinationStatus["hold"], string]>([
   [{ reason: "paused", since: AGO(5), until: null }, "so"],
-  [{ reason: "breaker", since: AGO(5), until: null }, "not-so"],
+  [{ reason: "circuit-open", since: AGO(5), until: null }, "not-so"],
   [{ reason: "disabled", since: AGO(5), until: null }, "not-so"],
   [null, "not-so"],
 ])("held by %j: paused is %s", (held, is) => {

@@ -62,7 +62,7 @@ test.each([
   ["histogram_quantile(0.9, sum by (le) (switchyard_produce_duration_seconds_bucket))", []],
   ["switchyard_line_hold > 0", ["switchyard_line_hold"]],
   ['switchyard_destination_on_hold{cause="x"}', ["switchyard_destination_on_hold{cause}"]],
-  ["max by (tier) (switchyard_destination_on_hold)", ["tier"]],
+  ["max by (delay) (switchyard_destination_on_hold)", ["delay"]],
   ["switchyard_produce_duration_seconds", ["switchyard_produce_duration_seconds"]],
 ])("unknown in %s: %j", (expression, unknown) => {
   expect(unknownIn(expression)).toEqual(unknown);

@@ -19,7 +19,7 @@ import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
-const HOLD = { reason: "breaker", sinceMs: 5_000, untilMs: null } as const;
+const HOLD = { reason: "circuit-open", sinceMs: 5_000, untilMs: null } as const;
 const TIERS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
 const VITALS = {
   isAssigned: true,
@@ -89,9 +89,11 @@ describe("with 1,000 destinations", () => {
     expect(text.match(/^switchyard_deliveries_awaiting_retry{.*"10s"} 1$/gm)).toHaveLength(
       WAITING_SHOWN_MAX,
     );
-    expect(text).toContain('switchyard_deliveries_awaiting_retry{destination="",tier="10s"} 950\n');
+    expect(text).toContain(
+      'switchyard_deliveries_awaiting_retry{destination="",delay="10s"} 950\n',
+    );
     expect(text.match(/^switchyard_destination_on_hold{.*$/gm)).toEqual([
-      'switchyard_destination_on_hold{destination="destination-7",because="breaker"} 1',
+      'switchyard_destination_on_hold{destination="destination-7",reason="circuit-open"} 1',
     ]);
     expect(text.match(/^switchyard_destination_on_hold_since_timestamp_seconds{.*$/gm)).toEqual([
       'switchyard_destination_on_hold_since_timestamp_seconds{destination="destination-7"} 5',

@@ -54,7 +54,7 @@ function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
   };
 }
 
-const hold = { reason: "breaker", since: at(20), until: at(59) } as const;
+const hold = { reason: "circuit-open", since: at(20), until: at(59) } as const;
 
 test.each([
   ["nobody was asked", [], null],
@@ -116,7 +116,7 @@ test("paused or disabled by the file is so without a process", () => {
 
 test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
   const C = "https://c.test/";
-  const one = told({ endpoints: [endpoint(A, { breaker: "ramping", failingSince: at(9) })] });
+  const one = told({ endpoints: [endpoint(A, { breaker: "recovering", failingSince: at(9) })] });
   const two = told({
     endpoints: [endpoint(A, { breaker: "open", unavailableUntil: at(59) }), endpoint(C)],
   });
@@ -129,7 +129,7 @@ test("an endpoint is as bad as the worst process says; one that only the file ha
 
 const soon = NOW_MS + 5_000;
 const until = new Date(NOW_MS + 30_000).toISOString();
-const byBreaker = { hold: { reason: "breaker", since: at(1), until } } as const;
+const byBreaker = { hold: { reason: "circuit-open", since: at(1), until } } as const;
 
 test.each([
   ["nothing waits", { hold: null }, 0, null, null],

@@ -92,8 +92,8 @@ test("a topic takes nothing since the first process says so, and all of them cou
 });
 
 const waits = (delay: string, count: number, destination = "crm") =>
-  `switchyard_deliveries_awaiting_retry{destination="${destination}",tier="${delay}"} ${count}\n`;
-const unknown = (count: number) => `switchyard_delay_uncounted_partitions{tier="10s"} ${count}\n`;
+  `switchyard_deliveries_awaiting_retry{destination="${destination}",delay="${delay}"} ${count}\n`;
+const unknown = (count: number) => `switchyard_delay_uncounted_partitions{delay="10s"} ${count}\n`;
 
 test("deliveries that wait are counted by tier over all processes", () => {
   const one = process("", waits("10s", 4) + waits("2m", 1) + unknown(0));

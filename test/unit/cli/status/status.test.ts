@@ -393,7 +393,7 @@ const REPORT: StatusReport = {
       destination: "crm-hook",
       state: "on-hold",
       hold: {
-        reason: "breaker",
+        reason: "circuit-open",
         since: "2026-03-01T09:12:10.000Z",
         until: "2026-03-01T09:30:45.000Z",
       },

@@ -60,7 +60,7 @@ test("times before and after now", () => {
   ]);
 });
 
-const HELD = { because: "breaker", since: null, until: null } as const;
+const HELD = { because: "circuit-open", since: null, until: null } as const;
 const SINCE = "2026-03-01T08:00:00Z";
 
 test.each([
