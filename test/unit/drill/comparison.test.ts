@@ -19,7 +19,7 @@ test("a word is one of those that are true", () => {
   expect(worded("state", "open", ["open", "half-open"])).toEqual({
     signal: "state",
     said: "open",
-    truth: "open or probing",
+    truth: "open or half-open",
     ok: true,
   });
   expect(worded("state", "closed", ["open"]).ok).toBe(false);
