@@ -36,7 +36,7 @@ export function delayTraces(
           name: `delay ${delay}`,
           kind: "consumer",
           startMs: record.timestampMs,
-          attributes: { ...kafkaAttributes("delay", group, record), "switchyard.tier": delay },
+          attributes: { ...kafkaAttributes("delay", group, record), "switchyard.delay": delay },
           links: [trace],
         });
         spans.push(span);

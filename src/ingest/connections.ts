@@ -19,7 +19,7 @@ export interface ConnectionLimits {
   readonly perAddress: number;
 }
 
-export type TooMany = "address" | "all";
+export type TooMany = "per-address-limit" | "total-limit";
 
 export interface Closing<Id> {
   readonly id: Id;
@@ -65,9 +65,9 @@ export function createConnections<Id>(limits: ConnectionLimits): Connections<Id>
   return {
     open: (id, address) => {
       const own = byAddress.get(address) ?? { count: 0, waiting: new Set<Id>() };
-      const full = own.count >= limits.perAddress ? "address" : "all";
-      const isFull = full === "address" || addresses.size >= limits.all;
-      const [longest] = full === "address" ? own.waiting : waiting;
+      const full = own.count >= limits.perAddress ? "per-address-limit" : "total-limit";
+      const isFull = full === "per-address-limit" || addresses.size >= limits.all;
+      const [longest] = full === "per-address-limit" ? own.waiting : waiting;
       if (isFull && longest === undefined) return [{ id, reason: full }];
       if (isFull && longest !== undefined) closed(longest);
       addresses.set(id, address);

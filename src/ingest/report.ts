@@ -41,14 +41,14 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
   };
   return {
     answered: (answer, tookMs) => {
-      const code = answer === null ? "gone" : answer.kind === "failure" ? answer.code : "ok";
+      const code = answer === null ? "client-closed" : answer.kind === "failure" ? answer.code : "ok";
       metrics.ingestRequests.bind({ code }).inc();
       duration.observe(tookMs / 1_000);
-      if (code === "ok" || code === "gone") return;
+      if (code === "ok" || code === "client-closed") return;
       const line = admitted();
       if (line !== null) log.warn({ ...line, code }, "ingest.request-rejected");
     },
-    leftOut: (kind) => metrics.ingestRequests.bind({ code: `left-out-${kind}` }).inc(),
+    leftOut: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
     taken: (source, { written, repaired, leftOut }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);

@@ -70,7 +70,7 @@ export function traceRequest(
 
 function end(span: Span, answer: Answer | null, endMs: number): void {
   if (answer === null) {
-    span.end(endMs, "gone");
+    span.end(endMs, "client-closed");
     return;
   }
   const status = statusOf(answer);

@@ -205,7 +205,7 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests for calls by the code of their answer: ok, a code of docs/ingest.md, left-out-metrics and left-out-merge for bodies that are not stored, or gone where the client left first.",
+    help: "Requests for calls by the response code: ok, a code of docs/ingest.md, ignored-metrics and ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -248,7 +248,7 @@ export const METRICS = {
     name: "switchyard_ingest_connections_closed_total",
     type: "counter",
     labels: ["reason"],
-    help: "Connections closed because there were too many: address (of theirs) or all.",
+    help: "Connections closed because a limit was reached: per-address-limit or total-limit.",
   },
   ...REGISTRY_METRICS,
   configReloads: {

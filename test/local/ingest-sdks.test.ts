@@ -53,8 +53,8 @@ test("figures and merges are taken and not stored", async () => {
   expect((await world.post("/v1/merge", {}, wrong)).status).toBe(401);
   expect(world.records()).toHaveLength(0);
   const counted = "switchyard_ingest_requests_total";
-  expect(await world.metric(`${counted}{code="left-out-merge"}`)).toBe("1");
-  expect(await world.metric(`${counted}{code="left-out-metrics"}`)).toBe("1");
+  expect(await world.metric(`${counted}{code="ignored-merge"}`)).toBe("1");
+  expect(await world.metric(`${counted}{code="ignored-metrics"}`)).toBe("1");
 });
 
 test("settings send every call here", async () => {

@@ -33,7 +33,7 @@ test("a delay has a trace of its own, between the attempts", () => {
     links: [aTrace()],
     startMs: 1_000,
     endMs: 6_010,
-    attributes: { "switchyard.tier": "5s", "messaging.consumer.group.name": "sw.delay.5s" },
+    attributes: { "switchyard.delay": "5s", "messaging.consumer.group.name": "sw.delay.5s" },
   });
   expect(span?.parent).toBeUndefined();
   expect(copy && traceOf(copy)).toEqual(span?.context);

@@ -24,8 +24,8 @@ test("an address with too many gives up the one that has waited longest", () => 
   connections.open("a2", "a");
   connections.busy("a1");
   connections.waiting("a1");
-  expect(connections.open("a3", "a")).toEqual([{ id: "a2", reason: "address" }]);
-  expect(connections.open("a4", "a")).toEqual([{ id: "a1", reason: "address" }]);
+  expect(connections.open("a3", "a")).toEqual([{ id: "a2", reason: "per-address-limit" }]);
+  expect(connections.open("a4", "a")).toEqual([{ id: "a1", reason: "per-address-limit" }]);
   expect(connections.total()).toBe(3);
 });
 
@@ -34,7 +34,7 @@ test("an address whose connections are all busy gets no further one", () => {
   connections.open("b1", "b");
   connections.open("a1", "a");
   connections.busy("a1");
-  expect(connections.open("a2", "a")).toEqual([{ id: "a2", reason: "address" }]);
+  expect(connections.open("a2", "a")).toEqual([{ id: "a2", reason: "per-address-limit" }]);
   connections.closed("a1");
   expect(connections.open("a3", "a")).toEqual([]);
 });
@@ -44,9 +44,9 @@ test("too many in all: whoever's has waited longest makes room, else the new one
   connections.open("a1", "a");
   connections.open("b1", "b");
   connections.busy("a1");
-  expect(connections.open("c1", "c")).toEqual([{ id: "b1", reason: "all" }]);
+  expect(connections.open("c1", "c")).toEqual([{ id: "b1", reason: "total-limit" }]);
   connections.busy("c1");
-  expect(connections.open("d1", "d")).toEqual([{ id: "d1", reason: "all" }]);
+  expect(connections.open("d1", "d")).toEqual([{ id: "d1", reason: "total-limit" }]);
   expect(connections.total()).toBe(2);
 });
 

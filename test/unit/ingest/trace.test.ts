@@ -35,7 +35,7 @@ test.each([
   ["taken", SUCCESS, 200, null],
   ["refused, which is the caller's fault", failure("invalid-json"), 400, null],
   ["not stored", failure("kafka-unavailable"), 503, "503"],
-  ["nobody is there any more", null, undefined, "gone"],
+  ["nobody is there any more", null, undefined, "client-closed"],
 ])("its span ends with the answer: %s", (_name, answer, status, error) => {
   const tracing = recordedSpans();
   traceRequest({ tracing, parentBased: false }, request(), 5).end(answer, 9);
