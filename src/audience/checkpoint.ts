@@ -9,7 +9,7 @@
  *   knows less of the changelog than there is, and was   stale      rebuilt: tombstones may have
  *     written more than half a day ago                              been compacted away meanwhile
  *   knows less of the changelog than there is            behind     catches up
- *   knows all of it                                      right      used
+ *   knows all of it                                      current    used
  *
  * The changelog says which one it is by a record that each owner writes again when it takes over,
  * so that it stands either where the checkpoint says or among what is read to catch up.
@@ -62,7 +62,7 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
   return { ...(json as unknown as Checkpoint), version: VERSION };
 }
 
-export type StoreMatch = "right" | "behind" | "stale" | "missing" | "ahead" | "foreign";
+export type StoreMatch = "current" | "behind" | "stale" | "missing" | "ahead" | "foreign";
 
 export interface ChangelogFacts {
   /** The first offset that is not written yet. */
@@ -79,6 +79,6 @@ export function matchOf(checkpoint: Checkpoint | null, facts: ChangelogFacts): S
   if (checkpoint.changelog > facts.end) return "ahead";
   const identity = facts.identityBehind ?? facts.identityThere;
   if (identity !== checkpoint.identity) return "foreign";
-  if (checkpoint.changelog === facts.end) return "right";
+  if (checkpoint.changelog === facts.end) return "current";
   return facts.nowMs - checkpoint.writtenAtMs > STALE_AFTER_MS ? "stale" : "behind";
 }

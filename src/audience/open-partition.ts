@@ -44,7 +44,7 @@ export interface OpenDeps {
   /** Called after each step. */
   readonly onProgress: (offset: number, end: number) => void;
   /** Called once it is known what the store is. */
-  readonly onMatch: (match: StoreMatch | "damaged") => void;
+  readonly onMatch: (match: StoreMatch | "corrupt") => void;
   /** Throws when the partition is being taken away. */
   readonly check: () => void;
   /** Throws when the partition may be somebody else's. */
@@ -85,7 +85,7 @@ async function findStore(deps: OpenDeps): Promise<Found | null> {
   } catch (error) {
     deps.check();
     if (storeErrorOf(error)?.failure === "unavailable") throw error;
-    deps.onMatch("damaged");
+    deps.onMatch("corrupt");
   }
   await store?.close();
   await deps.removeStore();
@@ -120,7 +120,7 @@ async function tryCatchUp(
   } catch (error) {
     deps.check();
     if (!isCorruption(error)) throw error;
-    deps.onMatch("damaged");
+    deps.onMatch("corrupt");
     return null;
   }
   const match = matchOf(checkpoint, {
@@ -130,7 +130,7 @@ async function tryCatchUp(
     nowMs: deps.nowMs(),
   });
   deps.onMatch(match);
-  return match === "right" || match === "behind" ? catchUp : null;
+  return match === "current" || match === "behind" ? catchUp : null;
 }
 
 /** Whether what the store holds cannot be read: also JSON that is none. */

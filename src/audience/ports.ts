@@ -57,10 +57,10 @@ export interface ReportedAudience {
 
 export type SyncOutcome =
   | "complete"
-  | "held"
-  | "released"
+  | "awaiting-approval"
+  | "approved"
   | "abandoned"
-  | "wrong-count"
+  | "count-mismatch"
   | "deleted";
 
 export interface SyncReport {

@@ -8,7 +8,11 @@ import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
 
 /** Outcomes that somebody should look at. */
-const UNUSUAL: ReadonlySet<SyncOutcome> = new Set(["held", "abandoned", "wrong-count"]);
+const UNUSUAL: ReadonlySet<SyncOutcome> = new Set([
+  "awaiting-approval",
+  "abandoned",
+  "count-mismatch",
+]);
 
 export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock">): Events {
   const { metrics, log, clock } = deps;
@@ -34,8 +38,8 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
         sync: syncId,
         outcome,
         members,
-        arrived,
-        left: rest.left,
+        received: arrived,
+        removed: rest.left,
         durationMs,
       };
       if (UNUSUAL.has(outcome)) log.warn(fields, "audience.sync.ended");

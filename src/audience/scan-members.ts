@@ -46,7 +46,7 @@ export async function endSync(
   const arrivals = state.arrivals(audience.first, open);
   const removals = removalsOf(work, audience, open);
   const verdict = open.verdict ?? decide(work, audience, open, record);
-  if (verdict === "wrong-count") return await close(work, cause, audience, open, "wrong-count", 0);
+  if (verdict === "count-mismatch") return await close(work, cause, audience, open, "count-mismatch", 0);
   const sync = { ...open, verdict };
   const judged = { ...audience, open: sync };
   const { awaitingApproval } = judged;
@@ -71,7 +71,7 @@ export async function endSync(
   }
   if (removals > 0) await judge(work, cause, judged, arrivals);
   const nowAwaiting: SyncAwaitingApproval = { syncId, begin, removals, sinceMs: cause.atMs };
-  await close(work, cause, { ...replaced, awaitingApproval: nowAwaiting }, sync, "held", 0);
+  await close(work, cause, { ...replaced, awaitingApproval: nowAwaiting }, sync, "awaiting-approval", 0);
 }
 
 /** Members that have not arrived. */
@@ -116,7 +116,7 @@ export async function applyApproval(
   const remembered = await state.remember(audience, awaitingApproval.syncId);
   const last = { syncId: awaitingApproval.syncId, endedAtMs: cause.atMs };
   state.setAudience({ ...remembered, awaitingApproval: null, last });
-  report(work, audience, awaitingApproval.syncId, "released", left, awaitingApproval.sinceMs);
+  report(work, audience, awaitingApproval.syncId, "approved", left, awaitingApproval.sinceMs);
 }
 
 export async function removeAudience(work: Work, cause: Cause, audience: Audience): Promise<void> {
@@ -148,7 +148,7 @@ async function close(
 ): Promise<void> {
   const { state } = work;
   // A sync that awaits approval is not over: it is known by its own entry.
-  const closed = outcome === "held" ? audience : await state.remember(audience, sync.syncId);
+  const closed = outcome === "awaiting-approval" ? audience : await state.remember(audience, sync.syncId);
   state.setAudience({ ...closed, open: null });
   report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
   await clearArrivals(work, cause.record.offset, audience.first, null);

@@ -250,10 +250,10 @@ function opening(
     nowMs: () => clock.nowMs(),
     onMatch: (found) => {
       metrics.audienceStores.bind({ state: found }).inc();
-      const isRebuilt = found !== "right" && found !== "behind";
+      const isRebuilt = found !== "current" && found !== "behind";
       if (isRebuilt && found !== "missing")
-        log.warn({ stage, partition, found }, "audience.store.rebuilding");
-      else log.info({ stage, partition, found }, "audience.store.opened");
+        log.warn({ stage, partition, storeState: found }, "audience.store.rebuilding");
+      else log.info({ stage, partition, storeState: found }, "audience.store.opened");
     },
     check,
   };

@@ -2,7 +2,7 @@
  * The outcome of an `end`, or of a whole `snapshot`.
  *
  *   count            approvalShare   force   the sync                                  verdict
- *   fits no users    any         any     any                                       wrong-count
+ *   fits no users    any         any     any                                       count-mismatch
  *   fits             none        any     any                                       complete
  *   fits             set         yes     any                                       complete
  *   fits             set         no      is empty                                  awaiting-approval
@@ -30,11 +30,11 @@ export interface Judged {
   readonly approvalMinimum: number;
 }
 
-export type Verdict = "wrong-count" | "complete" | "awaiting-approval";
+export type Verdict = "count-mismatch" | "complete" | "awaiting-approval";
 
 export function verdictOf(judged: Judged): Verdict {
   const { count, arrived, membersBefore, removals, force, approvalShare, approvalMinimum } = judged;
-  if (count !== null && count !== arrived) return "wrong-count";
+  if (count !== null && count !== arrived) return "count-mismatch";
   if (approvalShare === null || force) return "complete";
   if (arrived === 0) return "awaiting-approval";
   const isMany = removals > approvalMinimum && removals / membersBefore > approvalShare;

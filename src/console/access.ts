@@ -64,7 +64,7 @@ export function accessOf(asked: Asked, rules: AccessRules, nowMs: number): Acces
 
 /** The sender of an action, as far as it is known: for the log. */
 export interface Sender {
-  /** How it was let in: token, log-in, or nobody is asked. */
+  /** How it was let in: token, session, or nobody is asked. */
   readonly by: string;
   /** Its address; that of a proxy, where one is before the page. */
   readonly from: string;
@@ -77,7 +77,7 @@ export function senderOf(
   { token }: Pick<AccessRules, "token">,
   address: string,
 ): Sender {
-  const by = headers.authorization !== undefined ? "token" : "log-in";
+  const by = headers.authorization !== undefined ? "token" : "session";
   const told = text(headers["x-forwarded-for"]).slice(0, FORWARDED_MAX);
   return {
     by: token === null ? "nobody is asked" : by,

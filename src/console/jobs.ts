@@ -163,7 +163,7 @@ class Job implements JobTelling {
 
   say(sentence: string): void {
     this.#said.push(sentence);
-    this.#deps.log.info({ job: this.id, said: sentence }, "console.action.progress");
+    this.#deps.log.info({ job: this.id, progress: sentence }, "console.action.progress");
     this.#onChange();
   }
 

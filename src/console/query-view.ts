@@ -101,7 +101,7 @@ export interface AttemptView {
   /** The answer of each endpoint. */
   readonly text: string;
   /** When it is tried again. */
-  readonly nextAt: string | null;
+  readonly retryAt: string | null;
   readonly tone: "good" | "bad" | "warn";
 }
 

@@ -152,12 +152,12 @@ function createWriter(
     const destination = destinationOf(outgoing);
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (reason === "invalid-call") metrics.recordsRefused.bind({ stage, reason }).inc();
-    const linesLeftOut = lines.admit(clock.nowMs());
-    if (linesLeftOut === null) return;
+    const omittedLines = lines.admit(clock.nowMs());
+    if (omittedLines === null) return;
     const { topic, partition, offset } = record;
-    const names = { stage, tier: delay, destination, ...callNames(outgoing.headers) };
+    const names = { stage, retryDelay: delay, destination, ...callNames(outgoing.headers) };
     const place = { topic, partition, offset };
-    log.warn({ ...names, reason, error, ...place, linesLeftOut }, "delivery.dead-lettered");
+    log.warn({ ...names, reason, error, ...place, omittedLines }, "delivery.dead-lettered");
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);

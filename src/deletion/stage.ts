@@ -225,12 +225,12 @@ function createReport({
         if (!refused.has(outgoing)) metrics.deletesWritten.bind({ destination }).inc();
       }
       if (unknownSources.length === 0) continue;
-      const linesLeftOut = lines.admit(clock.nowMs());
-      if (linesLeftOut === null) continue;
+      const omittedLines = lines.admit(clock.nowMs());
+      if (omittedLines === null) continue;
       const { topic, partition, offset } = record;
       const sources = unknownSources.slice(0, IDS_LOGGED_MAX).map(describe);
       const count = unknownSources.length;
-      const line = { stage, sources, count, topic, partition, offset, linesLeftOut };
+      const line = { stage, sources, count, topic, partition, offset, omittedLines };
       log.warn(line, "deletion.unknown-sources");
     }
   };

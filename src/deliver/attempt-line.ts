@@ -68,23 +68,23 @@ export function acceptedText(
   if (!PLAIN.test(messageId) || !PLAIN.test(source) || !PLAIN.test(name)) return null;
   return (
     `"stage":"deliver","destination":"${destination}","source":"${source}","messageId":"${messageId}",` +
-    `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpoint":"${endpoint}",` +
+    `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpointId":"${endpoint}",` +
     `"endpointName":"${name}","status":${result.status},"durationMs":${Math.round(result.durationMs)}}]`
   );
 }
 
 function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: RetryScheduled) {
-  const nextAtMs = notBeforeMs ?? dueAtMs;
+  const retryAtMs = notBeforeMs ?? dueAtMs;
   return {
-    tier: delayName(delayMs),
-    nextInMs: delayMs,
-    ...(nextAtMs === null ? {} : { nextAt: new Date(nextAtMs).toISOString() }),
+    retryDelay: delayName(delayMs),
+    retryInMs: delayMs,
+    ...(retryAtMs === null ? {} : { retryAt: new Date(retryAtMs).toISOString() }),
   };
 }
 
 function requestFields({ endpoint, result }: EndpointResult, endpointName: string) {
-  const named = { endpoint, endpointName };
-  if (result.kind === "held") return { ...named, cause: "held", durationMs: 0 };
+  const named = { endpointId: endpoint, endpointName };
+  if (result.kind === "skipped") return { ...named, cause: "skipped", durationMs: 0 };
   const durationMs = Math.round(result.durationMs);
   return result.kind === "response"
     ? { ...named, status: result.status, durationMs }

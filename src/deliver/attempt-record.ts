@@ -9,11 +9,11 @@
  *   decision           what became of the delivery (`decide.ts`)
  *   requests           one for each endpoint, also for those that were left alone
  *     endpoint         its name, which has the host. The rest of a URL may be a password
- *     outcome          accepted, retry, rejected; held: left alone
+ *     outcome          accepted, retry, rejected; skipped: unavailable
  *     status or cause  the answer, or why there was none
  *     phases           milliseconds of what the request got through (`attempt-trace.ts`)
  *     answer           the head of a refused answer, where it was kept
- *   next               of each parked part: its tier, and when it is due; with `every` for whom
+ *   next               of each part that is retried: the delay, and when it is due; with `every` for whom
  *
  * Nothing of the call but its id is in it.
  */
@@ -161,7 +161,7 @@ export function attemptTexts(destination: WebhookDestination): AttemptText {
 }
 
 function requestText(beginning: string, { result }: EndpointResult, nowMs: number): string {
-  if (result.kind === "held") return `${beginning},"outcome":"held"}`;
+  if (result.kind === "skipped") return `${beginning},"outcome":"skipped"}`;
   const { phases } = result;
   const came =
     result.kind === "response" ? `"status":${result.status}` : `"cause":"${result.cause}"`;
@@ -196,7 +196,7 @@ function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => stri
     if (output.kind !== "retry") return [];
     const { delayMs, delivery } = output;
     const atMs = delivery.notBeforeMs ?? delivery.dueAtMs ?? 0;
-    const next = { tier: delayName(delayMs), at: new Date(atMs).toISOString() };
+    const next = { retryDelay: delayName(delayMs), at: new Date(atMs).toISOString() };
     return delivery.endpoint === null ? next : { ...next, endpoint: nameOf(delivery.endpoint) };
   });
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;

@@ -25,12 +25,12 @@ import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
-  readonly result: HttpResult | Held;
+  readonly result: HttpResult | Skipped;
 }
 
-/** The endpoint was left alone: a failure without a request. */
-export interface Held {
-  readonly kind: "held";
+/** The endpoint was unavailable: a failure without a request. */
+export interface Skipped {
+  readonly kind: "skipped";
 }
 
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
@@ -73,7 +73,7 @@ export function decide(
   }
   const outputs = judged.flatMap((each) => {
     const { endpoint, result } = each;
-    if (result.kind !== "held") {
+    if (result.kind !== "skipped") {
       return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
     }
     const endAtMs = endOf(delivery, policy, nowMs);
@@ -111,8 +111,8 @@ function endOf(delivery: Delivery, { retryWindowMs }: RetryPolicy, nowMs: number
 }
 
 /** With `any`, a held endpoint does not delay the others: it asks for nothing here. */
-function outcomeOf(result: HttpResult | Held, nowMs: number): Outcome {
-  return result.kind === "held" ? { kind: "retry", retryAfterMs: null } : judge(result, nowMs);
+function outcomeOf(result: HttpResult | Skipped, nowMs: number): Outcome {
+  return result.kind === "skipped" ? { kind: "retry", retryAfterMs: null } : judge(result, nowMs);
 }
 
 function only(output: Output): Decision {
@@ -141,7 +141,7 @@ function lastOutcome(judged: readonly Judged[]): string {
     .join(",");
 }
 
-function said(result: HttpResult | Held): string {
+function said(result: HttpResult | Skipped): string {
   if (result.kind === "response") return `${result.status}`;
-  return result.kind === "held" ? "held" : result.cause;
+  return result.kind === "skipped" ? "skipped" : result.cause;
 }

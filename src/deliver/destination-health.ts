@@ -76,7 +76,7 @@ export class DestinationHealth {
   attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
     let isAccepted = false;
     for (const { endpoint, result } of results) {
-      if (result.kind === "held") continue;
+      if (result.kind === "skipped") continue;
       const isFine = judge(result, endedAtMs).kind === "accepted";
       const recent = this.#endpoints.get(endpoint)?.recent ?? new RecentAttempts();
       recent.add(isFine, endedAtMs);

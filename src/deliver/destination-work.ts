@@ -33,7 +33,7 @@ import type { HttpResult } from "./attempt.ts";
 import { Cancels } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor, Ticket } from "./circuit-breaker.ts";
-import type { EndpointResult, Held } from "./decide.ts";
+import type { EndpointResult, Skipped } from "./decide.ts";
 import {
   type DestinationHold,
   EndpointGates,
@@ -58,7 +58,7 @@ import type { WorkPorts } from "./work-ports.ts";
 
 /** Far below what is kept free of the window for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
-const HELD: Held = { kind: "held" };
+const SKIPPED: Skipped = { kind: "skipped" };
 
 export class DestinationWork {
   #settings: Settings;
@@ -250,9 +250,9 @@ export class DestinationWork {
     this.#slots.started(turn);
     item.owner.begin();
     this.#ports.onStart();
-    const leftAlone = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: HELD });
+    const skipped = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: SKIPPED });
     const settings = this.#settings;
-    const results = held.map(leftAlone);
+    const results = held.map(skipped);
     const trace = this.#ports.trace?.(item.record, delivery, settings.destination) ?? null;
     const started = { startedAtMs: nowMs, pending: 0 };
     const attempt: Attempt = { item, settings, delivery, results, trace, ...started };
@@ -261,7 +261,7 @@ export class DestinationWork {
     for (const endpoint of endpoints) {
       const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
       if (ticket === null) {
-        attempt.results.push(leftAlone(endpoint));
+        attempt.results.push(skipped(endpoint));
         continue;
       }
       attempt.pending += 1;

@@ -58,7 +58,7 @@ export function createReport(
     const { delivery, results, decision, endedAtMs } = attempt;
     let longestMs = 0;
     for (const { result } of results) {
-      if (result.kind === "held") continue;
+      if (result.kind === "skipped") continue;
       longestMs = Math.max(longestMs, result.durationMs);
       requests(outcomeClass(result)).inc();
     }
@@ -81,10 +81,10 @@ export function createReport(
     if (waited !== undefined) expiredWaiting(waited).inc();
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
-    const linesLeftOut = lines.admit(clock.nowMs());
-    if (linesLeftOut === null) return;
+    const omittedLines = lines.admit(clock.nowMs());
+    if (omittedLines === null) return;
     const named = { reason, error: withEndpointNames(error, names) };
-    const fields = { stage, destination, ...call, ...named, ...place, linesLeftOut };
+    const fields = { stage, destination, ...call, ...named, ...place, omittedLines };
     log.warn(fields, "delivery.dead-lettered");
   };
 
@@ -94,7 +94,7 @@ export function createReport(
   const breaker = (endpoint: EndpointKey, state: CircuitState) => {
     metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
     const endpointName = names.get(endpoint) ?? endpoint;
-    const fields = { stage, destination, endpoint, endpointName, state };
+    const fields = { stage, destination, endpointId: endpoint, endpointName, state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
     else log.info(fields, "endpoint.circuit-changed");
   };

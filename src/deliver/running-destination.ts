@@ -215,8 +215,8 @@ function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: Destina
   const restarts = metrics.consumerRestarts.bind({ stage, destination });
   return ({ message: error }: Error, waitMs: number): void => {
     restarts.inc();
-    const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
-    log.error({ stage, destination, error, nextAt }, "destination.consumer-restarting");
+    const retryAt = new Date(clock.nowMs() + waitMs).toISOString();
+    log.error({ stage, destination, error, retryAt }, "destination.consumer-restarting");
   };
 }
 

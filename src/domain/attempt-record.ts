@@ -11,11 +11,11 @@
 
 import { isJsonObject, type JsonObject, jsonObjectIn } from "./json.ts";
 
-/** Of one request of an attempt, or of an endpoint that was left alone. */
+/** Of one request of an attempt, or of an endpoint that was skipped because it was unavailable. */
 export interface AttemptRequestRecord {
   /** As people meet it everywhere (`endpoint-name.ts`); its key where it had no name any more. */
   readonly endpoint: string;
-  /** `accepted`, `retry`, `rejected` or `held`. */
+  /** `accepted`, `retry`, `rejected` or `skipped`. */
   readonly outcome: string;
   readonly status: number | null;
   readonly cause: string | null;
@@ -31,7 +31,7 @@ export type PhaseName = (typeof PHASE_NAMES)[number];
 export type AttemptPhases = Readonly<Partial<Record<PhaseName, number>>>;
 
 export interface AttemptNext {
-  readonly tier: string;
+  readonly retryDelay: string;
   readonly atMs: number;
   /** Only with `deliver: every`: the endpoint that it is for. */
   readonly endpoint: string | null;
@@ -89,8 +89,10 @@ function requestOf(json: JsonObject): AttemptRequestRecord {
 }
 
 function nextOf(json: JsonObject): readonly AttemptNext[] {
-  const [tier, atMs] = [text(json.tier), instant(json.at)];
-  return tier === null || atMs === null ? [] : [{ tier, atMs, endpoint: text(json.endpoint) }];
+  const [retryDelay, atMs] = [text(json.retryDelay), instant(json.at)];
+  return retryDelay === null || atMs === null
+    ? []
+    : [{ retryDelay, atMs, endpoint: text(json.endpoint) }];
 }
 
 function objects(value: unknown): readonly JsonObject[] {

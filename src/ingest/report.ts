@@ -36,12 +36,13 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const recordsOut = metrics.recordsOut.bind({ stage });
   /** Null: leave the line out. */
   const admitted = () => {
-    const linesLeftOut = lines.admit(clock.nowMs());
-    return linesLeftOut === null ? null : { stage, linesLeftOut };
+    const omittedLines = lines.admit(clock.nowMs());
+    return omittedLines === null ? null : { stage, omittedLines };
   };
   return {
     answered: (answer, tookMs) => {
-      const code = answer === null ? "client-closed" : answer.kind === "failure" ? answer.code : "ok";
+      const code =
+        answer === null ? "client-closed" : answer.kind === "failure" ? answer.code : "ok";
       metrics.ingestRequests.bind({ code }).inc();
       duration.observe(tookMs / 1_000);
       if (code === "ok" || code === "client-closed") return;

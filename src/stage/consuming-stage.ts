@@ -120,10 +120,10 @@ function consume(
     const isOutlived = corrupt === null && outlives(error);
     if (corrupt === null && !isOutlived) return log.error(fields, "consumer.crashed");
     restarts.inc();
-    const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
-    if (corrupt === null) return log.error({ ...fields, nextAt }, "stage.restarting");
+    const retryAt = new Date(clock.nowMs() + waitMs).toISOString();
+    if (corrupt === null) return log.error({ ...fields, retryAt }, "stage.restarting");
     const { topic, partition, offset } = corrupt;
-    log.error({ ...fields, topic, partition, offset, nextAt }, "stage.halted");
+    log.error({ ...fields, topic, partition, offset, retryAt }, "stage.halted");
   };
   const skipped = options.topics.map((topic) =>
     metrics.batchesSkipped.bind({ stage: name, topic }),

@@ -255,10 +255,10 @@ class Following {
   }
 
   #refused({ topic, partition, offset }: IncomingRecord, error: string): void {
-    const linesLeftOut = this.#lines.admit(this.#deps.clock.nowMs());
-    if (linesLeftOut === null) return;
+    const omittedLines = this.#lines.admit(this.#deps.clock.nowMs());
+    if (omittedLines === null) return;
     this.#deps.log.warn(
-      { topic, partition, offset, error, linesLeftOut },
+      { topic, partition, offset, error, omittedLines },
       "operator-actions.invalid-record",
     );
   }

@@ -7,7 +7,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_syncs_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Audience syncs by their beginning and end: started, complete, held, released, abandoned, wrong-count, deleted.",
+    help: "Audience syncs by their start and end: started, complete, awaiting-approval, approved, abandoned, count-mismatch, deleted.",
   },
   audienceChanges: {
     name: "switchyard_audience_changes_total",
@@ -50,6 +50,6 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_stores_opened_total",
     type: "counter",
     labels: ["state"],
-    help: "Local stores opened, by how they were found: right, behind (caught up), missing, stale, ahead, foreign, damaged (rebuilt).",
+    help: "Local stores opened, by their state: current, behind (caught up), missing, stale, ahead, foreign, corrupt (rebuilt).",
   },
 } as const;

@@ -28,11 +28,11 @@ export function countDeadLetters(
       metrics.recordsRefused.bind({ stage, reason }).inc();
       const destination = destinationOf(outgoing);
       metrics.deadLetters.bind({ stage, reason, destination }).inc();
-      const linesLeftOut = lines.admit(clock.nowMs());
-      if (linesLeftOut === null) continue;
+      const omittedLines = lines.admit(clock.nowMs());
+      if (omittedLines === null) continue;
       const { topic, partition, offset } = record;
       const names = { ...callNames(outgoing.headers), ...(destination !== "" && { destination }) };
-      const fields = { stage, ...names, reason, error, topic, partition, offset, linesLeftOut };
+      const fields = { stage, ...names, reason, error, topic, partition, offset, omittedLines };
       log.warn(fields, "record.dead-lettered");
     }
   };

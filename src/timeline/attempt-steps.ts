@@ -80,12 +80,12 @@ function requestsOf(lastOutcome: string): readonly AttemptRequestRecord[] {
   return lastOutcome.split(",").map((each) => {
     const [endpoint = "", said = ""] = each.split("=");
     const status = /^\d{3}$/.test(said) ? Number(said) : null;
-    const isHeld = said === "held";
+    const isSkipped = said === "skipped";
     return {
       endpoint,
-      outcome: isHeld ? "held" : "",
+      outcome: isSkipped ? "skipped" : "",
       status,
-      cause: status === null && !isHeld ? said : null,
+      cause: status === null && !isSkipped ? said : null,
       durationMs: null,
       phases: {},
       answer: null,

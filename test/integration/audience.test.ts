@@ -84,12 +84,12 @@ describe("after a restart with a store that is", () => {
       ...users(500, 510).map((user) => `${user} true`),
       ...users(0, 10).map((user) => `${user} false`),
     ]);
-    const opened = after.lines.find(({ found }) => found !== undefined);
-    return String(opened?.found);
+    const opened = after.lines.find(({ storeState }) => storeState !== undefined);
+    return String(opened?.storeState);
   }
 
   test("as it was: it is used", async () => {
-    expect(await restart(() => Promise.resolve())).toBe("right");
+    expect(await restart(() => Promise.resolve())).toBe("current");
   });
 
   test("gone: it is rebuilt, and nobody is told anything twice", async () => {
@@ -102,7 +102,7 @@ describe("after a restart with a store that is", () => {
         if (/^(?:CURRENT|MANIFEST)/.test(name)) await truncate(join(store(), name), 3);
       }
     });
-    expect(found).toBe("damaged");
+    expect(found).toBe("corrupt");
   });
 
   test("another cluster's: the same", async () => {
@@ -135,7 +135,9 @@ describe("after a restart with a store that is", () => {
     await world.settled();
     await after.stop();
     await rm(`${world.directory}-other`, { recursive: true });
-    expect(after.lines.find(({ found }) => found !== undefined)?.found).toBe("behind");
+    expect(after.lines.find(({ storeState }) => storeState !== undefined)?.storeState).toBe(
+      "behind",
+    );
     expect((await world.told(700)).map(short)).toEqual(["user-600 true"]);
   });
 });

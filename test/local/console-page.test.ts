@@ -123,7 +123,7 @@ function tellEverything(): void {
   const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
   const calls = [{ ...found, source: "web" }];
   site.told.userCalls = { calls, looked: 12_345, since: SINCE, isCut: false };
-  const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", nextAt: SINCE };
+  const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", retryAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
   site.told.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
   site.told.changes = {
@@ -329,7 +329,7 @@ test("names, sentences and values that want to be scripts are only read", async 
   const attempt = { at: SINCE, messageId: HOSTILE, attempt: 1, decision: HOSTILE, text: HOSTILE };
   site.told.attempts = {
     ...{ isOn: true, since: SINCE, isCut: true },
-    attempts: [{ ...attempt, nextAt: SINCE, tone: "bad" }],
+    attempts: [{ ...attempt, retryAt: SINCE, tone: "bad" }],
   };
   site.told.call = { steps: [step], finalStates: [step], gaps: [HOSTILE], requests: [request] };
   site.told.yaml = HOSTILE;

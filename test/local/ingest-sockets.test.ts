@@ -230,9 +230,9 @@ test("an address with too many connections gives up the one that has waited long
   third.write(request(2, "Connection: close\r\n"));
   expect(await third.closed).toMatch(/^HTTP\/1.1 200 /);
   await first.closed;
-  expect(await world.metric('switchyard_ingest_connections_closed_total{reason="per-address-limit"}')).toBe(
-    "1",
-  );
+  expect(
+    await world.metric('switchyard_ingest_connections_closed_total{reason="per-address-limit"}'),
+  ).toBe("1");
   second.socket.destroy();
 });
 

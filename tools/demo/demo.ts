@@ -164,7 +164,7 @@ function tellLog(story: Story, journal: Journal, line: LogLine): void {
   if (line.msg !== "delivery.attempted" || line.decision !== "retry") return;
   const destination = String(line.destination);
   const attempt = Number(line.attempt);
-  const seconds = Number(line.nextInMs) / 1_000;
+  const seconds = Number(line.retryInMs) / 1_000;
   journal.retryCount(destination);
   story.gather(
     `${destination} ${attempt}`,

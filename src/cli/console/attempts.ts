@@ -65,14 +65,14 @@ function attemptView(
   showPayloads: boolean,
 ): AttemptView {
   const shown = showPayloads ? requests : requests.map((each) => ({ ...each, answer: null }));
-  const nextMs = next.map(({ atMs }) => atMs);
+  const retryMs = next.map(({ atMs }) => atMs);
   return {
     at: new Date(endedAtMs).toISOString(),
     messageId,
     attempt,
     decision,
     text: attemptText(shown, names),
-    nextAt: nextMs.length === 0 ? null : new Date(Math.min(...nextMs)).toISOString(),
+    retryAt: retryMs.length === 0 ? null : new Date(Math.min(...retryMs)).toISOString(),
     tone: decision === "accepted" ? "good" : decision === "retry" ? "warn" : "bad",
   };
 }

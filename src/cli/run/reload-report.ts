@@ -72,7 +72,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       const lists = Object.entries({ destinations, sources, audiences });
       const changed = lists.filter(([, list]) => countOf(list) > 0);
       const shownLists = Object.fromEntries(changed.map(([name, list]) => [name, shownOf(list)]));
-      log.info({ cause, hash, ...shownLists, atOnce }, "config.applied");
+      log.info({ cause, hash, ...shownLists, settings: atOnce }, "config.applied");
     },
     invalid: ({ invalid }: Standing, cause: Cause) => {
       if (invalid === null) return;

@@ -75,7 +75,7 @@ export function attemptText(requests: readonly AttemptRequestRecord[], names: Na
 function requestText(request: AttemptRequestRecord, names: Names): string {
   const { endpoint, outcome, status, cause, durationMs, phases, answer } = request;
   const name = names.get(endpoint) ?? endpoint;
-  if (outcome === "held") return `${name} was left alone`;
+  if (outcome === "skipped") return `${name} was skipped`;
   const came = status === null ? (cause ?? "no answer") : `${status}`;
   const took = durationMs === null ? "" : ` in ${duration(durationMs)}`;
   const said = answer === null ? "" : `, answered ${JSON.stringify(answer)}`;

@@ -72,7 +72,7 @@ function Rows({
     { label: "Outcome", of: ({ tone, decision }) => <State tone={tone} word={decision} /> },
     { label: "Attempt", isNumber: true, of: ({ attempt }) => attempt },
     { label: "Answers", of: ({ text }) => text },
-    { label: "Tried again", of: ({ nextAt }) => <TimeOrNone at={nextAt} now={now} /> },
+    { label: "Tried again", of: ({ retryAt }) => <TimeOrNone at={retryAt} now={now} /> },
     {
       label: "Call",
       of: ({ messageId }) => (

@@ -21,8 +21,6 @@ export interface FieldSpec {
 export const LOG_FIELDS = {
   action: { type: "object", meaning: "An action on the page, as it was asked for." },
   afterMs: { type: "number", meaning: "After so many milliseconds." },
-  arrived: { type: "number", meaning: "Distinct users that the sync named." },
-  atOnce: { type: "texts", meaning: "Changed settings of no list, which count at once." },
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
   audience: { type: "text", meaning: "Id of an audience." },
   audiences: { type: "object", meaning: "Ids of audiences: added, removed, changed." },
@@ -31,7 +29,7 @@ export const LOG_FIELDS = {
   by: {
     type: "text",
     meaning:
-      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.action.started` how the sender was let in: token, log-in, or nobody is asked.",
+      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.action.started` how the sender was let in: token, session, or nobody is asked.",
   },
   cause: {
     type: "text",
@@ -55,14 +53,14 @@ export const LOG_FIELDS = {
   },
   durationMs: { type: "number", meaning: "From begin to end of a sync, in milliseconds." },
   end: { type: "number", meaning: "The offset behind the last record to read." },
-  endpoint: {
+  endpointId: {
     type: "text",
-    meaning: "Key of an endpoint: the first 16 hex digits of the SHA-256 of its URL.",
+    meaning: "Endpoint ID: the first 16 hex digits of the SHA-256 of its URL.",
   },
   endpointName: {
     type: "text",
     meaning:
-      "Name of an endpoint, such as `crm-hook[1] crm.example.com`: destination, place, host. Its key where it is not configured any more.",
+      "Name of an endpoint, such as `crm-hook[1] crm.example.com`: destination, place, host. Its ID where it is not configured any more.",
   },
   err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
   error: { type: "text", meaning: "The failure, as a sentence." },
@@ -71,15 +69,10 @@ export const LOG_FIELDS = {
   firstOffset: { type: "number", meaning: "Offset of the first record of a batch." },
   fix: { type: "text", meaning: "A command or setting that puts it right." },
   forwardedFor: { type: "text", meaning: "The sender, as a proxy names it." },
-  found: {
-    type: "text",
-    meaning:
-      "How the local store stands to the changelog: right, behind, missing, or why it is rebuilt.",
-  },
   from: { type: "text", meaning: "Address of the sender." },
   group: {
     type: "text",
-    meaning: "The consumer group, which names the stage and its destination or tier.",
+    meaning: "The consumer group, which names the stage and its destination or retry delay.",
   },
   hash: { type: "text", meaning: "Hash of the configuration that runs." },
   hint: { type: "text", meaning: "The consequence, and a remedy." },
@@ -88,35 +81,35 @@ export const LOG_FIELDS = {
   job: { type: "text", meaning: "Id of an action that was begun on the page." },
   key: { type: "text", meaning: "The trait's name of an audience." },
   lastOffset: { type: "number", meaning: "Offset of the last record of a batch." },
-  left: { type: "number", meaning: "Users who left the audience with this sync." },
-  linesLeftOut: {
-    type: "number",
-    meaning:
-      "Lines of this kind that were left out since the last one: at most ten a second are written.",
-  },
   members: { type: "number", meaning: "Members of the audience after the sync." },
   message: { type: "text", meaning: "The line of the Kafka client." },
   messageId: { type: "text", meaning: "Message id of the call, at most 100 characters." },
   namespace: { type: "text", meaning: "The part of the Kafka client that says it." },
-  nextAt: { type: "instant", meaning: "When it is tried again." },
-  nextInMs: { type: "number", meaning: "Delay of the tier, in milliseconds." },
   node: { type: "text", meaning: "Version of Node." },
   offset: { type: "number", meaning: "Offset of a record." },
   offsetMs: {
     type: "number",
     meaning: "How far a clock is ahead of the brokers' clock; negative: behind.",
   },
+  omittedLines: {
+    type: "number",
+    meaning:
+      "Lines of this kind that were omitted since the last one: at most ten a second are written.",
+  },
   outcome: {
     type: "text",
     meaning:
-      "How a sync ended: complete, held, released, abandoned, wrong-count, deleted; or an action: done, failed, stopped.",
+      "How a sync ended: complete, awaiting-approval, approved, abandoned, count-mismatch, deleted; or an action: done, failed, stopped.",
   },
   partition: { type: "number", meaning: "Number of a partition." },
   partitions: { type: "number", meaning: "How many partitions the topic has." },
   planned: { type: "text", meaning: "The value that the topic plan has for a setting." },
   port: { type: "number", meaning: "The port that is listened on." },
   problems: { type: "texts", meaning: "Each problem of the configuration, with its path." },
+  progress: { type: "text", meaning: "What the action reported." },
   reason: { type: "text", meaning: "The reason of a dead letter, or of a call that was left out." },
+  received: { type: "number", meaning: "Distinct users that the sync named." },
+  removed: { type: "number", meaning: "Users who left the audience with this sync." },
   replacements: {
     type: "texts",
     meaning: "Parts of the Kafka client that Switchyard has replaced.",
@@ -127,12 +120,18 @@ export const LOG_FIELDS = {
   },
   requests: {
     type: "objects",
-    meaning: "Per endpoint: `endpoint`, `endpointName`, `status` or `cause`, and `durationMs`.",
+    meaning: "Per endpoint: `endpointId`, `endpointName`, `status` or `cause`, and `durationMs`.",
   },
-  said: { type: "text", meaning: "The words of an action about itself." },
+  retryAt: { type: "instant", meaning: "When it is tried again." },
+  retryDelay: { type: "text", meaning: "The retry delay of a delay topic, such as 10s." },
+  retryInMs: { type: "number", meaning: "The retry delay, in milliseconds." },
   schema: { type: "text or number", meaning: "Id or GUID of a schema in the registry." },
   setting: { type: "text", meaning: "Name of a topic's setting, as Kafka has it." },
-  settings: { type: "texts", meaning: "Names of settings." },
+  settings: {
+    type: "texts",
+    meaning:
+      "Names of settings; for `config.applied`: those outside the lists, which apply at once.",
+  },
   signal: { type: "text", meaning: "The signal that asked for the stop." },
   since: { type: "instant", meaning: "Since when." },
   source: { type: "text", meaning: "Id of a source." },
@@ -143,6 +142,11 @@ export const LOG_FIELDS = {
   stage: { type: "text", meaning: "Name of a stage." },
   stages: { type: "texts", meaning: "Names of stages." },
   state: { type: "text", meaning: "State of a breaker: closed, open, half-open, recovering." },
+  storeState: {
+    type: "text",
+    meaning:
+      "How the local store compares to the changelog: current, behind, missing, or why it is rebuilt: stale, ahead, foreign, corrupt.",
+  },
   subject: { type: "text", meaning: "The thing that an event for people is about." },
   sumMs: { type: "number", meaning: "Sum of the times since the line before, in milliseconds." },
   sync: { type: "text", meaning: "Id of a sync." },
@@ -150,7 +154,6 @@ export const LOG_FIELDS = {
     type: "number",
     meaning: "How long the broker reads nothing more from the connection, in milliseconds.",
   },
-  tier: { type: "text", meaning: "The delay topic's tier, such as 10s." },
   topic: { type: "text", meaning: "Name of a topic." },
   topics: { type: "texts", meaning: "Names of topics." },
   unreachableForMs: {

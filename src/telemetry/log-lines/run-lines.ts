@@ -62,7 +62,7 @@ export const RUN_LINES = {
     levels: ["info"],
     meaning: "An action of the page says what it does. A replay says its name.",
     action: null,
-    fields: ["job", "said"],
+    fields: ["job", "progress"],
   },
   "console.action.finished": {
     levels: ["info"],
@@ -117,15 +117,15 @@ export const RUN_LINES = {
     levels: ["error"],
     meaning: "A damaged batch keeps a stage from going on at its partition. It is tried again.",
     action: "[A damaged batch](delivery.md#corrupt-batches).",
-    fields: ["stage", "topics", "error", "topic", "partition", "offset", "nextAt"],
+    fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
     levels: ["error"],
     meaning:
-      "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `nextAt`. Other stages continue.",
+      "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `retryAt`. Other stages continue.",
     action:
       "Read the error. [The state store is unavailable](runbook.md#switchyardaudiencestatestoreunavailable).",
-    fields: ["stage", "topics", "error", "nextAt"],
+    fields: ["stage", "topics", "error", "retryAt"],
   },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
@@ -236,13 +236,13 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning: "A record of the topic `operator-actions` cannot be used, and is passed over.",
     action: "Find out who wrote it. A later version of Switchyard may write other ones.",
-    fields: ["topic", "partition", "offset", "error", "linesLeftOut"],
+    fields: ["topic", "partition", "offset", "error", "omittedLines"],
   },
   "config.applied": {
     levels: ["info"],
     meaning: "A changed configuration runs. The line has ids and names of settings, and no values.",
     action: null,
-    fields: ["cause", "hash", "atOnce"],
+    fields: ["cause", "hash", "settings"],
     optional: ["destinations", "sources", "audiences"],
   },
   "config.invalid": {

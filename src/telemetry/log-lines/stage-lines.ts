@@ -9,7 +9,7 @@ export const STAGE_LINES = {
       "One attempt. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
     action: "[Log lines](delivery.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
-    optional: ["tier", "nextInMs", "nextAt"],
+    optional: ["retryDelay", "retryInMs", "retryAt"],
   },
   "delivery.dead-lettered": {
     levels: ["warn"],
@@ -18,9 +18,9 @@ export const STAGE_LINES = {
     action: "`switchyard dead-letters list`. Replay when the reason is gone.",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
-      ...(["topic", "partition", "offset", "linesLeftOut"] as const),
+      ...(["topic", "partition", "offset", "omittedLines"] as const),
     ],
-    optional: ["messageId", "source", "tier"],
+    optional: ["messageId", "source", "retryDelay"],
   },
   "attempts.records-dropped": {
     levels: ["warn"],
@@ -34,7 +34,7 @@ export const STAGE_LINES = {
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",
     action:
       "[Breakers](delivery.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
-    fields: ["stage", "destination", "endpoint", "endpointName", "state"],
+    fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
   "destination.paused": {
     levels: ["warn"],
@@ -53,14 +53,14 @@ export const STAGE_LINES = {
     levels: ["error"],
     meaning: "A destination's consumer has failed and is started again. Others go on.",
     action: "Read the error.",
-    fields: ["stage", "destination", "error", "nextAt"],
+    fields: ["stage", "destination", "error", "retryAt"],
   },
   "record.dead-lettered": {
     levels: ["warn"],
     meaning: "A stage cannot use a record, which became a dead letter.",
     action:
       "Ask the producer for the reason. `switchyard dead-letters list --json` has the record.",
-    fields: ["stage", "reason", "error", "topic", "partition", "offset", "linesLeftOut"],
+    fields: ["stage", "reason", "error", "topic", "partition", "offset", "omittedLines"],
     optional: ["messageId", "source", "destination"],
   },
   "deletion.blocked": {
@@ -73,7 +73,7 @@ export const STAGE_LINES = {
     levels: ["warn"],
     meaning: "A deletion request names sources that nobody knows. All others are told.",
     action: "Put the sources of the request right, and send it again.",
-    fields: ["stage", "sources", "count", "topic", "partition", "offset", "linesLeftOut"],
+    fields: ["stage", "sources", "count", "topic", "partition", "offset", "omittedLines"],
   },
   "audience.sync.started": {
     levels: ["info"],
@@ -88,7 +88,7 @@ export const STAGE_LINES = {
     action: "[Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
-      ...(["members", "arrived", "left", "durationMs"] as const),
+      ...(["members", "received", "removed", "durationMs"] as const),
     ],
   },
   "audience.topic.recreated": {
@@ -103,13 +103,13 @@ export const STAGE_LINES = {
     levels: ["info"],
     meaning: "The local store of a partition is used, after what is missing was read.",
     action: null,
-    fields: ["stage", "partition", "found"],
+    fields: ["stage", "partition", "storeState"],
   },
   "audience.store.rebuilding": {
     levels: ["warn"],
     meaning: "The local store of a partition cannot be used and is built anew from the changelog.",
     action: "Nothing, unless it comes with each start: look at the disk.",
-    fields: ["stage", "partition", "found"],
+    fields: ["stage", "partition", "storeState"],
   },
   "audience.store.restoring": {
     levels: ["info"],
@@ -145,13 +145,13 @@ export const STAGE_LINES = {
     levels: ["warn"],
     meaning: "A request was refused.",
     action: "[Answers](ingest.md#answers) has the codes.",
-    fields: ["stage", "code", "linesLeftOut"],
+    fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
     levels: ["warn"],
     meaning: "Calls of a batch were left out. The others of it were taken.",
     action: "Ask the owner of the source.",
-    fields: ["stage", "source", "reason", "count", "error", "linesLeftOut"],
+    fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },
   "ingest.internal-error": {
     levels: ["error"],

@@ -7,12 +7,12 @@ import { matchOf, newCheckpoint, readCheckpoint } from "../../../src/audience/ch
 const checkpoint = { ...newCheckpoint("me", 10, 0), changelog: 50 };
 const facts = { end: 50, identityThere: "me", identityBehind: null, nowMs: 0 };
 test.each([
-  [checkpoint, {}, "right"],
+  [checkpoint, {}, "current"],
   [null, {}, "missing"],
   [checkpoint, { end: 49 }, "ahead"],
   [checkpoint, { end: 60 }, "behind"],
   [checkpoint, { end: 60, nowMs: 43_200_001 }, "stale"],
-  [checkpoint, { nowMs: 43_200_001 }, "right"],
+  [checkpoint, { nowMs: 43_200_001 }, "current"],
   [checkpoint, { identityThere: null, identityBehind: "me", end: 60 }, "behind"],
   [checkpoint, { identityThere: null }, "foreign"],
   [checkpoint, { identityThere: "other" }, "foreign"],

@@ -30,8 +30,8 @@ test("a full disk stops the stage alone: it is told, and started again later eac
   expect(process.stage.troubles()).toEqual([`halted: ${FULL.message}`]);
   expect(await process.metrics.text()).toContain(`${GAUGE} 1\n`);
   await restarted(4);
-  const nextAt = restarts().map((line) => Date.parse(String(line.nextAt)));
-  const waits = nextAt.slice(1, 4).map((atMs, index) => atMs - (nextAt[index] ?? 0));
+  const retryAt = restarts().map((line) => Date.parse(String(line.retryAt)));
+  const waits = retryAt.slice(1, 4).map((atMs, index) => atMs - (retryAt[index] ?? 0));
   expect(restarts()[0]).toMatchObject({ level: "error", stage: "audience", error: FULL.message });
   for (const [index, leastMs] of [2_000, 4_000, 8_000].entries()) {
     expect(waits[index]).toBeGreaterThanOrEqual(leastMs);
@@ -96,7 +96,7 @@ test("a store that turns out corrupt while it is used is rebuilt from the change
   const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
   expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
   const rebuilt = process.lines.filter(({ msg }) => msg === "audience.store.rebuilding");
-  expect(rebuilt).toMatchObject([{ found: "damaged", partition: 0 }]);
+  expect(rebuilt).toMatchObject([{ storeState: "corrupt", partition: 0 }]);
   expect(process.failures).toEqual([]);
   await process.close();
 });

@@ -99,7 +99,7 @@ test("a sync that awaits approval removes nobody until it is approved, and only 
   const ended = process.lines.filter(({ msg }) => msg === "audience.sync.ended");
   expect(ended.map(({ outcome, level }) => [outcome, level])).toEqual([
     ["complete", "info"],
-    ["held", "warn"],
+    ["awaiting-approval", "warn"],
   ]);
   expect(await process.metrics.text()).toContain("switchyard_audience_syncs_awaiting_approval 1\n");
   // It still awaits approval after another process has rebuilt its state.

@@ -14,8 +14,8 @@ const judged = {
   approvalMinimum: 100,
 };
 test.each([
-  [{ count: 71 }, "wrong-count"],
-  [{ count: 71, force: true }, "wrong-count"],
+  [{ count: 71 }, "count-mismatch"],
+  [{ count: 71, force: true }, "count-mismatch"],
   [{}, "complete"],
   [{ removals: 301 }, "awaiting-approval"],
   [{ removals: 301, force: true }, "complete"],

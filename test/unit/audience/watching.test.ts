@@ -47,31 +47,31 @@ test("syncs are counted by how they ended, with their duration, and users by wha
   await world.settle();
 
   const lines = process.lines.filter(({ msg }) => `${msg}`.startsWith("audience.sync."));
-  expect(lines.map(({ msg, sync: id, outcome, left }) => [msg, id, outcome, left])).toEqual([
+  expect(lines.map(({ msg, sync: id, outcome, removed }) => [msg, id, outcome, removed])).toEqual([
     ["audience.sync.started", "s1", undefined, undefined],
     ["audience.sync.ended", "s1", "complete", 0],
     ["audience.sync.started", "s2", undefined, undefined],
     ["audience.sync.ended", "s2", "abandoned", 0],
     ["audience.sync.started", "s3", undefined, undefined],
-    ["audience.sync.ended", "s3", "wrong-count", 0],
+    ["audience.sync.ended", "s3", "count-mismatch", 0],
     ["audience.sync.started", "s4", undefined, undefined],
-    ["audience.sync.ended", "s4", "held", 0],
-    ["audience.sync.ended", "s4", "released", 4],
+    ["audience.sync.ended", "s4", "awaiting-approval", 0],
+    ["audience.sync.ended", "s4", "approved", 4],
     ["audience.sync.ended", "s4", "deleted", 1],
   ]);
-  expect(lines[1]).toMatchObject({ audience: "a", key: "vip", members: 4, arrived: 4 });
+  expect(lines[1]).toMatchObject({ audience: "a", key: "vip", members: 4, received: 4 });
   expect(lines[1]?.durationMs).toBeTypeOf("number");
 
   const text = await process.metrics.text();
   for (const [outcome, count] of Object.entries({
     started: 4,
     complete: 1,
-    held: 1,
-    released: 1,
+    "awaiting-approval": 1,
+    approved: 1,
   })) {
     expect(text).toContain(`switchyard_audience_syncs_total{outcome="${outcome}"} ${count}\n`);
   }
-  for (const outcome of ["abandoned", "wrong-count", "deleted"]) {
+  for (const outcome of ["abandoned", "count-mismatch", "deleted"]) {
     expect(text).toContain(`switchyard_audience_syncs_total{outcome="${outcome}"} 1\n`);
     expect(text).toContain(
       `switchyard_audience_sync_duration_seconds_count{outcome="${outcome}"} 1\n`,
@@ -93,13 +93,15 @@ test("a rebuild says how far it is", async () => {
   await world.settle();
   await before.close();
   const after = await world.start(new MemoryStores());
-  await world.until(() => after.lines.some(({ found }) => found !== undefined));
+  await world.until(() => after.lines.some(({ storeState }) => storeState !== undefined));
   world.sync("a", "s2", users(2));
   await world.settle();
   const progress = after.lines.filter(({ msg }) => msg === "audience.store.restoring");
   expect(progress[0]).toMatchObject({ partition: 0, level: "info" });
   expect(progress.at(-1)?.offset).toBe(progress.at(-1)?.end);
-  expect(after.lines.find(({ found }) => found !== undefined)?.found).toBe("missing");
+  expect(after.lines.find(({ storeState }) => storeState !== undefined)?.storeState).toBe(
+    "missing",
+  );
   expect(await after.metrics.text()).toContain(
     'switchyard_audience_stores_opened_total{state="missing"} 1\n',
   );
@@ -119,7 +121,7 @@ test("a store that knows more than the changelog is thrown away", async () => {
   await world.settle();
   expect(world.told()).toEqual(["u1 a=true", "u9 a=true"]);
   const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuilding");
-  expect(rebuilt).toMatchObject({ found: "ahead", level: "warn" });
+  expect(rebuilt).toMatchObject({ storeState: "ahead", level: "warn" });
   await process.close();
 });
 

@@ -119,7 +119,7 @@ test("an action needs more than being known", () => {
 test("a sender is known by the way it was let in, and by its address", () => {
   const from = "10.0.0.8";
   expect(senderOf({ authorization: "Bearer x" }, GUARDED, from)).toEqual({ by: "token", from });
-  expect(senderOf({ cookie: "x" }, GUARDED, from)).toEqual({ by: "log-in", from });
+  expect(senderOf({ cookie: "x" }, GUARDED, from)).toEqual({ by: "session", from });
   const proxied = { "x-forwarded-for": `10.1.2.3${" ".repeat(300)}` };
   expect(senderOf(proxied, OPEN, from)).toMatchObject({
     by: "nobody is asked",

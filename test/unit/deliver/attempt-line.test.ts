@@ -45,7 +45,7 @@ test("an attempt of another kind has none either", () => {
   const others = [
     { ...one, decision: { ...ACCEPTED, name: "retry" } },
     { ...one, results: [...one.results, ...one.results] },
-    { ...one, results: [{ endpoint: KEY, result: { kind: "held" } }] },
+    { ...one, results: [{ endpoint: KEY, result: { kind: "skipped" } }] },
     { ...one, results: [failed] },
   ] as readonly (typeof one)[];
   for (const other of others) expect(acceptedText(other, NAMES)).toBeNull();

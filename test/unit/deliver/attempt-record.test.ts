@@ -113,7 +113,7 @@ test.each<[EndpointResult["result"], object]>([
     { kind: "no-response", cause: "tls-expired", durationMs: 3 },
     { outcome: "retry", cause: "tls-expired" },
   ],
-  [{ kind: "held" }, { outcome: "held" }],
+  [{ kind: "skipped" }, { outcome: "skipped" }],
 ])("%j says %j", (result, said) => {
   const other = resultOf(SECOND, answer(500));
   expect(recordOf([resultOf(FIRST, result), other]).json.requests).toMatchObject([said, {}]);
@@ -123,14 +123,14 @@ test("a parked attempt says where it waits and until when", () => {
   const { read } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
   expect(read).toMatchObject({
     decision: "retry",
-    next: [{ tier: "10s", atMs: NOW_MS + 10_000, endpoint: null }],
+    next: [{ retryDelay: "10s", atMs: NOW_MS + 10_000, endpoint: null }],
   });
 });
 
 test("with every, each part has a wait of its own", () => {
   const results = [resultOf(FIRST, answer(503)), resultOf(SECOND, answer(200))];
   expect(recordOf(results, { deliver: "every" }).read?.next).toEqual([
-    { tier: "10s", atMs: NOW_MS + 10_000, endpoint: "crm[1] crm.example.com:8443" },
+    { retryDelay: "10s", atMs: NOW_MS + 10_000, endpoint: "crm[1] crm.example.com:8443" },
   ]);
 });
 

@@ -44,7 +44,7 @@ test("each attempt has a record under its call's id, as its log line says it", a
   expect(first).toMatchObject({
     ...{ key: "m-7", messageId: "m-7", destination: "crm", attempt: 1, decision: "retry" },
     requests: [{ endpoint: "crm[1] a.test", outcome: "retry", status: 503 }],
-    next: [{ tier: logged[0]?.tier, atMs: Date.parse(String(logged[0]?.nextAt)) }],
+    next: [{ retryDelay: logged[0]?.retryDelay, atMs: Date.parse(String(logged[0]?.retryAt)) }],
   });
   expect(second).toMatchObject({ key: "m-7", attempt: 2, decision: "accepted", next: [] });
   expect(second?.firstAttemptAtMs).toBe(first?.firstAttemptAtMs);

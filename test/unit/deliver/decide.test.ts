@@ -219,7 +219,7 @@ test.each([
   expect(cutMarginMs({ ...POLICY, retryWindowMs })).toBe(expected);
 });
 
-const HELD = { kind: "held" } as const;
+const SKIPPED = { kind: "skipped" } as const;
 const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
 
 function decided(
@@ -299,7 +299,7 @@ test("every: each endpoint that failed goes on by itself", () => {
 test("every: a held endpoint's share is parked without an attempt, climbing to 2 minutes", () => {
   const results = [
     { endpoint: A, result: response(200) },
-    { endpoint: B, result: HELD },
+    { endpoint: B, result: SKIPPED },
   ];
   const share = (parked: number) =>
     decide({ ...started, retryCount: parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
@@ -311,18 +311,18 @@ test("every: a held endpoint's share is parked without an attempt, climbing to 2
 
 test("any: a held endpoint counts as failed and does not delay the other", () => {
   const results = [
-    { endpoint: A, result: HELD },
+    { endpoint: A, result: SKIPPED },
     { endpoint: B, result: refused },
   ];
   expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
-    { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=held,${B}=refused` } },
+    { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=skipped,${B}=refused` } },
   ]);
 });
 
 test("every: what was held is parked as long as the window is open", () => {
   const results = [
     { endpoint: A, result: refused },
-    { endpoint: B, result: HELD },
+    { endpoint: B, result: SKIPPED },
   ];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([

@@ -13,7 +13,7 @@ const any = webhookDestination({ urls: [A, B] });
 const every = webhookDestination({ urls: [A, B], deliver: "every" });
 const NOW_MS = Date.UTC(2026, 2, 1, 9);
 
-type Said = number | "timeout" | "held";
+type Said = number | "timeout" | "skipped";
 
 function conditionOf(destination = any) {
   const condition = new DestinationHealth(destination, NOW_MS);
@@ -27,8 +27,8 @@ function conditionOf(destination = any) {
   return { condition, attempted };
 }
 
-function resultOf(said: Said): HttpResult | { readonly kind: "held" } {
-  if (said === "held") return { kind: "held" };
+function resultOf(said: Said): HttpResult | { readonly kind: "skipped" } {
+  if (said === "skipped") return { kind: "skipped" };
   if (said === "timeout") return { kind: "no-response", cause: "timeout", durationMs: 5_000 };
   return { kind: "response", status: said, retryAfter: null, durationMs: 1 };
 }
@@ -68,7 +68,7 @@ test("with every it fails since the endpoint that has failed for longest, whatev
   const known = conditionOf(every);
   const { condition, attempted } = known;
   attempted(1_000, 200, 503);
-  for (let ms = 2_000; ms <= 40_000; ms += 1_000) attempted(ms, 200, "held");
+  for (let ms = 2_000; ms <= 40_000; ms += 1_000) attempted(ms, 200, "skipped");
   expect(failing(known, 40_000)).toBe(1_000);
   expect(statusOf(condition, null, [], NOW_MS + 40_000)).toMatchObject({
     lastMinute: { attempts: 1, failures: 1 },
@@ -77,9 +77,9 @@ test("with every it fails since the endpoint that has failed for longest, whatev
       { failingSince: "2026-03-01T09:00:01.000Z", lastMinute: { attempts: 1, failures: 1 } },
     ],
   });
-  for (let ms = 41_000; ms <= 130_000; ms += 1_000) attempted(ms, 503, "held");
+  for (let ms = 41_000; ms <= 130_000; ms += 1_000) attempted(ms, 503, "skipped");
   expect(failing(known, 130_000)).toBe(1_000);
-  for (let ms = 131_000; ms <= 150_000; ms += 1_000) attempted(ms, "held", 200);
+  for (let ms = 131_000; ms <= 150_000; ms += 1_000) attempted(ms, "skipped", 200);
   expect(failing(known, 150_000)).toBe(41_000);
   for (let ms = 151_000; ms <= 170_000; ms += 1_000) attempted(ms, 200, 200);
   expect(failing(known, 170_000)).toBeNull();

@@ -76,10 +76,10 @@ test("after two 503 it is accepted, each time after its tier's delay and with th
     ["warn", "retry"],
     ["info", "accepted"],
   ]);
-  const nextAt = new Date((first?.atMs ?? 0) + 1 + 10_000).toISOString();
-  const next = { tier: "10s", nextInMs: 10_000, nextAt };
+  const retryAt = new Date((first?.atMs ?? 0) + 1 + 10_000).toISOString();
+  const next = { retryDelay: "10s", retryInMs: 10_000, retryAt };
   expect(made.attempts()[0]).toMatchObject({ stage: "deliver", ...next });
-  expect(made.attempts()[2]).not.toHaveProperty("tier");
+  expect(made.attempts()[2]).not.toHaveProperty("retryDelay");
   expect(clock.nowMs()).toBeGreaterThan(0);
 });
 

@@ -51,10 +51,14 @@ test("odd requests and waits are passed over, odd fields of them are absent", ()
     7,
     { endpoint: "k", status: "200", phases: { dnsMs: 1, bodyMs: "x", other: 3 } },
   ];
-  const next = [{ tier: "10s" }, { tier: "10s", at: SMALLEST.time, endpoint: "k" }, null];
+  const next = [
+    { retryDelay: "10s" },
+    { retryDelay: "10s", at: SMALLEST.time, endpoint: "k" },
+    null,
+  ];
   expect(parsed({ ...SMALLEST, requests, next })).toMatchObject({
     requests: [{ endpoint: "k", outcome: "", status: null, phases: { dnsMs: 1 } }],
-    next: [{ tier: "10s", atMs: Date.UTC(2026, 2, 1, 9, 30, 20, 7), endpoint: "k" }],
+    next: [{ retryDelay: "10s", atMs: Date.UTC(2026, 2, 1, 9, 30, 20, 7), endpoint: "k" }],
   });
   expect(parsed({ ...SMALLEST, requests: "no", next: {} })).toMatchObject({
     requests: [],

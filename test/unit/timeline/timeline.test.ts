@@ -135,7 +135,7 @@ test("the way of a delivery that is tried again, in order", () => {
     attempts: [
       attempt(T + 20, {
         decision: "retry",
-        next: [{ tier: "10s", atMs: T + 10_020, endpoint: null }],
+        next: [{ retryDelay: "10s", atMs: T + 10_020, endpoint: null }],
       }),
       attempt(T + 10_090, { attempt: 2 }),
     ],
@@ -165,7 +165,7 @@ test("without the topic of attempts those that failed are known by what followed
     lines: [on("deliveries.crm", T + 2)],
     scheduledRetries: [
       parked(T + 20),
-      parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=held` }),
+      parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=skipped` }),
     ],
     deadLetters: [
       deadLetter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
@@ -184,7 +184,7 @@ test("without the topic of attempts those that failed are known by what followed
     {
       atMs: T + 10_090,
       attempt: 2,
-      requests: [{ cause: "timeout" }, { endpoint: OTHER_KEY, outcome: "held", cause: null }],
+      requests: [{ cause: "timeout" }, { endpoint: OTHER_KEY, outcome: "skipped", cause: null }],
     },
     { atMs: T + 20_200, attempt: 3, decision: "rejected", requests: [{ status: 410 }] },
   ]);
@@ -294,7 +294,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
       attempts: [
         attempt(T + 9, {
           decision: "retry",
-          next: [{ tier: "10s", atMs: T + 10_009, endpoint: null }],
+          next: [{ retryDelay: "10s", atMs: T + 10_009, endpoint: null }],
         }),
       ],
     },

@@ -216,7 +216,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
   return {
     ...{ time: at, messageId, destination, attempt: 2, firstAttemptAt: at, decision: "retry" },
     requests: [{ ...request, cause: null, durationMs: 20, phases: {}, answer: "of Ada" }],
-    next: [{ tier: "10m", at, endpoint: null }],
+    next: [{ retryDelay: "10m", at, endpoint: null }],
     ...over,
   };
 }
@@ -238,8 +238,8 @@ test.each([false, true])(
     const byId = new Map(attempts.map((each) => [each.messageId, each]));
     expect([...byId.keys()].sort()).toEqual(["m-1", "m-3"]);
     expect(byId.get("m-1")).toMatchObject({ decision: "retry", tone: "warn", attempt: 2 });
-    expect(byId.get("m-1")?.nextAt).not.toBeNull();
-    expect(byId.get("m-3")).toMatchObject({ tone: "good", nextAt: null });
+    expect(byId.get("m-1")?.retryAt).not.toBeNull();
+    expect(byId.get("m-3")).toMatchObject({ tone: "good", retryAt: null });
     const text = byId.get("m-1")?.text ?? "";
     expect(text).toMatch(/^hook\[1\] a\.example\.com 503 in 20 ms/);
     // An answer may repeat what the endpoint was sent.

@@ -83,7 +83,7 @@ test.each<[Step, string]>([
         },
         {
           endpoint: "k2",
-          outcome: "held",
+          outcome: "skipped",
           status: null,
           cause: null,
           durationMs: null,
@@ -92,7 +92,7 @@ test.each<[Step, string]>([
         },
       ],
     },
-    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was left alone (known by what followed)",
+    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was skipped (known by what followed)",
   ],
   [
     {
