@@ -64,7 +64,7 @@ test("a user who was forgotten in the middle of a sync arrives anew, also when i
   world.append({ type: "end", ...sync, count: 3 });
   await world.settle();
   const ended = again.lines.filter(({ msg }) => msg === "audience.sync.ended");
-  expect(ended.map(({ outcome, arrived }) => [outcome, arrived])).toEqual([["complete", 3]]);
+  expect(ended.map(({ outcome, received }) => [outcome, received])).toEqual([["complete", 3]]);
   expect(world.told()).toEqual(["u1 a=true", "u2 a=true", "u1 a=true"]);
   await again.close();
 });

@@ -98,7 +98,7 @@ test("killed in the middle of records that are worked on together, the rest arri
   await world.settle();
   await next.close();
   const ended = next.lines.filter(({ msg }) => msg === "audience.sync.ended");
-  expect(ended.map(({ outcome, arrived }) => [outcome, arrived])).toEqual([
+  expect(ended.map(({ outcome, received }) => [outcome, received])).toEqual([
     ["complete", 6_000],
     ["complete", 5_999],
   ]);

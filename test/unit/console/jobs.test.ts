@@ -119,7 +119,7 @@ test("its words, its count and its end are told, and the log says who wanted it"
   const job = view?.id;
   expect(log.lines.map(({ msg, fields }) => [msg, fields])).toEqual([
     ["console.action.started", { job, action: waitFor("crm"), ...SENDER }],
-    ["console.action.progress", { job, said: "Nothing is left." }],
+    ["console.action.progress", { job, progress: "Nothing is left." }],
     ["console.action.finished", { job, outcome: "done" }],
   ]);
 });

@@ -55,7 +55,7 @@ test("an endpoint that is dead is left alone: most records wait without a reques
     expect.objectContaining({
       msg: "endpoint.circuit-changed",
       state: "open",
-      endpoint: endpointKey(A),
+      endpointId: endpointKey(A),
     }),
   );
 });
