@@ -46,7 +46,8 @@ export async function endSync(
   const arrivals = state.arrivals(audience.first, open);
   const removals = removalsOf(work, audience, open);
   const verdict = open.verdict ?? decide(work, audience, open, record);
-  if (verdict === "count-mismatch") return await close(work, cause, audience, open, "count-mismatch", 0);
+  if (verdict === "count-mismatch")
+    return await close(work, cause, audience, open, "count-mismatch", 0);
   const sync = { ...open, verdict };
   const judged = { ...audience, open: sync };
   const { awaitingApproval } = judged;
@@ -71,7 +72,14 @@ export async function endSync(
   }
   if (removals > 0) await judge(work, cause, judged, arrivals);
   const nowAwaiting: SyncAwaitingApproval = { syncId, begin, removals, sinceMs: cause.atMs };
-  await close(work, cause, { ...replaced, awaitingApproval: nowAwaiting }, sync, "awaiting-approval", 0);
+  await close(
+    work,
+    cause,
+    { ...replaced, awaitingApproval: nowAwaiting },
+    sync,
+    "awaiting-approval",
+    0,
+  );
 }
 
 /** Members that have not arrived. */
@@ -148,7 +156,8 @@ async function close(
 ): Promise<void> {
   const { state } = work;
   // A sync that awaits approval is not over: it is known by its own entry.
-  const closed = outcome === "awaiting-approval" ? audience : await state.remember(audience, sync.syncId);
+  const closed =
+    outcome === "awaiting-approval" ? audience : await state.remember(audience, sync.syncId);
   state.setAudience({ ...closed, open: null });
   report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
   await clearArrivals(work, cause.record.offset, audience.first, null);
