@@ -12,7 +12,7 @@
  *     outcome          accepted, retry, rejected; skipped: unavailable
  *     status or cause  the answer, or why there was none
  *     phases           milliseconds of what the request got through (`attempt-trace.ts`)
- *     answer           the head of a refused answer, where it was kept
+ *     response         the start of a rejected response, where it was kept
  *   next               of each part that is retried: the delay, and when it is due; with `every` for whom
  *
  * Nothing of the call but its id is in it.
@@ -168,7 +168,7 @@ function requestText(beginning: string, { result }: EndpointResult, nowMs: numbe
   return (
     `${beginning},"outcome":"${judge(result, nowMs).kind}",${came}` +
     `,"durationMs":${tenths(result.durationMs)}${phasesText(phases, result)}` +
-    `${answerText(phases)}}`
+    `${responseText(phases)}}`
   );
 }
 
@@ -185,10 +185,10 @@ function phasesText(phases: Phases | undefined, { durationMs }: HttpResult): str
   return `,"phases":{${spans.join(",")}}`;
 }
 
-function answerText(phases: Phases | undefined): string {
+function responseText(phases: Phases | undefined): string {
   const kept = phases?.kept;
   if (kept === undefined) return "";
-  return `,"answer":${JSON.stringify(Buffer.concat(kept).toString())}`;
+  return `,"response":${JSON.stringify(Buffer.concat(kept).toString())}`;
 }
 
 function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => string): string {

@@ -21,8 +21,8 @@ export interface AttemptRequestRecord {
   readonly cause: string | null;
   readonly durationMs: number | null;
   readonly phases: AttemptPhases;
-  /** The head of a refused answer, where `attempts.responseBytes` asks for it. */
-  readonly answer: string | null;
+  /** The start of a rejected response, where `attempts.responseBytes` asks for it. */
+  readonly response: string | null;
 }
 
 export const PHASE_NAMES = ["dnsMs", "connectMs", "tlsMs", "firstByteMs", "bodyMs"] as const;
@@ -84,7 +84,7 @@ function requestOf(json: JsonObject): AttemptRequestRecord {
     cause: text(json.cause),
     durationMs: number(json.durationMs),
     phases: Object.fromEntries(reached),
-    answer: text(json.answer),
+    response: text(json.response),
   };
 }
 

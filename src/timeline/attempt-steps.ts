@@ -88,7 +88,7 @@ function requestsOf(lastOutcome: string): readonly AttemptRequestRecord[] {
       cause: status === null && !isSkipped ? said : null,
       durationMs: null,
       phases: {},
-      answer: null,
+      response: null,
     };
   });
 }

@@ -145,7 +145,7 @@ test(
       const refused = lines.find((line) => line.kind === "attempt" && line.destination === "bad");
       expect(refused).toMatchObject({
         decision: "rejected",
-        requests: [{ status: 410, answer: "no\u001b[2J 4", outcome: "rejected" }],
+        requests: [{ status: 410, response: "no\u001b[2J 4", outcome: "rejected" }],
       });
       const times = lines.flatMap(({ kind, at }) =>
         kind === "final-state" || kind === "gap" ? [] : String(at),

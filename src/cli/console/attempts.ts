@@ -64,7 +64,7 @@ function attemptView(
   names: Names,
   showPayloads: boolean,
 ): AttemptView {
-  const shown = showPayloads ? requests : requests.map((each) => ({ ...each, answer: null }));
+  const shown = showPayloads ? requests : requests.map((each) => ({ ...each, response: null }));
   const retryMs = next.map(({ atMs }) => atMs);
   return {
     at: new Date(endedAtMs).toISOString(),

@@ -73,12 +73,12 @@ export function attemptText(requests: readonly AttemptRequestRecord[], names: Na
 }
 
 function requestText(request: AttemptRequestRecord, names: Names): string {
-  const { endpoint, outcome, status, cause, durationMs, phases, answer } = request;
+  const { endpoint, outcome, status, cause, durationMs, phases, response } = request;
   const name = names.get(endpoint) ?? endpoint;
   if (outcome === "skipped") return `${name} was skipped`;
-  const came = status === null ? (cause ?? "no answer") : `${status}`;
+  const came = status === null ? (cause ?? "no response") : `${status}`;
   const took = durationMs === null ? "" : ` in ${duration(durationMs)}`;
-  const said = answer === null ? "" : `, answered ${JSON.stringify(answer)}`;
+  const said = response === null ? "" : `, responded ${JSON.stringify(response)}`;
   return `${name} ${came}${took}${phasesText(phases)}${said}`;
 }
 

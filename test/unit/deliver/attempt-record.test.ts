@@ -154,9 +154,9 @@ test("an id of odd characters, and an endpoint that is gone, are written whole",
 test("the head of a refused answer is there when it was kept", () => {
   const kept = [Buffer.from('{"error":"'), Buffer.from('no\u001b[2J"}')];
   const { read } = recordOf([resultOf(FIRST, answer(410, { ...REUSED, kept }))]);
-  expect(read?.requests[0]?.answer).toBe('{"error":"no\u001b[2J"}');
+  expect(read?.requests[0]?.response).toBe('{"error":"no\u001b[2J"}');
   expect(recordOf([resultOf(FIRST, answer(410))]).json.requests).not.toMatchObject([
-    { answer: "" },
+    { response: "" },
   ]);
 });
 

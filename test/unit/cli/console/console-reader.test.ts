@@ -215,7 +215,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
   const request = { endpoint: `${destination}[1] a.example.com`, outcome: "retry", status: 503 };
   return {
     ...{ time: at, messageId, destination, attempt: 2, firstAttemptAt: at, decision: "retry" },
-    requests: [{ ...request, cause: null, durationMs: 20, phases: {}, answer: "of Ada" }],
+    requests: [{ ...request, cause: null, durationMs: 20, phases: {}, response: "of Ada" }],
     next: [{ retryDelay: "10m", at, endpoint: null }],
     ...over,
   };

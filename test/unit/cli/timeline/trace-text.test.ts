@@ -35,7 +35,7 @@ const ATTEMPT: AttemptStep = {
       cause: null,
       durationMs: 21.26,
       phases: { connectMs: 3, firstByteMs: 17.04 },
-      answer: null,
+      response: null,
     },
   ],
   next: [],
@@ -79,7 +79,7 @@ test.each<[Step, string]>([
           cause: "timeout",
           durationMs: null,
           phases: {},
-          answer: null,
+          response: null,
         },
         {
           endpoint: "k2",
@@ -88,7 +88,7 @@ test.each<[Step, string]>([
           cause: null,
           durationMs: null,
           phases: {},
-          answer: null,
+          response: null,
         },
       ],
     },
@@ -159,7 +159,9 @@ test("hostile ids, events, endpoints and answers are escaped", () => {
     {
       ...ATTEMPT,
       decision: HOSTILE,
-      requests: [{ ...request, endpoint: HOSTILE, cause: HOSTILE, status: null, answer: HOSTILE }],
+      requests: [
+        { ...request, endpoint: HOSTILE, cause: HOSTILE, status: null, response: HOSTILE },
+      ],
     },
     {
       kind: "dead-lettered",
