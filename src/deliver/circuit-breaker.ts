@@ -62,7 +62,7 @@ export type Admission =
   /** Send it, and give the ticket back to `settle`. */
   | { readonly kind: "go"; readonly ticket: Ticket }
   /** Leave the endpoint alone until then. */
-  | { readonly kind: "away"; readonly untilMs: number }
+  | { readonly kind: "unavailable"; readonly untilMs: number }
   /** Ask again after the next `settle`. */
   | { readonly kind: "wait" };
 
@@ -118,8 +118,8 @@ export class CircuitBreaker {
   admit(nowMs: number, turn: SlotFor): Admission {
     if (this.mustWait()) return { kind: "wait" };
     if (this.#state === "open") {
-      if (this.#isAway(nowMs)) {
-        if (turn === "line") return { kind: "away", untilMs: this.#untilMs };
+      if (this.#isOpenStill(nowMs)) {
+        if (turn === "line") return { kind: "unavailable", untilMs: this.#untilMs };
         this.#isTried = true;
         return { kind: "go", ticket: ~this.#mark };
       }
@@ -150,7 +150,7 @@ export class CircuitBreaker {
 
   /** Until when the line is to leave the endpoint alone; 0 when it need not. */
   unavailableUntilMs(nowMs: number): number {
-    return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
+    return this.#state === "open" && this.#isOpenStill(nowMs) ? this.#untilMs : 0;
   }
 
   /**
@@ -170,7 +170,7 @@ export class CircuitBreaker {
   }
 
   /** Never for longer than it once said: the clock may have been set back. */
-  #isAway(nowMs: number): boolean {
+  #isOpenStill(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }
 

@@ -62,8 +62,8 @@ export class DestinationHealth {
 
   /** The process has one more of its partitions. */
   own(nowMs: number): void {
-    const awayMs = this.#leftAtMs === null ? 0 : nowMs - this.#leftAtMs;
-    if (this.#partitions === 0 && awayMs > REBALANCE_MAX_MS) this.#forget();
+    const notOwnedMs = this.#leftAtMs === null ? 0 : nowMs - this.#leftAtMs;
+    if (this.#partitions === 0 && notOwnedMs > REBALANCE_MAX_MS) this.#forget();
     this.#partitions += 1;
   }
 

@@ -149,12 +149,12 @@ export class EndpointGates<Item> {
     for (const gate of this.#gates) {
       const askedMs = this.#onHoldUntilMs(gate, nowMs);
       const openMs = gate.breaker.unavailableUntilMs(nowMs);
-      const awayMs = Math.max(askedMs, openMs);
-      if (awayMs <= nowMs) {
+      const unavailableMs = Math.max(askedMs, openMs);
+      if (unavailableMs <= nowMs) {
         if (!gate.breaker.mustWait()) return GOES;
         mustWait = true;
-      } else if (awayMs < untilMs) {
-        untilMs = awayMs;
+      } else if (unavailableMs < untilMs) {
+        untilMs = unavailableMs;
         held = { kind: "on-hold", untilMs };
       }
     }
@@ -299,11 +299,11 @@ export class EndpointGates<Item> {
     let first: Unavailability | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
-      const away = this.#unavailability(gate, nowMs);
-      if (away === null) return null;
+      const unavailable = this.#unavailability(gate, nowMs);
+      if (unavailable === null) return null;
       // The line is held from the moment when the last of them was left alone.
-      sinceMs = Math.max(sinceMs, away.sinceMs);
-      if (first === null || away.untilMs < first.untilMs) first = away;
+      sinceMs = Math.max(sinceMs, unavailable.sinceMs);
+      if (first === null || unavailable.untilMs < first.untilMs) first = unavailable;
     }
     return first === null ? null : { ...first, sinceMs };
   }

@@ -158,17 +158,17 @@ function plan(
     return { kind: "attempt", delivery, endpoints, held, untilMs: endAtMs, otherwise };
   };
   const isHeld = ({ key }: Endpoint) => gates.onHoldUntilMs(key) > nowMs;
-  const isAway = (each: Endpoint) => isHeld(each) || gates.openUntilMs(each.key) > nowMs;
-  if (!open.some(isAway)) return attempt(open);
-  const there = open.filter((each) => !isAway(each));
+  const isUnavailable = (each: Endpoint) => isHeld(each) || gates.openUntilMs(each.key) > nowMs;
+  if (!open.some(isUnavailable)) return attempt(open);
+  const there = open.filter((each) => !isUnavailable(each));
   if (there.length > 0) return attempt(there);
   const isShare = stored.endpoint !== null;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
   const tried = mayTry ? open.filter((each) => isLast || !isHeld(each)) : NONE;
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
-  const away = scheduleRetry(stored, share, null, nowMs);
-  if (tried.length > 0) return attempt(tried, isShare ? away : null);
-  if (isShare || turn === "line") return away;
+  const postponed = scheduleRetry(stored, share, null, nowMs);
+  if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
+  if (isShare || turn === "line") return postponed;
   const untilMs = lastAfterMs(policy, endAtMs);
   return { kind: "wait", endpoint: first.key, untilMs };
 }

@@ -14,7 +14,7 @@ export interface BrokerState {
   /** `host:port` */
   readonly broker: string;
   /** Since when it doesn't answer, and what fails; null: it does. */
-  readonly away: { readonly sinceMs: number; readonly error: string } | null;
+  readonly outage: { readonly sinceMs: number; readonly error: string } | null;
 }
 
 /** Signs that a consumer is alive. Times are epoch milliseconds; null: not yet. */

@@ -100,7 +100,7 @@ class Watch {
   #next = 0;
   #wasRefused = false;
   /** The first look at which no broker answered. */
-  #awaySinceMs: number | null = null;
+  #unreachableSinceMs: number | null = null;
   #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #windowsAtMs = Number.NEGATIVE_INFINITY;
 
@@ -111,7 +111,7 @@ class Watch {
 
   async look(signal: AbortSignal): Promise<void> {
     this.#lookAtKafka();
-    if (this.#awaySinceMs !== null) return;
+    if (this.#unreachableSinceMs !== null) return;
     await this.#readOn(signal);
     if (!signal.aborted) await this.#tell(this.#observations());
     if (!signal.aborted) await this.#lookAtWindows(signal);
@@ -211,15 +211,15 @@ class Watch {
 
   #lookAtKafka(): void {
     const brokers = this.#watched.brokers();
-    const away = brokers.flatMap((each) => each.away?.sinceMs ?? []);
-    const isAway = brokers.length > 0 && away.length === brokers.length;
+    const sinceTimesMs = brokers.flatMap((each) => each.outage?.sinceMs ?? []);
+    const isUnreachable = brokers.length > 0 && sinceTimesMs.length === brokers.length;
     const nowMs = this.#deps.clock.nowMs();
-    if (isAway) {
-      this.#awaySinceMs ??= Math.max(...away);
+    if (isUnreachable) {
+      this.#unreachableSinceMs ??= Math.max(...sinceTimesMs);
       return;
     }
-    const sinceMs = this.#awaySinceMs;
-    this.#awaySinceMs = null;
+    const sinceMs = this.#unreachableSinceMs;
+    this.#unreachableSinceMs = null;
     if (sinceMs === null || nowMs - sinceMs < INCIDENT_AFTER_MS) return;
     this.#outage = { sinceMs, untilMs: nowMs };
   }

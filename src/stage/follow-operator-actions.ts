@@ -45,7 +45,7 @@ export interface OperatorActionsDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Whether a broker is known to be away: that has a line of its own. */
-  readonly isAway: () => boolean;
+  readonly isUnreachable: () => boolean;
 }
 
 export interface RunningOperatorActions extends OperatorActions, Disposable {
@@ -249,7 +249,7 @@ class Following {
   #failed(error: string): void {
     const trouble = `the topic ${this.#topic} cannot be read, so pauses by command since then are not known: ${error}`;
     this.#trouble = trouble;
-    if (this.#isLogged || this.#deps.isAway()) return;
+    if (this.#isLogged || this.#deps.isUnreachable()) return;
     this.#isLogged = true;
     this.#deps.log.error({ topic: this.#topic, error }, "operator-actions.read-failed");
   }

@@ -25,16 +25,16 @@ export function watchCluster(
     const brokers = view.brokers();
     const names = brokers.map(({ broker }) => broker);
     for (const broker of shown) if (!names.includes(broker)) remove(broker);
-    for (const { broker, away } of brokers) {
-      metrics.kafkaConnected.bind({ broker }).set(away === null ? 1 : 0);
-      metrics.kafkaAwaySince.bind({ broker }).set((away?.sinceMs ?? 0) / 1_000);
+    for (const { broker, outage } of brokers) {
+      metrics.kafkaConnected.bind({ broker }).set(outage === null ? 1 : 0);
+      metrics.brokerUnreachableSince.bind({ broker }).set((outage?.sinceMs ?? 0) / 1_000);
     }
     shown = names;
     lagAge.set((clock.nowMs() - (view.endsAtMs() ?? startedAtMs)) / 1_000);
   };
   const remove = (broker: string) => {
     metrics.kafkaConnected.remove({ broker });
-    metrics.kafkaAwaySince.remove({ broker });
+    metrics.brokerUnreachableSince.remove({ broker });
   };
   const stop = metrics.onScrape(show);
   return {
@@ -58,9 +58,9 @@ export function produceSignals(
 
 /** A sentence for each broker that is away. */
 export function clusterTroubles(brokers: readonly BrokerState[]): readonly string[] {
-  return brokers.flatMap(({ broker, away }) => {
-    if (away === null) return [];
-    const since = new Date(away.sinceMs).toISOString();
-    return [`the Kafka broker ${broker} does not answer since ${since}: ${away.error}`];
+  return brokers.flatMap(({ broker, outage }) => {
+    if (outage === null) return [];
+    const since = new Date(outage.sinceMs).toISOString();
+    return [`the Kafka broker ${broker} does not answer since ${since}: ${outage.error}`];
   });
 }

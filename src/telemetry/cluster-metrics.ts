@@ -9,7 +9,7 @@ export const CLUSTER_METRICS = {
     labels: ["broker"],
     help: "1 while the broker answers this process, 0 while it is away; asked every 5 s. Alert on 0.",
   },
-  kafkaAwaySince: {
+  brokerUnreachableSince: {
     name: "switchyard_kafka_broker_unreachable_since_timestamp_seconds",
     type: "gauge",
     labels: ["broker"],

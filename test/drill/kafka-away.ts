@@ -73,14 +73,14 @@ function said(comparisons: readonly Comparison[]): Said {
 function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly Comparison[] {
   return [
     counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(1)),
-    counted("metrics: away since", metric(look, METRICS.kafkaAwaySince, { broker }), exactly(0)),
+    counted("metrics: away since", metric(look, METRICS.brokerUnreachableSince, { broker }), exactly(0)),
     counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(0)),
   ];
 }
 
 function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly Comparison[] {
   const [broker = ""] = kafka.brokers;
-  const since = metric(look, METRICS.kafkaAwaySince, { broker }) ?? 0;
+  const since = metric(look, METRICS.brokerUnreachableSince, { broker }) ?? 0;
   const { out, err } = look.status;
   const namesBroker = `${out}${err}`.includes(broker);
   const lags = look.metrics.filter(({ name }) => name === METRICS.lag.name);

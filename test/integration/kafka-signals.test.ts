@@ -103,7 +103,7 @@ test("a broker that answers nothing is away, although it takes connections", asy
   const lines = new LogLines();
   const kafka = connect(lines);
   const view = kafka.watch();
-  const away = () => view.brokers().map((each) => [each.broker, each.away?.error ?? null]);
+  const away = () => view.brokers().map((each) => [each.broker, each.outage?.error ?? null]);
   await expect.poll(() => view.endsAtMs(), TIMEOUT).not.toBeNull();
   expect(away()).toEqual([[proxy.address, null]]);
   proxy.hold("everything");
@@ -122,7 +122,7 @@ test("a broker that does not respond to fetches alone is named, and left for a n
   const taker = new Taker({ finishesAtOnce: true });
   kafka.consume(narrow(topic, taker, "hold"));
   const view = kafka.watch();
-  const away = () => view.brokers().map((each) => each.away?.error ?? null);
+  const away = () => view.brokers().map((each) => each.outage?.error ?? null);
   await taker.untilTaken(1);
   proxy.hold("fetches");
   await write(kafka, topic, 1);

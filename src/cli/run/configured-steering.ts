@@ -34,8 +34,8 @@ export async function configuredOperatorActions(
 ): Promise<RunningOperatorActions | null> {
   if (!stages.some((stage) => CONTROLLED.includes(stage))) return null;
   const { operatorActions: topic } = configuredTopics(config);
-  const isAway = () => cluster.brokers().some(({ away }) => away !== null);
-  const operatorActions = followOperatorActions({ kafka, log, clock, isAway }, topic);
+  const isUnreachable = () => cluster.brokers().some(({ outage }) => outage !== null);
+  const operatorActions = followOperatorActions({ kafka, log, clock, isUnreachable }, topic);
   health.add({ name: "operator-actions", troubles: operatorActions.troubles });
   await operatorActions.known;
   return operatorActions;

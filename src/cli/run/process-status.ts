@@ -35,10 +35,10 @@ export function processStatus(facts: ProcessFacts): ProcessStatus {
       hash: configuration?.hash ?? facts.hash,
       appliedAt: configuration && new Date(configuration.appliedAtMs).toISOString(),
     },
-    unreachableBrokers: brokers.flatMap(({ broker, away }) =>
-      away === null
+    unreachableBrokers: brokers.flatMap(({ broker, outage }) =>
+      outage === null
         ? []
-        : [{ broker, since: new Date(away.sinceMs).toISOString(), error: away.error }],
+        : [{ broker, since: new Date(outage.sinceMs).toISOString(), error: outage.error }],
     ),
     destinations: running.flatMap((stage) => stage.destinations?.() ?? []),
   };

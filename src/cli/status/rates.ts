@@ -27,7 +27,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.topicBlockedSince.name,
   METRICS.rerouted.name,
   METRICS.haltedOffset.name,
-  METRICS.kafkaAwaySince.name,
+  METRICS.brokerUnreachableSince.name,
   METRICS.configInfo.name,
   METRICS.configInvalidSince.name,
   METRICS.configNeedsRestart.name,
@@ -237,7 +237,7 @@ export function unreachableBrokers({
   after,
 }: Process): readonly { readonly broker: string; readonly since: string }[] {
   return after.samples.flatMap(({ name, labels, value }) =>
-    name === METRICS.kafkaAwaySince.name && value > 0
+    name === METRICS.brokerUnreachableSince.name && value > 0
       ? [{ broker: labels.broker ?? "", since: new Date(value * 1_000).toISOString() }]
       : [],
   );

@@ -78,7 +78,7 @@ export class ClusterWatch {
   brokers(): readonly BrokerState[] {
     const { outages, connection } = this.#clients;
     const addresses = this.#known.size === 0 ? connection.brokers : [...this.#known.values()];
-    return addresses.map((broker) => ({ broker, away: outages.outageOf(broker) }));
+    return addresses.map((broker) => ({ broker, outage: outages.outageOf(broker) }));
   }
 
   endsAtMs(): number | null {

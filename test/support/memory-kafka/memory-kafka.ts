@@ -149,7 +149,7 @@ export class MemoryKafka implements Kafka {
     return {
       endsAtMs,
       throttledMs: () => new Map(),
-      brokers: () => [{ broker: "memory:9092", away: network.isUp ? null : away }],
+      brokers: () => [{ broker: "memory:9092", outage: network.isUp ? null : away }],
     };
   }
 

@@ -84,7 +84,7 @@ export class DeliverWorld {
     this.#operatorActions?.[Symbol.dispose]();
     const { clock, kafka } = this;
     const operatorActions = followOperatorActions(
-      { kafka, clock, log: this.#log.log, isAway: () => false },
+      { kafka, clock, log: this.#log.log, isUnreachable: () => false },
       topics.operatorActions,
     );
     this.#operatorActions = operatorActions;

@@ -19,7 +19,7 @@ function opened(placesMax = 4): CircuitBreaker {
 }
 
 test("twenty failures in a row over a second open it", () => {
-  expect(opened().admit(1_001, "line")).toEqual({ kind: "away", untilMs: 6_000 });
+  expect(opened().admit(1_001, "line")).toEqual({ kind: "unavailable", untilMs: 6_000 });
 });
 
 test("twenty failures at once do not: a burst is no sickness yet", () => {
@@ -39,7 +39,7 @@ test("a success in between begins the count again", () => {
 
 test("when its time is over one probe goes out, and others wait for its answer", () => {
   const breaker = opened();
-  expect(breaker.admit(5_999, "line").kind).toBe("away");
+  expect(breaker.admit(5_999, "line").kind).toBe("unavailable");
   expect(breaker.unavailableUntilMs(5_999)).toBe(6_000);
   expect(breaker.unavailableUntilMs(6_000)).toBe(0);
   expect(breaker.admit(6_000, "line").kind).toBe("go");

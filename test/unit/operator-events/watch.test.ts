@@ -22,7 +22,7 @@ const SCHEMA = JSON.parse(
   readFileSync(join(ROOT, "schemas/operator-event.schema.json"), "utf8"),
 ) as Record<string, unknown>;
 const WINDOW_MS = 4 * 3_600_000;
-const FINE = { broker: "b:9092", away: null };
+const FINE = { broker: "b:9092", outage: null };
 
 class World {
   readonly clock = new ManualClock();
@@ -173,7 +173,7 @@ test("a refused configuration is one incident for all processes, and is closed w
 test("an outage of Kafka is told when it is over, and a short one is not", async () => {
   const world = new World();
   const { sees } = world.process();
-  const away = () => [{ broker: "b:9092", away: { sinceMs: world.clock.nowMs(), error: "down" } }];
+  const away = () => [{ broker: "b:9092", outage: { sinceMs: world.clock.nowMs(), error: "down" } }];
   sees.brokers = away();
   await world.clock.advance(30_000);
   sees.brokers = [FINE];

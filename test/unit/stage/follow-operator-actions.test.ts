@@ -36,7 +36,7 @@ function world(
   const away = { now: false };
   const start = () => {
     const operatorActions = followOperatorActions(
-      { kafka, clock, log, isAway: () => away.now },
+      { kafka, clock, log, isUnreachable: () => away.now },
       TOPIC,
     );
     onTestFinished(() => operatorActions[Symbol.dispose]());

@@ -4,11 +4,11 @@ import type { BrokerState } from "../../../src/kafka/port.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../../src/stage/watch-cluster.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 
-const AWAY: BrokerState = { broker: "b:2", away: { sinceMs: 5_000, error: "no answer" } };
+const AWAY: BrokerState = { broker: "b:2", outage: { sinceMs: 5_000, error: "no answer" } };
 
 test("each broker is shown, those that have left the cluster no longer", async () => {
   const metrics = createMetrics();
-  let brokers: readonly BrokerState[] = [{ broker: "a:1", away: null }, AWAY];
+  let brokers: readonly BrokerState[] = [{ broker: "a:1", outage: null }, AWAY];
   let endsAtMs: number | null = null;
   const view = { brokers: () => brokers, endsAtMs: () => endsAtMs, throttledMs: () => new Map() };
   let nowMs = 10_000;
@@ -34,7 +34,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
 });
 
 test("a sentence for each broker that is away says since when, and what fails", () => {
-  expect(clusterTroubles([{ broker: "a:1", away: null }, AWAY])).toEqual([
+  expect(clusterTroubles([{ broker: "a:1", outage: null }, AWAY])).toEqual([
     "the Kafka broker b:2 does not answer since 1970-01-01T00:00:05.000Z: no answer",
   ]);
 });

@@ -47,8 +47,8 @@ test("then the configuration of now, owned partitions, and brokers that are away
     configuration: { hash: "ffffffffffff", appliedAtMs: sinceMs },
     running: [route],
     brokers: [
-      { broker: "k:1", away: null },
-      { broker: "k:2", away: { sinceMs, error: "no answer" } },
+      { broker: "k:1", outage: null },
+      { broker: "k:2", outage: { sinceMs, error: "no answer" } },
     ],
   });
   expect(status).toMatchObject({
