@@ -73,7 +73,11 @@ function said(comparisons: readonly Comparison[]): Said {
 function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly Comparison[] {
   return [
     counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(1)),
-    counted("metrics: away since", metric(look, METRICS.brokerUnreachableSince, { broker }), exactly(0)),
+    counted(
+      "metrics: away since",
+      metric(look, METRICS.brokerUnreachableSince, { broker }),
+      exactly(0),
+    ),
     counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(0)),
   ];
 }

@@ -173,7 +173,9 @@ test("a refused configuration is one incident for all processes, and is closed w
 test("an outage of Kafka is told when it is over, and a short one is not", async () => {
   const world = new World();
   const { sees } = world.process();
-  const away = () => [{ broker: "b:9092", outage: { sinceMs: world.clock.nowMs(), error: "down" } }];
+  const away = () => [
+    { broker: "b:9092", outage: { sinceMs: world.clock.nowMs(), error: "down" } },
+  ];
   sees.brokers = away();
   await world.clock.advance(30_000);
   sees.brokers = [FINE];
