@@ -6,8 +6,7 @@
 import { type Frame, frameOf } from "../domain/framing.ts";
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 import { type IncomingRecord, withSchema } from "../domain/record.ts";
-import type { RegistryConnection } from "../registry/connection.ts";
-import type { FoundSchema, SchemaSource } from "../registry/port.ts";
+import type { FoundSchema, RegistryConnection, SchemaSource } from "../registry/port.ts";
 
 export interface CommandRegistry {
   /** Closed with the schemas. */

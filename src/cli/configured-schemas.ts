@@ -21,7 +21,7 @@ export async function configuredSchemas(
   if (registry === null) return null;
   const { createSchemaSource } = await import("../registry/client.ts");
   const { compileSchema } = await import("../registry/compile.ts");
-  const { currentSource } = await import("../registry/current-source.ts");
+  const { currentSource } = await import("../registry/client.ts");
   const { createSchemas } = await import("../registry/schemas.ts");
   return createSchemas({
     source: currentSource(() => current().registry ?? registry, createSchemaSource),

@@ -3,7 +3,7 @@
 import { constants, createReadStream } from "node:fs";
 import { access, stat } from "node:fs/promises";
 
-import { whyUnreadable } from "../config/unreadable.ts";
+import { whyUnreadable } from "../config/problem.ts";
 import type { Shell } from "./shell.ts";
 
 const CHUNK_BYTES = 256 * 1_024;

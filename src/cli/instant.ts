@@ -1,6 +1,6 @@
 /** Instants as people give them: `2026-03-01T09:30Z`, or `2h` for two hours ago. */
 
-import { parseDuration } from "../config/duration.ts";
+import { parseDuration } from "../config/scalars.ts";
 import { readTimestamp } from "../domain/timestamp.ts";
 
 export const INSTANT_FORM =

@@ -1,12 +1,10 @@
 /**
  * The client library: each method checks its call, queues it and returns; requests are made in the
- * background. Shell: `validate.ts`, `batch.ts`, `queue.ts` and `retry.ts` decide.
+ * background. Shell: `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` decide.
  */
 
 import process from "node:process";
 import { clearTimeout, setTimeout } from "node:timers";
-
-import { Acknowledgement } from "./acknowledgement.ts";
 import type {
   AliasCall,
   CallType,
@@ -16,8 +14,8 @@ import type {
   ScreenCall,
   TrackCall,
 } from "./call-input.ts";
-import { ClosedError, type Loss, ValidationError } from "./client-error.ts";
-import { encode } from "./encode.ts";
+import { ClosedError, type Loss, LostCallError, ValidationError } from "./client-error.ts";
+import { type EncodedCall, encode } from "./encode.ts";
 import { createPost } from "./http.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import { type AnalyticsOptions, readOptions } from "./options.ts";
@@ -159,6 +157,60 @@ function environment(name: string): string | undefined {
   try {
     return process.env[name];
   } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The result of each method: a promise of what becomes of the call. Its work
+ * begins when somebody awaits it.
+ *
+ *   the call                                  awaited, it
+ *   is acknowledged by the endpoint           resolves
+ *   is given up                               rejects with a LostCallError
+ *   waits                                     keeps the process alive until one of them
+ *
+ * A call that nobody asks about costs this object. Its loss then rejects nothing, so it cannot end
+ * the process as an unhandled rejection.
+ */
+export class Acknowledgement implements Promise<undefined> {
+  readonly #call: EncodedCall;
+  readonly #number: number;
+  readonly #settledUpTo: (number: number) => Promise<void>;
+
+  /** @param number of the call in the queue; 0 for one that never was in it. */
+  constructor(call: EncodedCall, number: number, settledUpTo: (number: number) => Promise<void>) {
+    this.#call = call;
+    this.#number = number;
+    this.#settledUpTo = settledUpTo;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Acknowledgement";
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: `await` asks by it, and only then there is work.
+  then<Kept = undefined, Caught = never>(
+    onAcknowledged?: ((value: undefined) => Kept | PromiseLike<Kept>) | null,
+    onLost?: ((reason: LostCallError) => Caught | PromiseLike<Caught>) | null,
+  ): Promise<Kept | Caught> {
+    return this.#settled().then(onAcknowledged, onLost);
+  }
+
+  catch<Caught = never>(
+    onLost?: ((reason: LostCallError) => Caught | PromiseLike<Caught>) | null,
+  ): Promise<undefined | Caught> {
+    return this.#settled().catch(onLost);
+  }
+
+  finally(onSettled?: (() => void) | null): Promise<undefined> {
+    return this.#settled().finally(onSettled);
+  }
+
+  async #settled(): Promise<undefined> {
+    await this.#settledUpTo(this.#number);
+    const { json, loss } = this.#call;
+    if (loss) throw new LostCallError({ ...loss, call: JSON.parse(json) });
     return undefined;
   }
 }

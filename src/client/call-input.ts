@@ -1,26 +1,3 @@
-/**
- * The calls as applications hand them in (docs/client.md#methods). `validate.ts` holds the same
- * rules at run time, for callers without types.
- *
- *   method     needs                                       takes besides
- *   identify   userId or anonymousId                       traits
- *   track      userId or anonymousId, event                properties
- *   page       userId or anonymousId                       name, category, properties (or traits)
- *   screen     userId or anonymousId                       name, category, properties
- *   group      userId or anonymousId, groupId              traits
- *   alias      userId (the new id), previousId
- *   all        -                                           context, integrations, timestamp,
- *                                                          messageId
- *
- * TypeScript compares with the last type of `Caller`, and checks the parts of a call's type from the
- * left. So what only this method needs comes first: `track({ userId })` is answered with `event`.
- *
- * Undefined, null and empty text count as absent. Objects are sent as `JSON.stringify` writes them
- * at the moment of the call; changing them later changes nothing.
- */
-
-import type { GroupTraits, UserTraits } from "./reserved-traits.ts";
-
 export type CallType = "identify" | "track" | "page" | "screen" | "group" | "alias";
 
 /**
@@ -128,3 +105,62 @@ export type AliasCall = {
   /** The id of before: an anonymous one, or an old user id. */
   readonly previousId: Id;
 } & Common;
+
+/** Reserved names with their types, and own ones: of a literal, or of an interface of yours. */
+type With<Reserved> = (Reserved & { readonly [name: string]: unknown }) | (object & Reserved);
+
+export interface Address {
+  readonly city?: string | null | undefined;
+  readonly country?: string | null | undefined;
+  readonly postalCode?: string | null | undefined;
+  readonly state?: string | null | undefined;
+  readonly street?: string | null | undefined;
+}
+
+/** Names of traits with a meaning that many destinations know. None of them is required. */
+export interface ReservedUserTraits {
+  readonly address?: With<Address> | string | null | undefined;
+  /** In years. */
+  readonly age?: number | null | undefined;
+  /** URL of a picture. */
+  readonly avatar?: string | null | undefined;
+  readonly birthday?: Date | string | null | undefined;
+  readonly company?: object | string | null | undefined;
+  /** When the account was made: a Date, or ISO 8601. */
+  readonly createdAt?: Date | string | number | null | undefined;
+  readonly description?: string | null | undefined;
+  readonly email?: string | null | undefined;
+  readonly firstName?: string | null | undefined;
+  readonly gender?: string | null | undefined;
+  readonly id?: string | number | null | undefined;
+  readonly lastName?: string | null | undefined;
+  /** The whole name. */
+  readonly name?: string | null | undefined;
+  readonly phone?: string | number | null | undefined;
+  /** Such as "VP of Engineering". */
+  readonly title?: string | null | undefined;
+  readonly username?: string | null | undefined;
+  readonly website?: string | null | undefined;
+}
+
+export interface ReservedGroupTraits {
+  readonly address?: With<Address> | string | null | undefined;
+  /** URL of a logo. */
+  readonly avatar?: string | null | undefined;
+  /** When the group was made: a Date, or ISO 8601. */
+  readonly createdAt?: Date | string | number | null | undefined;
+  readonly description?: string | null | undefined;
+  readonly email?: string | null | undefined;
+  /** How many there are; some send a range as text. */
+  readonly employees?: number | string | null | undefined;
+  readonly id?: string | number | null | undefined;
+  readonly industry?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly phone?: string | number | null | undefined;
+  /** Such as "enterprise". */
+  readonly plan?: string | null | undefined;
+  readonly website?: string | null | undefined;
+}
+
+export type UserTraits = With<ReservedUserTraits>;
+export type GroupTraits = With<ReservedGroupTraits>;

@@ -10,7 +10,8 @@
  *                                                      server would leave the call out
  *
  * Writing at hand-in makes the queue hold plain text: the caller may change its objects, and sizes
- * are those of the bytes that are sent.
+ * are those of the bytes that are sent. A batch has as many calls, in order, as `flushAt` and
+ * `BATCH_MAX_BYTES` allow.
  */
 
 import { type Loss, ValidationError } from "./client-error.ts";
@@ -93,4 +94,36 @@ function nestsDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
   return Object.values(value).some((inner) => nestsDeeperThan(levels - 1, inner));
+}
+
+/** 500 KB, of the request's body: envelope, calls, commas. */
+export const BATCH_MAX_BYTES = 500 * 1_024;
+
+/** Bytes around the calls: `sentAt` always has 24 characters. */
+const ENVELOPE_BYTES = batchBody([], 0).length;
+
+/** @param sentAtMs milliseconds since the epoch, before the year 10000. */
+export function batchBody(calls: readonly EncodedCall[], sentAtMs: number): string {
+  const sentAt = new Date(sentAtMs).toISOString();
+  return `{"batch":[${calls.map(({ json }) => json).join(",")}],"sentAt":"${sentAt}"}`;
+}
+
+/** The size of `batchBody` in UTF-8, for calls of `callsBytes` together. */
+export function batchBytes(callsBytes: number, count: number): number {
+  return ENVELOPE_BYTES + callsBytes + Math.max(0, count - 1);
+}
+
+/** The calls from the front of `waiting` that go into one request; at least one. */
+export function nextBatch(waiting: Iterable<EncodedCall>, callsMax: number): EncodedCall[] {
+  const batch: EncodedCall[] = [];
+  let callsBytes = 0;
+  for (const call of waiting) {
+    const isFull =
+      batch.length === callsMax ||
+      batchBytes(callsBytes + call.bytes, batch.length + 1) > BATCH_MAX_BYTES;
+    if (isFull && batch.length > 0) break;
+    batch.push(call);
+    callsBytes += call.bytes;
+  }
+  return batch;
 }

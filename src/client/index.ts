@@ -1,20 +1,25 @@
 /** `switchyard/client`: imported by applications. */
 
-export type { Acknowledgement } from "./acknowledgement.ts";
+export type { Acknowledgement } from "./analytics.ts";
 export { Analytics } from "./analytics.ts";
 export type {
+  Address,
   AliasCall,
   Caller,
   CallType,
   Common,
   Fields,
   GroupCall,
+  GroupTraits,
   Id,
   IdentifyCall,
   PageCall,
   PageProperties,
+  ReservedGroupTraits,
+  ReservedUserTraits,
   ScreenCall,
   TrackCall,
+  UserTraits,
 } from "./call-input.ts";
 export {
   ClosedError,
@@ -26,12 +31,5 @@ export {
   ValidationError,
 } from "./client-error.ts";
 export { type CloseOnExitOptions, closeOnExit } from "./close-on-exit.ts";
-export type { Fetch, FetchAnswer } from "./fetch.ts";
+export type { Fetch, FetchAnswer } from "./http.ts";
 export type { AnalyticsOptions } from "./options.ts";
-export type {
-  Address,
-  GroupTraits,
-  ReservedGroupTraits,
-  ReservedUserTraits,
-  UserTraits,
-} from "./reserved-traits.ts";

@@ -1,8 +1,8 @@
 /** The options of the library: checked, with defaults, and with additions from the environment. */
 
-import { BATCH_MAX_BYTES } from "./batch.ts";
 import { type LostCall, type SentBatch, ValidationError } from "./client-error.ts";
-import type { Fetch } from "./fetch.ts";
+import { BATCH_MAX_BYTES } from "./encode.ts";
+import type { Fetch } from "./http.ts";
 
 export interface AnalyticsOptions {
   /**

@@ -14,9 +14,8 @@
  * Timers keep the process alive only while somebody waits in `flush` or `close`, or for a call.
  */
 
-import { BATCH_MAX_BYTES, batchBody, batchBytes, nextBatch } from "./batch.ts";
 import type { Loss } from "./client-error.ts";
-import type { EncodedCall } from "./encode.ts";
+import { BATCH_MAX_BYTES, batchBody, batchBytes, type EncodedCall, nextBatch } from "./encode.ts";
 import { createQueue, type Queue, type QueueBounds } from "./queue.ts";
 import { decide, type Outcome } from "./retry.ts";
 

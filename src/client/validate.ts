@@ -14,8 +14,10 @@
 
 import type { CallType } from "./call-input.ts";
 import { ValidationError } from "./client-error.ts";
-import { LIBRARY } from "./library.ts";
 import { readTimestamp } from "./read-timestamp.ts";
+
+/** The library that calls name in `context.library`; a test compares it with package.json. */
+export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
 
 /** A call as it is sent: field by field, in this order. */
 export type CheckedCall = Readonly<Record<string, unknown>>;

@@ -18,17 +18,22 @@
  *   ingest.port                     be another than admin.port
  */
 
-import { parseNetwork } from "../domain/addresses.ts";
+import {
+  addressRange,
+  isAllowedAddress,
+  literalAddress,
+  type Network,
+  parseNetwork,
+} from "../domain/addresses.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
 import { isMap, nearest } from "./collections.ts";
-import { parseDuration } from "./duration.ts";
 import { showUrl } from "./endpoint-url.ts";
+import { INGEST_PORT } from "./ingest-settings.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
-import { ADMIN_PORT, INGEST_PORT } from "./ports.ts";
-import { privateAddress } from "./private-addresses.ts";
 import { describe, type Path, type Problem, pathText } from "./problem.ts";
-import { listFromText } from "./scalars.ts";
+import { listFromText, parseDuration } from "./scalars.ts";
+import { ADMIN_PORT } from "./settings.ts";
 
 /** Topics whose names `kafka.topics` may replace. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
@@ -233,4 +238,33 @@ function fallingDelays(tree: unknown): readonly Problem[] {
     const hint = "put the delays in order";
     return [{ path, found, expected: "a delay not shorter than the one before", hint }];
   });
+}
+
+const PUBLIC_ADDRESS = "a public address, or a network that delivery.allowNetworks opens";
+
+/**
+ * Reports a URL that names a private address which `delivery.allowNetworks` does not open: every
+ * request to it would be blocked. Host names are looked up when a request is made, and the address
+ * connected to is checked then; only `localhost` is known before.
+ *
+ * @param url complete or not; a text that is not a URL at all is reported elsewhere.
+ */
+function privateAddress(
+  url: string,
+  path: Path,
+  allowNetworks: readonly Network[],
+): readonly Problem[] {
+  if (!URL.canParse(url)) return [];
+  const { hostname } = new URL(url);
+  const report = (found: string, network: string): Problem[] => {
+    const hint = `to allow it, put ${network} into delivery.allowNetworks`;
+    return [{ path, found, expected: PUBLIC_ADDRESS, hint }];
+  };
+  const address = literalAddress(hostname);
+  if (address !== null && !isAllowedAddress(address, allowNetworks)) {
+    return report(`the address ${address} (${addressRange(address)})`, address);
+  }
+  if (!/^(?:.*\.)?localhost\.?$/.test(hostname)) return [];
+  const isOpen = ["127.0.0.1", "::1"].some((ip) => isAllowedAddress(ip, allowNetworks));
+  return isOpen ? [] : report(`${hostname} (loopback)`, "127.0.0.0/8");
 }

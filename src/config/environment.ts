@@ -34,9 +34,7 @@ export interface Variable {
 
 /** Such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
 export function variableName(path: readonly string[]): string {
-  const words = path.map((key) =>
-    key.replace(/[A-Z]/g, (deadLetter) => `_${deadLetter}`).toUpperCase(),
-  );
+  const words = path.map((key) => key.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase());
   return `${PREFIX}${words.join("_")}`;
 }
 

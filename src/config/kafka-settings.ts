@@ -7,9 +7,19 @@ import { foundAt } from "./config-path.ts";
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { webUrl } from "./endpoint-url.ts";
 import { tlsFilesAndName } from "./pem.ts";
-import { testShare } from "./percent.ts";
 import { HIDDEN } from "./problem.ts";
-import { duration, flag, listOf, oneOf, secret, text, textLike, wholeNumber } from "./scalars.ts";
+import {
+  duration,
+  flag,
+  listOf,
+  oneOf,
+  secret,
+  size,
+  testShare,
+  text,
+  textLike,
+  wholeNumber,
+} from "./scalars.ts";
 import {
   optional,
   optionalSection,
@@ -19,7 +29,6 @@ import {
   setting,
   variants,
 } from "./setting.ts";
-import { size } from "./size.ts";
 
 /** Longest name that Kafka takes for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;

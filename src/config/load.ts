@@ -9,8 +9,7 @@ import type { FileBytes } from "./config-path.ts";
 import { configHash } from "./hash.ts";
 import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import type { LocatedProblem } from "./problem.ts";
-import { whyUnreadable } from "./unreadable.ts";
+import { type LocatedProblem, whyUnreadable } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 export type Loaded = {

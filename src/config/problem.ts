@@ -63,3 +63,18 @@ export function problemText(problem: Problem, line: number | null): string {
   if (problem.hint !== null) rows.push(`  hint:     ${problem.hint}`);
   return rows.join("\n");
 }
+
+/** Why a file cannot be read. */
+const WHY: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+  ELOOP: "its symbolic links go in a circle",
+  ENAMETOOLONG: "the path is too long",
+  ENOENT: "there is no such file",
+  ENOTDIR: "a part of the path is no folder",
+};
+
+export function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  return WHY[String(code)] ?? String(code ?? error);
+}

@@ -1,10 +1,9 @@
-/** Decoders of single values: texts, numbers, flags, choices, durations, and lists of them. */
+/** Decoders of single values: texts, numbers, flags, choices, durations, sizes, and lists of them. */
 
 import { withoutBrackets } from "../domain/addresses.ts";
 import { nearest } from "./collections.ts";
 import { allValid, foundAt, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
-import { durationText, parseDuration } from "./duration.ts";
 
 const QUOTE = "put the value in quotes";
 
@@ -161,4 +160,64 @@ export function listOf<Value, U extends Unit>(
 /** A list as the environment states it: with commas. */
 export function listFromText(given: string): readonly string[] {
   return given.split(",").map((entry) => entry.trim());
+}
+
+/** A share written in percent. @returns from 0 to 1. */
+export function testShare(given: string): Tested<number> {
+  const percent = /^(\d{1,2}(?:\.\d{1,3})?|100)%$/.exec(given)?.[1];
+  return percent === undefined ? wrong() : value(Number(percent) / 100);
+}
+
+/** Durations as people write them: `250ms`, `5s`, `2m`, `4h`, `7d`. */
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** @returns whole milliseconds, or null when the text is no duration. */
+export function parseDuration(text: string): number | null {
+  const match = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/.exec(text);
+  if (match === null) return null;
+  const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
+  // `0.1s` times 1000 is exact enough to see whether a part of a millisecond is left.
+  const wholeMs = Math.round(ms);
+  return Math.abs(ms - wholeMs) < 1e-6 && Number.isSafeInteger(wholeMs) ? wholeMs : null;
+}
+
+/** The shortest form: `90s`, `4h`; `24h` is `1d`. */
+export function durationText(ms: number): string {
+  const units = Object.entries(UNIT_MS).toReversed();
+  const [unit, size] = units.find(([, unitMs]) => ms > 0 && ms % unitMs === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
+}
+
+/** Sizes as people write them: `64KiB`, `16MiB`, `1GiB`, `500B`. */
+const UNIT_BYTES = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const;
+
+/** @returns whole bytes, or null when the text is no size. */
+export function parseSize(text: string): number | null {
+  const match = /^(\d{1,12}(?:\.\d{1,6})?)(B|KiB|MiB|GiB)$/.exec(text);
+  if (match === null) return null;
+  const bytes = Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES];
+  return Number.isSafeInteger(bytes) ? bytes : null;
+}
+
+/** The shortest form: `64KiB`, `1GiB`. */
+export function sizeText(bytes: number): string {
+  const units = Object.entries(UNIT_BYTES).toReversed();
+  const [unit, size] = units.find(([, unitBytes]) => bytes > 0 && bytes % unitBytes === 0) ?? [
+    "B",
+    1,
+  ];
+  return `${bytes / size}${unit}`;
+}
+
+/** Bytes from a text with a unit. */
+export function size(min: number, max: number): Decoder<number> {
+  return decoder({
+    expected: `a size with its unit (B, KiB, MiB, GiB), from ${sizeText(min)} to ${sizeText(max)}`,
+    unit: "",
+    test: (raw) => {
+      if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}B, ${raw}KiB or ${raw}MiB`);
+      const bytes = typeof raw === "string" ? parseSize(raw) : null;
+      return bytes !== null && bytes >= min && bytes <= max ? value(bytes) : wrong();
+    },
+  });
 }

@@ -1,24 +1,203 @@
 /** Every setting there is. The reference page docs/configuration.md is generated from this. */
 
-import { type Network, parseNetwork } from "../domain/addresses.ts";
+import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
-import { attemptsSettings } from "./attempts-settings.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
-import { consoleSettings } from "./console-settings.ts";
-import { value, wrong } from "./decoder.ts";
-import { destinationSettings } from "./destination-settings.ts";
+import type { Invalid, Place } from "./config-path.ts";
+import { type Decoder, hidden, value, wrong } from "./decoder.ts";
+import { destinationSettings, refuseStandardSecrets } from "./destination-settings.ts";
+import { webUrl } from "./endpoint-url.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
-import { operatorEventsSettings } from "./operator-events-settings.ts";
 import { certificateFile } from "./pem.ts";
-import { ADMIN_PORT } from "./ports.ts";
 import { registrySettings } from "./registry-settings.ts";
-import { duration, flag, listenHost, listOf, oneOf, text, wholeNumber } from "./scalars.ts";
-import { optional, section, setting } from "./setting.ts";
+import {
+  duration,
+  flag,
+  listenHost,
+  listOf,
+  oneOf,
+  secret,
+  size,
+  testShare,
+  text,
+  textLike,
+  wholeNumber,
+} from "./scalars.ts";
+import { optional, optionalSection, required, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
-import { tracingSettings } from "./tracing-settings.ts";
+import { staticHeaders } from "./static-headers.ts";
+
+/** The ports that the program opens by default; `INGEST_PORT` is with the settings of ingest. */
+export const ADMIN_PORT = 9_464;
+export const CONSOLE_PORT = 9_465;
 
 const HOUR_MS = 3_600_000;
+
+interface Signed {
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly sharedSecret: string | null;
+  readonly previousSharedSecret: string | null;
+}
+
+const operatorWebhook = section(
+  "Where each event is posted, too, see [The operator's webhook](operations.md#the-operators-webhook).",
+  {
+    url: required(
+      webUrl("a complete http or https URL such as https://pager.example.com/hook"),
+      "Where events are posted, as CloudEvents in JSON.",
+    ),
+    headers: setting(
+      staticHeaders,
+      {},
+      "Static headers, added to each request. Values are secret.",
+    ),
+    sharedSecret: optional(
+      secret("a text that is not empty"),
+      "Signs each event: `X-Signature`, and the headers of Standard Webhooks. Left out: no signature.",
+    ),
+    previousSharedSecret: optional(
+      secret("a text that is not empty"),
+      "The secret of before a rotation, for Standard Webhooks only.",
+    ),
+  },
+  <V extends Signed>(values: V, place: Place): V | Invalid => {
+    const { headers, sharedSecret, previousSharedSecret } = values;
+    const own = headers.find(([name]) => /^webhook-/i.test(name));
+    if (own !== undefined) {
+      const found = "a header of Standard Webhooks, which events have";
+      const expected = "a header that may be added";
+      const header = place.child("headers").child(own[0]);
+      return header.fail({ found, expected, hint: "leave it out" });
+    }
+    return refuseStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? values;
+  },
+);
+
+/** A topic that is written, and a webhook that is notified, only where somebody wants them. */
+const operatorEventsSettings = section(
+  "Events for people, see [Events](operations.md#events-for-people).",
+  {
+    enabled: setting(
+      flag(),
+      false,
+      "Whether the topic of events is written: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is refused, Kafka was away.",
+    ),
+    webhook: optionalSection(operatorWebhook, false),
+  },
+  (values, place) => {
+    if (values.webhook === null || values.enabled) return values;
+    return place.child("enabled").fail({
+      found: "false, with a webhook",
+      expected: "true, because the webhook is told what the topic says",
+      hint: null,
+    });
+  },
+);
+
+const TOKEN_MIN = 16;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
+
+const consoleToken: Decoder<string> = text(
+  `a text of at least ${TOKEN_MIN} characters without blanks`,
+  (given) => {
+    if (/^[\x21-\x7e]{16,256}$/.test(given)) return value(given);
+    return wrong("`openssl rand -hex 32` makes one");
+  },
+  hidden,
+);
+
+const adminAddress = textLike("an admin port such as host-1:9464", ADMIN_ADDRESS);
+
+interface ConsoleAccess {
+  readonly host: string;
+  readonly token: string | null;
+}
+
+/**
+ *   the console listens on               a token is
+ *   127.0.0.1, ::1, localhost            required where one is set
+ *   any other address                    required
+ */
+function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Invalid {
+  if (LOOPBACK.test(values.host) || values.token !== null) return values;
+  return place.child("token").fail({
+    found: `nothing, with ${values.host} as the host`,
+    expected: "a token, because other machines can reach the page",
+    hint: "set it from a variable or a file, or listen on 127.0.0.1",
+  });
+}
+
+const consoleSettings = section(
+  "The page for people, see [The page](console.md). `switchyard console` serves it, and `run` where its stages name `console`.",
+  {
+    host: setting(
+      listenHost,
+      "127.0.0.1",
+      "Where it listens. Beyond this machine it needs a token.",
+    ),
+    port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0: any free port."),
+    token: optional(consoleToken, "People log in with it. At least 16 characters."),
+    readOnly: setting(
+      flag(),
+      true,
+      "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, approve.",
+    ),
+    showPayloads: setting(
+      flag(),
+      false,
+      "Whether dead letters are shown with the beginning of their value, which is data of your users.",
+    ),
+    adminAddresses: setting(
+      listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
+      [],
+      "Admin ports of the processes to ask. With `run`, its own comes to them.",
+    ),
+  },
+  requireToken,
+);
+
+const tracingSettings = optionalSection(
+  section("Traces by OpenTelemetry, see [Traces](traces.md). Left out: there are none.", {
+    url: required(
+      webUrl("a complete http or https URL"),
+      "Where spans are posted to by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
+    ),
+    headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
+    sampleRatio: setting(
+      text<number>("a share such as 1%", testShare),
+      "1%",
+      "Of the traces that begin here, those that are kept. Traces of producers are kept if they say so.",
+    ),
+    parentBased: setting(
+      flag(),
+      false,
+      "Whether callers of ingest decide which of their traces are kept. Leave it out where strangers call.",
+    ),
+    serviceName: setting(
+      textLike("a name", /^\S.*$/),
+      "switchyard",
+      "Name of the service. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before it.",
+    ),
+  }),
+  false,
+);
+
+/** Five endpoints' answers, as JSON, have to fit into a record of 1 MiB. */
+const RESPONSES_MAX_BYTES = 16 * 1_024;
+
+const attemptsSettings = section(
+  "The topic of attempts, from which `switchyard timeline` tells what became of a call, see [Attempts](topics.md#attempts).",
+  {
+    enabled: setting(flag(), false, "Whether deliver writes a record for each attempt."),
+    retention: setting(duration(HOUR_MS, 90 * 24 * HOUR_MS), "3d", "How long Kafka keeps them."),
+    responseBytes: optional(
+      size(1, RESPONSES_MAX_BYTES),
+      "Of an answer that is none of success, so much of the body's head is kept. Left out: nothing. Endpoints may repeat there what they were sent.",
+    ),
+  },
+);
+
 /** Given with the project: failures are tried again for at most 4 hours. */
 const WINDOW_MAX_MS = 4 * HOUR_MS;
 /** Given with the project: a response must arrive within 5 seconds. */

@@ -16,8 +16,7 @@ import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { UnderWay } from "../runtime/in-flight-count.ts";
-import { type Bagged, InFlightSet } from "../runtime/in-flight-set.ts";
+import { type Bagged, InFlightCount, InFlightSet } from "../runtime/in-flight-set.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import type { Waiting } from "./due.ts";
@@ -62,7 +61,7 @@ class WaitingPartition {
   readonly #partition: AssignedPartition;
   readonly #work: Waiters;
   readonly #draining = new AbortController();
-  readonly #sends = new UnderWay();
+  readonly #sends = new InFlightCount();
   readonly #sending = new InFlightSet<Sending>();
   readonly #ahead: ReleasedAhead;
   readonly #count;

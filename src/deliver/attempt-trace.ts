@@ -33,8 +33,7 @@ import {
   traceParent,
   withTrace,
 } from "../domain/trace-context.ts";
-import { kafkaAttributes } from "../tracing/kafka-attributes.ts";
-import type { Attributes, Span, Tracing } from "../tracing/port.ts";
+import { type Attributes, kafkaAttributes, type Span, type Tracing } from "../tracing/port.ts";
 import type { EndpointConnections, HttpResult, Phases, WebhookRequest } from "./attempt.ts";
 import type { Decision } from "./decide.ts";
 

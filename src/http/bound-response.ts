@@ -16,7 +16,6 @@
  */
 
 import type { Socket } from "node:net";
-import { renewHeaders } from "./fresh-header-array.ts";
 import { ResponseHead } from "./response-head.ts";
 import { InterimFilter } from "./skip-interim.ts";
 
@@ -33,7 +32,7 @@ const LINES_FROM_BYTES = 1_024;
 const PIECE_BYTES = 4_096;
 const LINE_FEED = 0x0a;
 
-export class AnswerTooLongError extends Error {
+class AnswerTooLongError extends Error {
   override readonly name = "AnswerTooLongError";
   readonly code = "ANSWER_TOO_LONG";
 }
@@ -118,4 +117,73 @@ function linesOf(bytes: Buffer): number {
     lines += 1;
   }
   return lines;
+}
+
+interface Parser {
+  headers: unknown;
+}
+
+/** undici's, of the first socket that has one. */
+let symbol: symbol | undefined;
+
+/**
+ * undici keeps an array for the headers of the next response with each connection. A connection that
+ * is used once a second has it in the old generation by then. Left there after the response, it keeps
+ * the headers, and the bytes that they were read from, alive until the whole heap is collected
+ * (docs/decisions/0043-a-thousand-members.md). So each request starts with a new one. Does nothing
+ * where undici keeps none.
+ */
+export function renewHeaders(socket: Socket): void {
+  symbol ??= Object.getOwnPropertySymbols(socket).find(
+    ({ description }) => description === "parser",
+  );
+  if (symbol === undefined) return;
+  const parser = (socket as Socket & Record<symbol, Parser | null | undefined>)[symbol];
+  if (Array.isArray(parser?.headers) && parser.headers.length === 0) parser.headers = [];
+}
+
+/** A response is less than half of that, however small its TLS records are cut by honest servers. */
+export const WIRE_MAX_BYTES = 262_144;
+const LOOK_EVERY_MS = 50;
+
+const watched = new Map<Socket, Answer>();
+let timer: NodeJS.Timeout | null = null;
+
+/**
+ * Bounds the bytes that come on a TLS connection for one response, until the socket is closed.
+ * OpenSSL handles messages of TLS itself (KeyUpdate, session tickets, new handshakes), and no reader
+ * sees them. So the bytes below TLS are counted, now and then.
+ *
+ *   since the request or the connection started     connection
+ *   at most WIRE_MAX_BYTES have come                 stays
+ *   more                                             destroyed, with `ResponseTooLargeError`
+ */
+export function watchWire(socket: Socket, answer: Answer): void {
+  watched.set(socket, answer);
+  socket.once("close", () => watched.delete(socket));
+  timer ??= setInterval(look, LOOK_EVERY_MS).unref();
+}
+
+function look(): void {
+  for (const [socket, answer] of watched) {
+    const bytes = wireBytes(socket);
+    if (bytes === null) continue;
+    answer.wireFrom ??= bytes;
+    if (bytes - answer.wireFrom <= WIRE_MAX_BYTES) continue;
+    socket.destroy(new AnswerTooLongError("more bytes have come than an answer may have"));
+  }
+  if (watched.size > 0 || timer === null) return;
+  clearInterval(timer);
+  timer = null;
+}
+
+/** Node counts them, and shows them only inside; a test finds it when that changes. */
+export function wireBytes(socket: Socket): number | null {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: TlsHandle | null };
+  const bytes = handle?._parent?.bytesRead;
+  return typeof bytes === "number" ? bytes : null;
+}
+
+interface TlsHandle {
+  readonly _parent?: { readonly bytesRead?: unknown };
 }

@@ -7,8 +7,7 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 
 import { withoutBrackets } from "../domain/addresses.ts";
-import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-response.ts";
-import { watchWire } from "./bound-wire-bytes.ts";
+import { Answer, boundAnswer, OTHER_MAX_BYTES, watchWire } from "./bound-response.ts";
 import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;

@@ -34,7 +34,7 @@ export function corsHeaders(
   ];
 }
 
-/** The host may have any character of a URL's host, as in the settings (`config/origin.ts`). */
+/** The host may have any character of a URL's host, as in the settings (`config/ingest-settings.ts`). */
 const WEB_ORIGIN = /^(https?:\/\/)([^\s./?#@:[\]\\][^\s/?#@:[\]\\]*(?::\d{1,5})?)$/;
 /** A host has at most 253 characters, and names at most 127 dots. */
 const ORIGIN_CHARACTERS_MAX = 270;

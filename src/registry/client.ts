@@ -13,8 +13,7 @@
 import { visibleCell } from "../domain/escape-control.ts";
 import type { SchemaRef } from "../domain/known-schemas.ts";
 import { type Judged, judgeSchema, type Reference } from "./classify-response.ts";
-import type { RegistryConnection } from "./connection.ts";
-import type { FoundSchema, Lookup, SchemaSource } from "./port.ts";
+import type { FoundSchema, Lookup, RegistryConnection, SchemaSource } from "./port.ts";
 import { createExchange, type Exchange } from "./registry-request.ts";
 
 export const REFERENCES_MAX = 100;
@@ -128,4 +127,45 @@ async function gather(
     uses.push(place);
   }
   return { kind: "gathered", uses };
+}
+
+/**
+ * A source of schemas by the connection of the moment: URLs, passwords and TLS files change while
+ * the program runs.
+ *
+ *   the connection                        a look-up
+ *   is as before                          asks the same source
+ *   has changed                           asks a new one; the old one is closed, and what it was asked
+ *                                         is an outage, after which the caller asks again
+ *   has TLS files that cannot be used     is an outage
+ *
+ * @param create as `createSchemaSource`.
+ * @throws Error when the TLS files of the first connection cannot be used.
+ */
+export function currentSource(
+  connection: () => RegistryConnection,
+  create: (connection: RegistryConnection) => SchemaSource,
+): SchemaSource {
+  const first = connection();
+  let source = create(first);
+  let known = JSON.stringify(first);
+  return {
+    lookUp: async (ref, signal) => {
+      const now = connection();
+      const text = JSON.stringify(now);
+      if (text !== known) {
+        try {
+          const next = create(now);
+          const old = source;
+          [source, known] = [next, text];
+          await old[Symbol.asyncDispose]();
+        } catch (error) {
+          const why = error instanceof Error ? error.message : String(error);
+          return { kind: "outage", error: `the registry's TLS files cannot be used: ${why}` };
+        }
+      }
+      return await source.lookUp(ref, signal);
+    },
+    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+  };
 }

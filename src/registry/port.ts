@@ -1,6 +1,8 @@
 /** All that the rest of the program knows of a schema registry. */
 
 import type { KnownSchemas, SchemaRef } from "../domain/known-schemas.ts";
+import type { TlsFiles } from "../http/tls.ts";
+import type { ClientCredentials } from "../runtime/oauth-token.ts";
 import type { SchemaText } from "./avro/schema-text.ts";
 
 /** A schema as the registry has it. */
@@ -43,3 +45,18 @@ export interface Schemas extends KnownSchemas, AsyncDisposable {
   /** Sentences for the body of `/readyz`. */
   readonly troubles: () => readonly string[];
 }
+
+/** How to reach a schema registry. `cli` hands it in: this folder does not know the configuration. */
+export interface RegistryConnection {
+  /** Complete URLs, with or without a path; at least one. The next one is asked when one does not answer. */
+  readonly urls: readonly string[];
+  /** Null: none. */
+  readonly login: RegistryLogin | null;
+  /** Null: the public roots, and no certificate of ours. */
+  readonly tls: TlsFiles | null;
+}
+
+export type RegistryLogin =
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | { readonly kind: "token"; readonly token: string }
+  | ({ readonly kind: "oauth" } & ClientCredentials);

@@ -15,7 +15,7 @@ import { boundedResolve, systemResolve } from "../http/lookup.ts";
 import { secureContext } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
-import type { RegistryConnection } from "./connection.ts";
+import type { RegistryConnection } from "./port.ts";
 
 export const ANSWER_MAX_BYTES = 1_048_576;
 export const EXCHANGE_LIMIT_MS = 5_000;

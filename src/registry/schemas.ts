@@ -20,10 +20,8 @@ import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { Slots } from "./concurrency-limit.ts";
 import { Outage, type OutageLine } from "./outage.ts";
 import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
-import { retryDelayMs } from "./retry-delay.ts";
 import { Kept } from "./schema-cache.ts";
 
 export interface SchemasDeps {
@@ -227,4 +225,42 @@ class RegistrySchemas implements Schemas {
 
 function charactersOf({ text, references }: FoundSchema): number {
   return references.reduce((sum, reference) => sum + reference.text.length, text.length);
+}
+
+/** A limited number of things at once, the others in turn. */
+export class Slots {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(atOnce: number) {
+    this.#free = atOnce;
+  }
+
+  /** Null: the signal had aborted when its turn came. */
+  async during<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result | null> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return signal.aborted ? null : await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 10_000;
+const DOUBLINGS_MAX = 10;
+
+/**
+ * The wait before a schema is asked for again.
+ *
+ * @param failures look-ups of it that got no answer, before the last one.
+ * @param chance from 0 to below 1: takes up to half away, so that processes do not ask together.
+ */
+function retryDelayMs(failures: number, chance: number): number {
+  const wholeMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures, DOUBLINGS_MAX));
+  return wholeMs * (1 - chance / 2);
 }

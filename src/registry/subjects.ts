@@ -23,9 +23,11 @@ import { visibleCell } from "../domain/escape-control.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
 import { parsedObject, type Reference, troubleOf } from "./classify-response.ts";
-import { COMPATIBILITY } from "./compatibility.ts";
-import type { RegistryConnection } from "./connection.ts";
+import type { RegistryConnection } from "./port.ts";
 import { type Asked, createExchange, type Exchanged, type Exchanging } from "./registry-request.ts";
+
+/** Of our subjects: a new schema reads all that any former one wrote. */
+export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
 
 const MESSAGE_SHOWN_CHARACTERS = 500;
 const NO_SUBJECT = 40_401;

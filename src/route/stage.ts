@@ -34,7 +34,7 @@ import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
-import { UnderWay } from "../runtime/in-flight-count.ts";
+import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
@@ -131,7 +131,7 @@ interface Work {
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
   const waiting: (readonly IncomingRecord[])[] = [];
-  const writes = new UnderWay();
+  const writes = new InFlightCount();
   let isDraining = false;
   let unwrittenJson = 0;
 

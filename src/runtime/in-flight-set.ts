@@ -41,3 +41,24 @@ export class InFlightSet<Item extends Bagged> {
     return this.#items.slice();
   }
 }
+
+/** Counts what is in flight, for those who wait until nothing is. */
+export class InFlightCount {
+  #count = 0;
+  #onIdle: (() => void)[] = [];
+
+  /** @param work must not reject. */
+  add(work: Promise<void>): void {
+    this.#count += 1;
+    void work.then(() => {
+      this.#count -= 1;
+      if (this.#count === 0) for (const then of this.#onIdle.splice(0)) then();
+    });
+  }
+
+  /** Resolves when nothing is in flight. */
+  ended(): Promise<void> {
+    if (this.#count === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+}

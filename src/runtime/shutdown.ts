@@ -39,3 +39,12 @@ export function shutdownSignal(
   process.on("SIGINT", onInt);
   return { signal: controller.signal, [Symbol.dispose]: forget };
 }
+
+/**
+ * Calls back at each SIGHUP, which no longer ends the process: to a program that runs in the background
+ * it says to read its configuration again. Disposing it gives the signal back.
+ */
+export function onHangUp(then: () => void): Disposable {
+  process.on("SIGHUP", then);
+  return { [Symbol.dispose]: () => process.off("SIGHUP", then) };
+}

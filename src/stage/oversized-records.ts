@@ -13,7 +13,7 @@ import { cutWords } from "../domain/cut.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
-import { UnderWay } from "../runtime/in-flight-count.ts";
+import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { deadLetterWriter } from "./dead-letter-writer.ts";
 import type { StageDeps } from "./stage-deps.ts";
@@ -45,7 +45,7 @@ export function givingUpOmitted(
   };
   return (onAssigned, fail) => (assigned) => {
     const handler = onAssigned(assigned);
-    const writes = new UnderWay();
+    const writes = new InFlightCount();
     const { admit } = handler;
     const admitOthers = (record: IncomingRecord) =>
       admit === undefined || isOmitted(record) ? record : admit(record);

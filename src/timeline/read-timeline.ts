@@ -11,7 +11,7 @@
  *   4  dead letters            since then, all partitions: their keys are those of the records
  *   5  commits                 of the lines that the call was on
  *
- * A key has several partitions where a topic may have got more of them since (`key-partitions.ts`).
+ * A key has several partitions where a topic may have got more of them since (`scan.ts`).
  * Calls are keyed by user, so that step 2 is most of it: `sinceMs` bounds it. A topic that cannot be
  * read is a gap of the story and not its end. A topic that is not there has nothing to tell.
  */
@@ -36,10 +36,12 @@ import {
   type FoundScheduledRetry,
   foundDeadLetter,
   foundDelivery,
+  mayBeCall,
+  mayCarry,
+  placeIn,
   placeOf,
   placeText,
 } from "./find-records.ts";
-import { mayBeCall, mayCarry, placeIn } from "./prefilter.ts";
 import { Scan } from "./scan.ts";
 import type { CallTimeline } from "./steps.ts";
 import { timeline } from "./timeline.ts";

@@ -1,12 +1,11 @@
-/** Parts of many partitions, read side by side. */
+/** Parts of many partitions, read in parallel. */
 
 import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
 import { type Kafka, type PartitionOffsets, partitionOfKey } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { partitionsOfKeys } from "./key-partitions.ts";
 
 const READ_MAX_BYTES = 1_048_576;
-/** Partitions that are read side by side. */
+/** Partitions that are read in parallel. */
 const AT_ONCE = 16;
 /** Clocks of brokers, producers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
@@ -112,4 +111,41 @@ export class Scan {
       if (!this.#ports.signal.aborted) this.#unread.set(topic, asError(error).message);
     }
   }
+}
+
+export interface PartitionStart {
+  readonly partition: number;
+  /** Of the first record of that instant or later; above 0: there was an earlier one. */
+  readonly offset: number;
+}
+
+/**
+ * The partitions that may have records of a key since an instant. Partitions of a topic can have become
+ * more since then: a record lies where its key belonged among as many as there were.
+ *
+ *   partition n has                          then there were since that instant
+ *   a record of an earlier time, or had one  at least n + 1
+ *   none                                     perhaps fewer: it may be new, or quiet
+ *
+ * So a topic that is written all the time costs nothing more. A topic that was recreated has records of
+ * its present count alone. Where records are removed by size, one of a new partition that is removed
+ * looks as an earlier one does.
+ *
+ * @param partitionOf a key, among that many partitions.
+ */
+export function partitionsOfKeys(
+  keys: readonly string[],
+  starts: readonly PartitionStart[],
+  partitionOf: (key: Uint8Array, partitions: number) => number,
+): ReadonlySet<number> {
+  const had = starts.filter(({ offset }) => offset > 0).map(({ partition }) => partition + 1);
+  const least = Math.max(1, ...had);
+  const found = new Set<number>();
+  for (const key of keys) {
+    const bytes = Buffer.from(key);
+    for (let count = least; count <= starts.length; count += 1) {
+      found.add(partitionOf(bytes, count));
+    }
+  }
+  return found;
 }

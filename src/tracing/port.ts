@@ -8,6 +8,7 @@
  *   begins here (no trace is known)         is begun if `isKept` says so, once for the trace
  */
 
+import type { RecordPlace } from "../domain/record.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
 
 export type SpanKind = "internal" | "server" | "client" | "consumer";
@@ -42,4 +43,22 @@ export interface Tracing {
   begin(start: SpanStart): Span;
   /** The context of work whose trace is not kept. @param parent null: it begins the trace. */
   notKept(parent: TraceContext | null): TraceContext;
+}
+
+/**
+ * The attributes by which a stage's span names its record, by OpenTelemetry's semantic
+ * conventions for messaging systems, version 1.45.
+ *
+ * @param operation what the stage does, in one word.
+ */
+export function kafkaAttributes(operation: string, group: string, place: RecordPlace): Attributes {
+  return {
+    "messaging.system": "kafka",
+    "messaging.operation.type": "process",
+    "messaging.operation.name": operation,
+    "messaging.consumer.group.name": group,
+    "messaging.destination.name": place.topic,
+    "messaging.destination.partition.id": `${place.partition}`,
+    "messaging.kafka.offset": place.offset,
+  };
 }

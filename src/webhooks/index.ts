@@ -6,7 +6,6 @@
  *   parsePayload     the body, typed; it checks the shape, not the sender
  */
 
-export { PayloadError, parsePayload } from "./parse-payload.ts";
 export type {
   AliasPayload,
   DeletePayload,
@@ -20,10 +19,12 @@ export type {
   ScreenPayload,
   TrackPayload,
 } from "./payload.ts";
-export type { RawBody } from "./raw-body.ts";
-export { type Secrets, verify } from "./verify.ts";
+export { PayloadError, parsePayload } from "./payload.ts";
 export {
+  type RawBody,
   type RequestHeaders,
+  type Secrets,
   type StandardOptions,
+  verify,
   verifyStandard,
-} from "./verify-standard.ts";
+} from "./verify.ts";

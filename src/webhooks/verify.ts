@@ -1,8 +1,30 @@
-/** Verifies `X-Signature`: the lowercase hex HMAC-SHA1 of the body, keyed with the shared secret. */
+/**
+ * Verifies who sent a webhook: `verify` by `X-Signature`, the lowercase hex HMAC-SHA1 of the body,
+ * keyed with the shared secret; `verifyStandard` by the headers of Standard Webhooks, which a
+ * destination with `standardWebhooks: true` gets.
+ *
+ *   webhook-id, -timestamp or -signature         `verifyStandard`
+ *   one is missing, or is there twice            false
+ *   timestamp is not an integer of seconds       false
+ *   timestamp is further away than tolerated     false: it may be a request that somebody kept
+ *   one of the signatures is by a secret         true
+ *   none of them is                              false
+ *
+ * A secret that starts with `whsec_` stands for the bytes that the rest gives in base64, as everywhere
+ * in Standard Webhooks; any other one for its UTF-8 bytes.
+ *
+ * The signature is over the bytes of the body as it arrived, before any parser:
+ *
+ *   handed in                               is
+ *   Uint8Array, Buffer, another view        its bytes
+ *   ArrayBuffer                             its bytes
+ *   string                                  its UTF-8 bytes
+ *   a promise                               an error: `await` is missing
+ *   undefined or null                       an error: nothing has read the body
+ *   an object or list that a parser made    an error: written again, it may differ
+ */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-
-import { bytesOf, type RawBody } from "./raw-body.ts";
 
 /** One secret; or several, one of which fits, while one takes the place of another. */
 export type Secrets = string | readonly string[];
@@ -34,7 +56,7 @@ export function verify(
 }
 
 /** @throws TypeError when there is none, or one is empty. */
-export function listOf(secrets: unknown): readonly string[] {
+function listOf(secrets: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   const isGood = (secret: unknown): secret is string => typeof secret === "string" && secret !== "";
   if (list.length > 0 && list.every(isGood)) return list;
@@ -44,8 +66,107 @@ export function listOf(secrets: unknown): readonly string[] {
 }
 
 /** In constant time for texts of one length. */
-export function isEqual(given: string, expected: string): boolean {
+function isEqual(given: string, expected: string): boolean {
   const encoder = new TextEncoder();
   const [one, other] = [encoder.encode(given), encoder.encode(expected)];
   return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** A `Buffer` is a `Uint8Array`. */
+export type RawBody = string | ArrayBuffer | Uint8Array;
+
+/** @throws TypeError saying what was handed in, and how to get the raw body. */
+export function bytesOf(rawBody: unknown): Uint8Array {
+  if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
+  if (ArrayBuffer.isView(rawBody)) {
+    return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
+  }
+  // Also one of another realm, such as a test runner's.
+  if (Object.prototype.toString.call(rawBody) === "[object ArrayBuffer]") {
+    return new Uint8Array(rawBody as ArrayBuffer);
+  }
+  throw new TypeError(
+    `rawBody is ${found(rawBody)}: hand in the request's bytes or text as they came, before any JSON ` +
+      "parser. In Express: express.raw({ type: () => true }). Others: docs/webhooks.md#frameworks",
+  );
+}
+
+function found(rawBody: unknown): string {
+  if (rawBody === undefined || rawBody === null) return `${rawBody}`;
+  if (typeof rawBody !== "object") return `a ${typeof rawBody}`;
+  return "then" in rawBody ? "a promise (await it)" : "a parsed body";
+}
+
+/** `Headers` of fetch, or an object of names and values such as Node's `request.headers`. */
+export type RequestHeaders =
+  | { get(name: string): string | null | undefined }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface StandardOptions {
+  /** Milliseconds between the timestamp and now, in either direction. Default 300,000. */
+  readonly toleranceMs?: number | undefined;
+  /** Milliseconds since the epoch. Default: the clock. */
+  readonly nowMs?: number | undefined;
+}
+
+const TOLERANCE_MS = 300_000;
+const PREFIX = "whsec_";
+const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
+
+/**
+ * Whether a request was signed with the secret, at about this time. The time it takes does not
+ * depend on how much of a wrong signature is right, nor on which secret fits.
+ *
+ * @param rawBody as for `verify`.
+ * @param headers the request's headers, all of them.
+ * @param secrets the destination's shared secret, or several.
+ * @throws TypeError for no, an empty or a malformed secret, and for a parsed body.
+ */
+export function verifyStandard(
+  rawBody: RawBody,
+  headers: RequestHeaders,
+  secrets: Secrets,
+  options: StandardOptions = {},
+): boolean {
+  // biome-ignore lint/plugin: receivers hand in requests, not clocks.
+  const { toleranceMs = TOLERANCE_MS, nowMs = Date.now() } = options;
+  const keys = listOf(secrets).map(keyOf);
+  const body = bytesOf(rawBody);
+  // A number that is none would compare as "not too old".
+  if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number from 0 on");
+  const id = header(headers, "webhook-id");
+  const timestamp = header(headers, "webhook-timestamp");
+  const signatures = header(headers, "webhook-signature");
+  if (id === null || timestamp === null || signatures === null) return false;
+  if (!/^\d{1,12}$/.test(timestamp)) return false;
+  if (!(Math.abs(nowMs - Number(timestamp) * 1_000) <= toleranceMs)) return false;
+  let fits = false;
+  for (const key of keys) {
+    const mac = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body);
+    const expected = `v1,${mac.digest("base64")}`;
+    for (const given of signatures.split(" ")) fits = isEqual(given, expected) || fits;
+  }
+  return fits;
+}
+
+function keyOf(secret: string): Uint8Array {
+  if (!secret.startsWith(PREFIX)) return new TextEncoder().encode(secret);
+  const base64 = secret.slice(PREFIX.length);
+  if (base64 !== "" && BASE64.test(base64)) {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  }
+  throw new TypeError("the secret begins with whsec_, but what follows is no base64");
+}
+
+/** Null: absent, empty, or there more than once. */
+function header(headers: RequestHeaders, name: string): string | null {
+  const found = typeof headers.get === "function" ? headers.get(name) : onlyValue(headers, name);
+  return typeof found === "string" && found !== "" ? found : null;
+}
+
+function onlyValue(headers: object, name: string): unknown {
+  const values = Object.entries(headers)
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, value]): readonly unknown[] => (Array.isArray(value) ? value : [value]));
+  return values.length === 1 ? values[0] : null;
 }

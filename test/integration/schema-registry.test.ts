@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { createSchemaSource } from "../../src/registry/client.ts";
-import type { RegistryConnection } from "../../src/registry/connection.ts";
+import type { RegistryConnection } from "../../src/registry/port.ts";
 import { createSchemas } from "../../src/registry/schemas.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";

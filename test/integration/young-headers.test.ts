@@ -7,7 +7,7 @@ import { type AddressInfo, Socket } from "node:net";
 import { buildConnector, Client } from "undici";
 import { expect, test } from "vitest";
 
-import { renewHeaders } from "../../src/http/fresh-header-array.ts";
+import { renewHeaders } from "../../src/http/bound-response.ts";
 
 interface Parser {
   readonly headers: readonly unknown[];

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { openLevelStore } from "../../src/store/level-store.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
 import { type Entry, type OrderedStore, StoreInUseError } from "../../src/store/ordered-store.ts";
+import { MemoryStore } from "../support/worlds/memory-store.ts";
 
 let directory: string;
 let store: OrderedStore;

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 
 import { createSchemaSource } from "../../src/registry/client.ts";
-import type { RegistryConnection } from "../../src/registry/connection.ts";
+import type { RegistryConnection } from "../../src/registry/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { issue } from "../support/build/certificates.ts";
 import {

@@ -1,6 +1,6 @@
 /** `docs/topics.md`: the table of topics, from the plan of the default settings. */
 
-import { durationText } from "../../src/config/duration.ts";
+import { durationText } from "../../src/config/scalars.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import {
   COMMAND_ROLES,

@@ -16,7 +16,7 @@ import type { DeadLetter } from "../../dead-letter/dead-letter-record.ts";
 import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import { withSchema } from "../../domain/record.ts";
-import type { RegistryConnection } from "../../registry/connection.ts";
+import type { RegistryConnection } from "../../registry/port.ts";
 import { type CommandSchemas, openCommandSchemas } from "../command-schemas.ts";
 import type { Shell } from "../shell.ts";
 

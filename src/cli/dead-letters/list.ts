@@ -18,7 +18,7 @@ import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import type { RegistryConnection } from "../../registry/connection.ts";
+import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";

@@ -14,7 +14,7 @@
 
 import type { Reload } from "../../admin/server.ts";
 import type { Loaded } from "../../config/load.ts";
-import { onHangUp } from "../../runtime/sighup.ts";
+import { onHangUp } from "../../runtime/shutdown.ts";
 import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.ts";
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";

@@ -12,8 +12,7 @@
  *     not registered
  */
 
-import { COMPATIBILITY } from "../../registry/compatibility.ts";
-import type { CheckedSubject, SubjectState } from "../../registry/subjects.ts";
+import { type CheckedSubject, COMPATIBILITY, type SubjectState } from "../../registry/subjects.ts";
 
 export interface Verdict {
   readonly subject: string;

@@ -10,7 +10,7 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { durationText } from "../../config/duration.ts";
+import { durationText } from "../../config/scalars.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { startProgress } from "../progress.ts";

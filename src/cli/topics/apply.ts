@@ -3,7 +3,7 @@
  * their reasons, and the rest goes on.
  */
 
-import { sizeText } from "../../config/size.ts";
+import { sizeText } from "../../config/scalars.ts";
 import type { TopicChange } from "../../domain/topic-differences.ts";
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";

@@ -1,6 +1,6 @@
 /** A difference between plan and cluster as a row of the table that `switchyard topics` prints. */
 
-import { durationText } from "../../config/duration.ts";
+import { durationText } from "../../config/scalars.ts";
 import type { TopicDifference } from "../../domain/topic-differences.ts";
 import type { PlannedKey } from "../../domain/topic-plan.ts";
 

@@ -11,7 +11,7 @@
  *   union                 the value, without a name of its branch
  *   logical types         `copy-logical.ts`
  *
- * A record at the top of a value has the names of `field-names.ts`; also where the value is a union
+ * A record at the top of a value has the names of `namesAtTop`; also where the value is a union
  * of records.
  */
 
@@ -25,11 +25,41 @@ import {
   copyTimestamp,
   copyUuid,
 } from "./copy-logical.ts";
-import { isTimeOfCall, namesAtTop } from "./field-names.ts";
 import { pieceOf, UnreadableError } from "./json-output.ts";
 import { LogicalType } from "./resolve-schema.ts";
 import { nameOf } from "./schema-text.ts";
 import type { Transcript } from "./transcript.ts";
+
+/**
+ * Fields of calls, audience syncs and deletion requests that Avro's schemas write in snake_case.
+ * Only those at the top of a value are renamed (docs/calls.md#avro).
+ */
+const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
+  [
+    ...["messageId", "userId", "anonymousId", "groupId", "previousId"],
+    ...["sentAt", "receivedAt", "originalTimestamp", "writeKey", "sourceId"],
+    ...["audienceId", "audienceName", "syncId", "userIds", "traitName"],
+    "sourceIds",
+  ].map((name) => [name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`), name]),
+);
+
+/** Those of a call, which have milliseconds. */
+const TIMES: ReadonlySet<string> = new Set([
+  ...["timestamp", "originalTimestamp", "sentAt", "receivedAt"],
+]);
+
+/** The names that a record's fields have as JSON: a field that is there in camelCase keeps its name. */
+function namesAtTop(fields: readonly string[]): readonly string[] {
+  const present = new Set(fields);
+  return fields.map((field) => {
+    const renamed = CAMEL_CASE.get(field);
+    return renamed === undefined || present.has(renamed) ? field : renamed;
+  });
+}
+
+function isTimeOfCall(name: string): boolean {
+  return TIMES.has(name);
+}
 
 const { types } = avro;
 

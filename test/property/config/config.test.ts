@@ -2,12 +2,11 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
-import { durationText, parseDuration } from "../../../src/config/duration.ts";
 import { showUrl } from "../../../src/config/endpoint-url.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { pathText, problemText } from "../../../src/config/problem.ts";
+import { durationText, parseDuration } from "../../../src/config/scalars.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";

@@ -5,7 +5,7 @@ import { readCounts } from "../../../src/audience/audience.ts";
 import { arrivalsIn, CHECKPOINT_KEY, firstOf } from "../../../src/audience/keys.ts";
 import { hasArrived, readMembership, writeMembership } from "../../../src/audience/membership.ts";
 import { ArrivalRoom, Arrivals } from "../../../src/audience/seen-members.ts";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { MemoryStore } from "./memory-store.ts";
 
 /** Each arrival is a mark in the member's own value, and nobody has a number. */
 export async function formerStore(store: MemoryStore): Promise<MemoryStore> {

@@ -1,8 +1,8 @@
 /** The local stores of one machine, in memory: they outlive the processes that open them. */
 
-import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type OrderedStore, StoreInUseError } from "../../../src/store/ordered-store.ts";
 import type { Stores } from "../../../src/store/owned-store.ts";
+import { MemoryStore } from "./memory-store.ts";
 
 export class MemoryStores implements Stores {
   readonly #stores = new Map<number, MemoryStore>();

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 
-import { batchBody, batchBytes, nextBatch } from "../../../src/client/batch.ts";
-import { CALL_MAX_BYTES, type EncodedCall, encode } from "../../../src/client/encode.ts";
+import {
+  batchBody,
+  batchBytes,
+  CALL_MAX_BYTES,
+  type EncodedCall,
+  encode,
+  nextBatch,
+} from "../../../src/client/encode.ts";
 import { validate } from "../../../src/client/validate.ts";
 
 const NOW_MS = 1_800_000_000_000;

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import rootPackage from "../../../package.json" with { type: "json" };
 import type { CallType } from "../../../src/client/call-input.ts";
 import { ValidationError } from "../../../src/client/client-error.ts";
-import { LIBRARY } from "../../../src/client/library.ts";
-import { validate } from "../../../src/client/validate.ts";
+import { LIBRARY, validate } from "../../../src/client/validate.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
 
 const U = { userId: "u" };

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { pathText } from "../../../src/config/problem.ts";
-import { parseSize, sizeText } from "../../../src/config/size.ts";
+import { parseSize, sizeText } from "../../../src/config/scalars.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 const given = (ingest: string) => `${SMALL}\ningest: ${ingest}\n`;

@@ -3,9 +3,9 @@
 
 import { expect, test } from "vitest";
 import { placeAt } from "../../../src/config/config-path.ts";
-import { durationText, parseDuration } from "../../../src/config/duration.ts";
 import { variableName, variables } from "../../../src/config/environment.ts";
 import { pathText } from "../../../src/config/problem.ts";
+import { durationText, parseDuration } from "../../../src/config/scalars.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";

@@ -90,8 +90,8 @@ const OTHER_SHELLS = [
   ...["ingest/respond.ts", "ingest/handle-request.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
-const CORE_TYPES = ["kafka/port.ts", "tracing/port.ts"];
-const CORE_FILES = ["stage/serial-runner.ts", "tracing/kafka-attributes.ts"];
+const CORE_TYPES = ["kafka/port.ts"];
+const CORE_FILES = ["stage/serial-runner.ts", "tracing/port.ts"];
 /** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
 const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:buffer", "node:crypto", "node:url"];
 /** Published to npm by themselves, without the rest: only types of `domain` may be used. */

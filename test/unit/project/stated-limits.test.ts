@@ -3,8 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BATCH_MAX_BYTES } from "../../../src/client/batch.ts";
-import { CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES } from "../../../src/client/encode.ts";
+import {
+  BATCH_MAX_BYTES,
+  CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,
+} from "../../../src/client/encode.ts";
 import { readOptions } from "../../../src/client/options.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";

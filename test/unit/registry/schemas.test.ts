@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { KnownSchema, ReadValue, SchemaRef } from "../../../src/domain/known-schemas.ts";
 import type { FoundSchema, Lookup } from "../../../src/registry/port.ts";
-import { createSchemas, type SchemasLimits } from "../../../src/registry/schemas.ts";
+import { createSchemas, type SchemasLimits, Slots } from "../../../src/registry/schemas.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
@@ -332,4 +332,38 @@ test("closing gives up what is under way, and closes the source", async () => {
   await expect(ready).rejects.toThrow("stopped");
   await schemas[Symbol.asyncDispose]();
   expect(isClosed).toBe(true);
+});
+
+test("so many at once, the others in turn, also after one that failed", async () => {
+  const slots = new Slots(2);
+  const began: number[] = [];
+  const ends: PromiseWithResolvers<number>[] = [];
+  const work = [0, 1, 2, 3].map((index) =>
+    slots.during(() => {
+      began.push(index);
+      const end = Promise.withResolvers<number>();
+      ends.push(end);
+      return end.promise;
+    }, never),
+  );
+  expect(began).toEqual([0, 1]);
+  ends[1]?.reject(new Error("failed"));
+  await expect(work[1]).rejects.toThrow("failed");
+  expect(began).toEqual([0, 1, 2]);
+  for (const end of ends) end.resolve(5);
+  await work[2];
+  ends[3]?.resolve(6);
+  expect(await Promise.all([work[0], work[2], work[3]])).toEqual([5, 5, 6]);
+});
+
+test("work that was given up before its turn is not begun, and gives its turn on", async () => {
+  const slots = new Slots(1);
+  const end = Promise.withResolvers<string>();
+  const gone = new AbortController();
+  const first = slots.during(() => end.promise, never);
+  const second = slots.during(() => Promise.resolve("second"), gone.signal);
+  const third = slots.during(() => Promise.resolve("third"), never);
+  gone.abort();
+  end.resolve("first");
+  expect(await Promise.all([first, second, third])).toEqual(["first", null, "third"]);
 });

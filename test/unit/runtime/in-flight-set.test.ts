@@ -2,8 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { UnderWay } from "../../../src/runtime/in-flight-count.ts";
-import { InFlightSet } from "../../../src/runtime/in-flight-set.ts";
+import { InFlightCount, InFlightSet } from "../../../src/runtime/in-flight-set.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 
 test("a bag holds what a set would", () => {
@@ -41,7 +40,7 @@ test("the items of a bag may leave while they are walked through", () => {
 });
 
 test("who waits for what is under way hears of its end, and at once when nothing is", async () => {
-  const underWay = new UnderWay();
+  const underWay = new InFlightCount();
   await underWay.ended();
   const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   underWay.add(one.promise);

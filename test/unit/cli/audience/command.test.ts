@@ -8,8 +8,8 @@ import { publishAudience } from "../../../../src/cli/audience/publish.ts";
 import type { Unapplied } from "../../../../src/cli/audience/unapplied.ts";
 import { WrongUsage } from "../../../../src/cli/wrong-usage.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
-import { MemoryStore } from "../../../../src/store/memory-store.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+import { MemoryStore } from "../../../support/worlds/memory-store.ts";
 
 interface Given {
   readonly name?: string;

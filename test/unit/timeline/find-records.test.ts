@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { mayBeCall, mayCarry, placeIn } from "../../../src/timeline/prefilter.ts";
+import { mayBeCall, mayCarry, placeIn } from "../../../src/timeline/find-records.ts";
 
 test.each([
   ["0190b6c4-5ae1", '{"messageId":"0190b6c4-5ae1"}', true],

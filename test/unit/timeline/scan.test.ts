@@ -3,8 +3,7 @@
 
 import { expect, test } from "vitest";
 import { partitionOfKey } from "../../../src/kafka/port.ts";
-import { partitionsOfKeys } from "../../../src/timeline/key-partitions.ts";
-import { Scan } from "../../../src/timeline/scan.ts";
+import { partitionsOfKeys, Scan } from "../../../src/timeline/scan.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng } from "../../support/clock/prng.ts";

@@ -1,6 +1,6 @@
 /** An ordered store in memory, for tests: the same order and the same promises as on disk. */
 
-import type { Change, Entry, OrderedStore } from "./ordered-store.ts";
+import type { Change, Entry, OrderedStore } from "../../../src/store/ordered-store.ts";
 
 /** Few, so that tests see more than one piece. */
 const PIECE_ENTRIES = 4;
