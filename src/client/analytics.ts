@@ -190,10 +190,10 @@ export class Acknowledgement implements Promise<undefined> {
   }
 
   // biome-ignore lint/suspicious/noThenProperty: `await` asks by it, and only then there is work.
-  then<Kept = undefined, Caught = never>(
-    onAcknowledged?: ((value: undefined) => Kept | PromiseLike<Kept>) | null,
+  then<Result = undefined, Caught = never>(
+    onAcknowledged?: ((value: undefined) => Result | PromiseLike<Result>) | null,
     onLost?: ((reason: LostCallError) => Caught | PromiseLike<Caught>) | null,
-  ): Promise<Kept | Caught> {
+  ): Promise<Result | Caught> {
     return this.#settled().then(onAcknowledged, onLost);
   }
 

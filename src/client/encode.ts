@@ -39,7 +39,7 @@ export function encode(call: CheckedCall): EncodedCall {
   const { read, written } = encoder.encodeInto(json, scratch);
   if (read < json.length) throw tooLarge(call, json);
   // Every level takes two characters, so a short call need not be looked at.
-  if (json.length > 2 * DEPTH_MAX) refuseDeep(call);
+  if (json.length > 2 * DEPTH_MAX) rejectDeep(call);
   return { json, bytes: written, loss: undefined };
 }
 
@@ -82,7 +82,7 @@ function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-function refuseDeep(call: CheckedCall): void {
+function rejectDeep(call: CheckedCall): void {
   for (const [field, value] of Object.entries(call)) {
     if (!nestsDeeperThan(DEPTH_MAX, value)) continue;
     const message = `${call.type}: ${field} nests deeper than ${DEPTH_MAX} levels`;

@@ -20,9 +20,9 @@ export type Fetch = (
     readonly redirect: "manual";
     readonly signal: Signal;
   },
-) => Promise<FetchAnswer>;
+) => Promise<FetchResponse>;
 
-export interface FetchAnswer {
+export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
@@ -41,7 +41,7 @@ export interface PostSettings {
 }
 
 /** More of an answer is not read: nothing that we look at is longer. */
-const ANSWER_MAX_BYTES = 64 * 1_024;
+const RESPONSE_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
 /**
@@ -67,17 +67,17 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
       const send: Fetch = given ?? fetch;
       const init = { method: "POST", headers, body, redirect: "manual", signal } as const;
       // A `fetch` of the application may not heed the signal.
-      const answer = await Promise.race([send(url, init), aborted]);
-      const { status } = answer;
-      const text = await readStart(answer, aborted);
+      const response = await Promise.race([send(url, init), aborted]);
+      const { status } = response;
+      const text = await readStart(response, aborted);
       return {
-        kind: "answer",
+        kind: "response",
         status,
-        retryAfter: waitIn(answer),
+        retryAfter: waitIn(response),
         explanation: explanationIn(text),
       };
     } catch (cause) {
-      return { kind: "no-answer", cause: signal.aborted ? signal.reason : cause };
+      return { kind: "no-response", cause: signal.aborted ? signal.reason : cause };
     } finally {
       clearTimeout(timer);
       stop.removeEventListener("abort", abort);
@@ -95,13 +95,13 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
 }
 
 /** Reading to the end lets the connection be used again. The status counts however the body ends. */
-async function readStart(answer: FetchAnswer, aborted: Promise<never>): Promise<string> {
+async function readStart(response: FetchResponse, aborted: Promise<never>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   try {
-    const chunks = chunksOf(answer.body);
-    while (bytes <= ANSWER_MAX_BYTES) {
+    const chunks = chunksOf(response.body);
+    while (bytes <= RESPONSE_MAX_BYTES) {
       const { done, value } = await Promise.race([chunks.next(), aborted]);
       if (done || !(value instanceof Uint8Array)) return text;
       bytes += value.length;
@@ -132,7 +132,7 @@ function chunksOf(body: unknown): AsyncIterator<unknown> {
   return { next: async () => ({ done: true, value: undefined }) };
 }
 
-function waitIn({ headers }: FetchAnswer): string | null {
+function waitIn({ headers }: FetchResponse): string | null {
   try {
     const wait: unknown = headers.get("retry-after");
     // Some that applications write give a list of values, or a number.
@@ -145,8 +145,9 @@ function waitIn({ headers }: FetchAnswer): string | null {
 /** The `message` of the endpoint's error, cut to a length that fits a log line. */
 function explanationIn(text: string): string | null {
   try {
-    const answer: unknown = JSON.parse(text);
-    const message = typeof answer === "object" && answer !== null && Reflect.get(answer, "message");
+    const response: unknown = JSON.parse(text);
+    const message =
+      typeof response === "object" && response !== null && Reflect.get(response, "message");
     return typeof message === "string" ? message.slice(0, EXPLANATION_CHARACTERS_MAX) : null;
   } catch {
     return null;

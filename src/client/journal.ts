@@ -34,8 +34,8 @@ export function createJournal(
   print: (line: string) => void,
 ): Journal {
   const isOn = debug || debugPayloads;
-  const told = new Set<LossReason>();
-  let isTelling = false;
+  const reported = new Set<LossReason>();
+  let isReporting = false;
   const write = (line: string) => {
     try {
       (log ?? print)(`switchyard analytics: ${line}`);
@@ -43,22 +43,22 @@ export function createJournal(
       // A log that fails must not cost the application its request.
     }
   };
-  const tellOnce = (count: number, { reason, message }: Loss) => {
-    if (told.has(reason)) return;
-    told.add(reason);
+  const reportOnce = (count: number, { reason, message }: Loss) => {
+    if (reported.has(reason)) return;
+    reported.add(reason);
     write(
       `lost ${count} calls (${reason}): ${message}. ` +
         "Pass onError to be told of each; further losses for this reason are not printed.",
     );
   };
-  const tell = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {
-    isTelling = true;
+  const report = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {
+    isReporting = true;
     try {
       callback({ ...loss, call: JSON.parse(call.json) as LostCall["call"] });
     } catch (error) {
       write(`onError threw: ${error instanceof Error ? error.message : "no error was given"}`);
     } finally {
-      isTelling = false;
+      isReporting = false;
     }
   };
   return {
@@ -70,8 +70,8 @@ export function createJournal(
       if (debugPayloads) write(json);
     },
     lost: (calls, loss) => {
-      if (onError === null || isTelling) tellOnce(calls.length, loss);
-      else for (const call of calls) tell(call, loss, onError);
+      if (onError === null || isReporting) reportOnce(calls.length, loss);
+      else for (const call of calls) report(call, loss, onError);
     },
     acknowledged: (calls, attempts) => {
       if (onSuccess === null) return;

@@ -105,7 +105,7 @@ export function readOptions(
   options: AnalyticsOptions,
   environment: Environment,
 ): Settings {
-  refuseUnknown(options);
+  rejectUnknown(options);
   const flushAt = readFlushAt(options);
   const debugNames = (environment.debug ?? "").split(/[\s,]+/);
   return {
@@ -135,7 +135,7 @@ export function readOptions(
   };
 }
 
-function refuseUnknown(options: AnalyticsOptions): void {
+function rejectUnknown(options: AnalyticsOptions): void {
   if (typeof options !== "object" || options === null) {
     throw new ValidationError("options", "options must be an object");
   }

@@ -16,14 +16,14 @@ import type { Loss } from "./client-error.ts";
 
 export type Outcome =
   | {
-      readonly kind: "answer";
+      readonly kind: "response";
       readonly status: number;
       /** The `Retry-After` header as it came. */
       readonly retryAfter: string | null;
       /** The endpoint's words about a refusal; null when it said nothing readable. */
       readonly explanation: string | null;
     }
-  | { readonly kind: "no-answer"; readonly cause: unknown };
+  | { readonly kind: "no-response"; readonly cause: unknown };
 
 export type Decision =
   | { readonly kind: "acknowledged" }
@@ -46,10 +46,10 @@ export function decide(
   nowMs: number,
   random: number,
 ): Decision {
-  const isAnswer = outcome.kind === "answer";
-  if (isAnswer && outcome.status >= 200 && outcome.status < 300) return { kind: "acknowledged" };
-  const status = isAnswer ? outcome.status : null;
-  const cause = isAnswer ? undefined : outcome.cause;
+  const hasResponse = outcome.kind === "response";
+  if (hasResponse && outcome.status >= 200 && outcome.status < 300) return { kind: "acknowledged" };
+  const status = hasResponse ? outcome.status : null;
+  const cause = hasResponse ? undefined : outcome.cause;
   const why = describe(outcome);
   if (status !== null && !isPassing(status)) {
     const message = `the endpoint ${why}; trying again would not change that`;
@@ -66,8 +66,8 @@ export function decide(
     };
   }
   const boundMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (attempt - 1));
-  const askedMs = isAnswer ? (retryAfterMs(outcome.retryAfter, nowMs) ?? 0) : 0;
-  const delayMs = Math.max(Math.ceil(boundMs * random), Math.min(askedMs, RETRY_AFTER_MAX_MS));
+  const requestedMs = hasResponse ? (retryAfterMs(outcome.retryAfter, nowMs) ?? 0) : 0;
+  const delayMs = Math.max(Math.ceil(boundMs * random), Math.min(requestedMs, RETRY_AFTER_MAX_MS));
   return { kind: "retry", delayMs, why };
 }
 
@@ -103,7 +103,7 @@ function isPassing(status: number): boolean {
 }
 
 function describe(outcome: Outcome): string {
-  if (outcome.kind === "no-answer") {
+  if (outcome.kind === "no-response") {
     return `did not answer (${innermost(outcome.cause)})`;
   }
   const { status, explanation } = outcome;

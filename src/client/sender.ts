@@ -198,7 +198,7 @@ export class Sender {
         log(`${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} wait`);
         return { loss: null, attempts: attempt };
       }
-      status = outcome.kind === "answer" ? outcome.status : null;
+      status = outcome.kind === "response" ? outcome.status : null;
       log(`the endpoint ${decision.why}; next attempt in ${decision.delayMs} ms`);
       await this.#pause(decision.delayMs);
     }

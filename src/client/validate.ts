@@ -103,7 +103,7 @@ export function validate(type: CallType, call: unknown, newMessageId: () => stri
   if (!isRecord(call)) {
     throw new ValidationError("call", `${type}: the call must be an object of fields`);
   }
-  refuseOtherFields(type, call);
+  rejectOtherFields(type, call);
   const checked: Fields = { type, messageId: undefined };
   for (const field of FIELDS[type]) {
     const value = call[field];
@@ -123,7 +123,7 @@ export function validate(type: CallType, call: unknown, newMessageId: () => stri
   return checked;
 }
 
-function refuseOtherFields(type: CallType, call: Fields): void {
+function rejectOtherFields(type: CallType, call: Fields): void {
   const taken = FIELDS[type];
   for (const field of Object.keys(call)) {
     if (taken.includes(field) || call[field] === undefined) continue;

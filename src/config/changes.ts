@@ -51,12 +51,12 @@ export interface Changes {
 /** By their paths, the settings outside the lists that may change from one to the other. */
 function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const { ingest, kafka } = before;
-  const sameLogin = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
+  const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
   return new Set([
     "delivery.ca",
     ...(ingest.tls !== null && after.ingest.tls !== null ? ["ingest.tls"] : []),
     ...(kafka.tls !== null && after.kafka.tls !== null ? ["kafka.tls"] : []),
-    ...(kafka.sasl !== null && sameLogin ? ["kafka.sasl"] : []),
+    ...(kafka.sasl !== null && isSameMechanism ? ["kafka.sasl"] : []),
     ...(before.registry !== null && after.registry !== null ? ["registry"] : []),
   ]);
 }

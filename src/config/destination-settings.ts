@@ -147,7 +147,7 @@ function checkWebhook(
   place: Place,
 ): WebhookDestination | Invalid {
   const standard = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
-  const traced = values.traceparent ? refuseHeaders(TRACEPARENT, values, place) : null;
+  const traced = values.traceparent ? checkHeaders(TRACEPARENT, values, place) : null;
   return standard ?? traced ?? { kind: "webhook", ...values };
 }
 
@@ -160,12 +160,12 @@ function checkStandardWebhooks(
     const expected = "a text that is not empty, since standardWebhooks is true";
     invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
-  invalid = refuseStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
-  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
+  invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
+  return checkHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
 }
 
 /** One that libraries of Standard Webhooks would read in another way. */
-export function refuseStandardSecrets(
+export function checkStandardSecrets(
   secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
   place: Place,
 ): Invalid | null {
@@ -194,7 +194,7 @@ const TRACEPARENT: OwnHeaders = {
 };
 
 /** Static headers must not be those that the destination asks for. */
-function refuseHeaders(
+function checkHeaders(
   { names, found }: OwnHeaders,
   { endpoints }: Pick<Values<typeof webhookFields>, "endpoints">,
   place: Place,

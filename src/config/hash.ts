@@ -49,7 +49,7 @@ export function configHash(config: Config): string {
   const rest = plainRest({
     ...config,
     kafka: { ...kafka, sasl: null, tls: null },
-    registry: registry && { ...registry, login: null, tls: null },
+    registry: registry && { ...registry, authentication: null, tls: null },
     audience: { ...audience, stateDir: "" },
   });
   const counted = { ...rest, ...OF_ONE_PROCESS, corsOrigins: ingest.corsOrigins };

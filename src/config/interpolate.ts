@@ -91,18 +91,18 @@ function ofVariable(inside: string, env: Environment, report: Report): string | 
 /** Null: a problem was reported. */
 function ofFile(inside: string, readFile: ReadFile, report: Report): string | null {
   const path = inside.slice(FILE.length, -1);
-  const refuse = (found: string, hint: string): null => {
+  const fail = (found: string, hint: string): null => {
     report({ found, expected: `\${file:/path} with the path of a file`, hint });
     return null;
   };
-  if (!inside.endsWith("}")) return refuse(`\${file: without its brace`, "end it with a brace");
-  if (path.trim() === "") return refuse(`\${file:} without a path`, "name the file");
+  if (!inside.endsWith("}")) return fail(`\${file: without its brace`, "end it with a brace");
+  if (path.trim() === "") return fail(`\${file:} without a path`, "name the file");
   if (path.includes("${")) {
-    return refuse(`\${ in the path of \${file:...}`, "write the path without variables");
+    return fail(`\${ in the path of \${file:...}`, "write the path without variables");
   }
   if (path.includes(":-")) {
     const hint = "leave out `:-` and what follows; a file has no default";
-    return refuse(`a default in \${file:...}`, hint);
+    return fail(`a default in \${file:...}`, hint);
   }
   const taken = secretText(`\${file:${path}}`, readFile(path));
   if (taken.kind === "text") return taken.text;

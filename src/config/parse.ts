@@ -123,7 +123,7 @@ function questionable(config: Config): readonly string[] {
     warnings.push("kafka.sasl: without kafka.tls the password crosses the network in plain text");
   }
   const { registry } = config;
-  if (registry !== null && registry.login !== null && registry.urls.some(isPlain)) {
+  if (registry !== null && registry.authentication !== null && registry.urls.some(isPlain)) {
     warnings.push("registry.url: over http the login crosses the network in plain text");
   }
   if (sasl?.mechanism === "aws-msk-iam" && tls === null) {
@@ -138,11 +138,11 @@ function missed({ sources, destinations }: Config): readonly string[] {
   return destinations.flatMap((destination, index) =>
     destination.enabled || !connected.has(destination.id)
       ? []
-      : [`destinations[${index}]: ${leftOut(destination)}`],
+      : [`destinations[${index}]: ${missedText(destination)}`],
   );
 }
 
-function leftOut({ id, kind }: Config["destinations"][number]): string {
+function missedText({ id, kind }: Config["destinations"][number]): string {
   if (kind === "topic") return `${id} is disabled: calls to it are left out, also for later`;
   return `${id} is disabled: calls and deletions are left out, also for later; with \`paused: true\` they wait`;
 }

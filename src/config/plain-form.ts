@@ -28,9 +28,9 @@ export function plainRest(config: Config): PlainMap {
   return { ...named(rest), registry: registry === null ? null : plainRegistry(registry) };
 }
 
-function plainRegistry({ urls, login, tls }: NonNullable<Config["registry"]>): PlainMap {
-  if (login === null) return { url: urls, tls };
-  const { kind, ...credentials } = login;
+function plainRegistry({ urls, authentication, tls }: NonNullable<Config["registry"]>): PlainMap {
+  if (authentication === null) return { url: urls, tls };
+  const { kind, ...credentials } = authentication;
   return { url: urls, tls, ...(kind === "oauth" ? { oauth: credentials } : credentials) };
 }
 

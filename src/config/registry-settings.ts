@@ -36,7 +36,7 @@ const urls: Decoder<readonly string[]> = {
   },
 };
 
-type RegistryLogin =
+type RegistryAuthentication =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "token"; readonly token: string }
   | {
@@ -74,7 +74,7 @@ interface RegistryConnection {
   /** The next one is asked when one does not answer. */
   readonly urls: readonly string[];
   /** Null: none. */
-  readonly login: RegistryLogin | null;
+  readonly authentication: RegistryAuthentication | null;
   /** Null: the public roots, and no certificate of ours. */
   readonly tls: TlsFiles | null;
 }
@@ -83,9 +83,9 @@ export const registrySettings = optionalSection(
   section(
     "The schema registry, for values that begin with a schema's id. Left out: such values are dead letters.",
     fields,
-    ({ url: urlsGiven, tls, ...login }, place): RegistryConnection | Invalid => {
-      const chosen = readLogin(login, place);
-      return chosen === INVALID ? INVALID : { urls: urlsGiven, login: chosen, tls };
+    ({ url: urlsGiven, tls, ...authentication }, place): RegistryConnection | Invalid => {
+      const chosen = readAuthentication(authentication, place);
+      return chosen === INVALID ? INVALID : { urls: urlsGiven, authentication: chosen, tls };
     },
   ),
   false,
@@ -102,10 +102,10 @@ type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
  *   oauth alone                       oauth
  *   two of username, token, oauth     a problem
  */
-function readLogin(
+function readAuthentication(
   { username, password, token, oauth }: LoginFields,
   place: Place,
-): RegistryLogin | null | Invalid {
+): RegistryAuthentication | null | Invalid {
   const isBasic = username !== null || password !== null;
   const ways = [
     ...(isBasic ? ["username"] : []),

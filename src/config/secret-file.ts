@@ -58,6 +58,6 @@ export function withoutNewline<Text extends string | undefined>(given: Text): st
   return given?.replace(/\r?\n$/, "") ?? given;
 }
 
-function problem(said: Omit<Problem, "path">): SecretText {
-  return { kind: "problem", problem: said };
+function problem(described: Omit<Problem, "path">): SecretText {
+  return { kind: "problem", problem: described };
 }

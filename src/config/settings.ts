@@ -5,7 +5,7 @@ import type { SourceId } from "../domain/ids.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import type { Invalid, Place } from "./config-path.ts";
 import { type Decoder, hidden, value, wrong } from "./decoder.ts";
-import { destinationSettings, refuseStandardSecrets } from "./destination-settings.ts";
+import { checkStandardSecrets, destinationSettings } from "./destination-settings.ts";
 import { webUrl } from "./endpoint-url.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
@@ -70,7 +70,7 @@ const operatorWebhook = section(
       const header = place.child("headers").child(own[0]);
       return header.fail({ found, expected, hint: "leave it out" });
     }
-    return refuseStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? values;
+    return checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? values;
   },
 );
 

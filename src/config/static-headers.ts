@@ -53,30 +53,30 @@ function readHeader(
   place: Place,
 ): Header | Invalid {
   const lower = name.toLowerCase();
-  const refuse = (found: string, expected: string, hint: string | null): Invalid =>
+  const fail = (found: string, expected: string, hint: string | null): Invalid =>
     place.fail({ found, expected, hint });
   if (!NAME.test(name)) {
-    return refuse("a header name that HTTP does not allow", "letters, digits and dashes", null);
+    return fail("a header name that HTTP does not allow", "letters, digits and dashes", null);
   }
   if (PER_CONNECTION.test(lower)) {
-    return refuse("a header of the connection", "a header that may be added", "leave it out");
+    return fail("a header of the connection", "a header that may be added", "leave it out");
   }
   if (OURS.test(lower)) {
-    return refuse(
+    return fail(
       "a header that Switchyard sets itself",
       "a header that may be added",
       "leave it out",
     );
   }
   if (isRepeated) {
-    return refuse("the same header again, in other letter case", "each header once", null);
+    return fail("the same header again, in other letter case", "each header once", null);
   }
   if (typeof given !== "string") {
-    return refuse(kindOf(given), "a text", "put the value in quotes");
+    return fail(kindOf(given), "a text", "put the value in quotes");
   }
   if (!VALUE.test(given)) {
     const expected = "visible ASCII characters, with blanks only between them";
-    return refuse("a value that HTTP does not allow", expected, "percent-encode other characters");
+    return fail("a value that HTTP does not allow", expected, "percent-encode other characters");
   }
   return [name, given];
 }

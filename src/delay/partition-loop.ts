@@ -16,7 +16,7 @@ import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type Bagged, InFlightCount, InFlightSet } from "../runtime/in-flight-set.ts";
+import { InFlightCount, type InFlightItem, InFlightSet } from "../runtime/in-flight-set.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import type { Waiting } from "./due.ts";
@@ -47,7 +47,7 @@ export interface Waiters {
 }
 
 /** Records that are being written back. */
-interface Sending extends Bagged {
+interface Sending extends InFlightItem {
   readonly waiting: readonly Waiting[];
   readonly sent: Promise<void>;
 }

@@ -32,7 +32,7 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { createWaits, type Waits } from "../runtime/slow-steps.ts";
+import { type SlowSteps, watchSlowSteps } from "../runtime/slow-steps.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
@@ -74,7 +74,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   const listenersOf = ({ sources, destinations }: ToldLists) =>
     listenersBySource(sources, destinations, topics);
   let listeners = listenersOf(config);
-  const waits = createWaits(deps.clock, SLOW_STEP_MS);
+  const waits = watchSlowSteps(deps.clock, SLOW_STEP_MS);
   const writer = createWriter(deps, topics.deadLetters);
   const work = (fail: Fail): Work => ({
     cut: (waiting, partitions) => {
@@ -160,7 +160,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 function createPartitionCount(
   { kafka, clock, log }: StageDeps,
   topic: string,
-  waits: Waits,
+  waits: SlowSteps,
 ): Work["countPartitions"] {
   const count = async (): Promise<number | Error> => {
     try {

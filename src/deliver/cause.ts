@@ -6,7 +6,7 @@
  *   ENOTFOUND, EAI_*, EDNS*                          dns
  *   ECONNREFUSED                                     refused
  *   EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL, ...    unreachable
- *   ADDRESS_REFUSED                                  address
+ *   ADDRESS_BLOCKED                                  address
  *   ECONNRESET, EPIPE, closed without an answer      reset
  *   ETIMEDOUT                                        timeout (so does the deadline, without a code)
  *   DEPTH_ZERO_SELF_SIGNED_CERT                      tls-self-signed
@@ -15,7 +15,7 @@
  *   ERR_TLS_CERT_ALTNAME_INVALID                     tls-wrong-host
  *   unsupported protocol, protocol version alert     tls-protocol: older than TLS 1.2
  *   other certificate and TLS errors                 tls
- *   HPE_*, ANSWER_TOO_LONG, wrong content-length     protocol
+ *   HPE_*, RESPONSE_TOO_LARGE, wrong content-length     protocol
  *   any other                                        other
  */
 
@@ -29,7 +29,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   EHOSTDOWN: "unreachable",
   ENETDOWN: "unreachable",
   EADDRNOTAVAIL: "unreachable",
-  ADDRESS_REFUSED: "address",
+  ADDRESS_BLOCKED: "address",
   ECONNRESET: "reset",
   ECONNABORTED: "reset",
   EPIPE: "reset",
@@ -51,7 +51,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   // OpenSSL knows more reasons than Node has names for.
   UNSPECIFIED: "tls",
   EPROTO: "tls",
-  ANSWER_TOO_LONG: "protocol",
+  RESPONSE_TOO_LARGE: "protocol",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
 };
 

@@ -202,7 +202,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onRequestStart(): void {
-    this.#kept.answer.begin();
+    this.#kept.bounds.begin();
   }
 
   /**
@@ -223,7 +223,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     // An interim one that could not be told before, such as of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
-    this.#kept.answer.head.forget();
+    this.#kept.bounds.head.forget();
     if (this.#phases !== undefined) this.#phases.headMs = this.#durationMs();
     const retryAfter = headers["retry-after"];
     if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat().join();
@@ -231,7 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    this.#kept.answer.wasBody(chunk.length);
+    this.#kept.bounds.wasBody(chunk.length);
     if (this.#phases?.keepBytes !== undefined) keepAnswer(this.#phases, this.#status, chunk);
     if (this.#bodyBytes > RESPONSE_BODY_MAX_BYTES) this.#settle(this.#response(), "drop");
   }
@@ -259,7 +259,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   /** The status decides, if its line has come. */
   #breakOff(cause: Cause): void {
-    const head = this.#status === 0 ? this.#kept.answer.head.read() : null;
+    const head = this.#status === 0 ? this.#kept.bounds.head.read() : null;
     if (head !== null) {
       this.#status = head.status;
       this.#retryAfter = head.retryAfter;

@@ -41,7 +41,7 @@ import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { EndpointNews } from "../domain/operator-actions.ts";
 import { commonBytes } from "../kafka/port.ts";
-import { startInTurn } from "../runtime/start-limited.ts";
+import { startLimited } from "../runtime/start-limited.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { NewsOfEndpoints } from "./endpoint-news.ts";
 import {
@@ -183,7 +183,9 @@ class Fleet {
   async #startNew(): Promise<void> {
     const ids = [...this.#wanted.keys()].filter((id) => !this.#begun.has(id));
     for (const id of ids) this.#begun.add(id);
-    await startInTurn(ids, STARTING, this.#stopped.signal, this.#deps.clock, (id) => this.#one(id));
+    await startLimited(ids, STARTING, this.#stopped.signal, this.#deps.clock, (id) =>
+      this.#one(id),
+    );
   }
 
   async #one(id: DestinationId): Promise<void> {

@@ -9,7 +9,7 @@
  *   a read, however few bytes came                             as READ_BYTES more
  *   a line of all else, where there is much of it              as LINE_BYTES more
  *
- * Beyond the limit the socket is destroyed with `AnswerTooLongError`. So the limit bounds the time
+ * Beyond the limit the socket is destroyed with `ResponseTooLargeError`. So the limit bounds the time
  * too: reads and lines take most of it. The parser reads to the end of each buffer that it is given,
  * and can be stopped only between two, so it is given small ones. Lines are counted only where more
  * than LINES_FROM_BYTES of a buffer turn out to be no body, which no ordinary answer comes to.
@@ -32,13 +32,13 @@ const LINES_FROM_BYTES = 1_024;
 const PIECE_BYTES = 4_096;
 const LINE_FEED = 0x0a;
 
-class AnswerTooLongError extends Error {
+class ResponseTooLargeError extends Error {
   override readonly name = "AnswerTooLongError";
-  readonly code = "ANSWER_TOO_LONG";
+  readonly code = "RESPONSE_TOO_LARGE";
 }
 
 /** The bytes that may still come on a connection. */
-export class Answer {
+export class ResponseBounds {
   readonly interim = new InterimFilter();
   readonly head = new ResponseHead();
   isAwaited = false;
@@ -66,8 +66,8 @@ export class Answer {
 }
 
 /** Replaces the socket's `read` and `push`; undici uses nothing else to read. */
-export function boundAnswer(socket: Socket, answer: Answer): void {
-  answer.socket = socket;
+export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
+  bounds.socket = socket;
   const read: () => Buffer | null = socket.read.bind(socket);
   const push: (chunk: unknown) => boolean = socket.push.bind(socket);
   let rest: Buffer | null = null;
@@ -75,20 +75,20 @@ export function boundAnswer(socket: Socket, answer: Answer): void {
   let piece: Buffer | null = null;
   let leftBeforePiece = 0;
   const isOver = (): boolean => {
-    if (answer.bytesLeft < 0 && !socket.destroyed) {
-      socket.destroy(new AnswerTooLongError("the answer is longer than may be read"));
+    if (bounds.bytesLeft < 0 && !socket.destroyed) {
+      socket.destroy(new ResponseTooLargeError("the answer is longer than may be read"));
     }
     return socket.destroyed;
   };
   const countLines = () => {
-    if (piece !== null && leftBeforePiece - answer.bytesLeft > LINES_FROM_BYTES) {
-      answer.bytesLeft -= LINE_BYTES * linesOf(piece);
+    if (piece !== null && leftBeforePiece - bounds.bytesLeft > LINES_FROM_BYTES) {
+      bounds.bytesLeft -= LINE_BYTES * linesOf(piece);
     }
     piece = null;
   };
   socket.push = (chunk: unknown): boolean => {
     if (chunk === null) return push(null);
-    answer.bytesLeft -= READ_BYTES;
+    bounds.bytesLeft -= READ_BYTES;
     return !isOver() && push(chunk);
   };
   socket.read = (): Buffer | null => {
@@ -99,13 +99,13 @@ export function boundAnswer(socket: Socket, answer: Answer): void {
       if (bytes === null) return null;
       piece = bytes.length > PIECE_BYTES ? bytes.subarray(0, PIECE_BYTES) : bytes;
       rest = piece === bytes ? null : bytes.subarray(PIECE_BYTES);
-      leftBeforePiece = answer.bytesLeft;
-      answer.bytesLeft -= piece.length;
-      if (!answer.isAwaited) return piece;
-      const final = answer.interim.take(piece);
-      const whole = final === null ? null : answer.head.take(final);
+      leftBeforePiece = bounds.bytesLeft;
+      bounds.bytesLeft -= piece.length;
+      if (!bounds.isAwaited) return piece;
+      const final = bounds.interim.take(piece);
+      const whole = final === null ? null : bounds.head.take(final);
       if (whole === null) continue;
-      answer.isAwaited = false;
+      bounds.isAwaited = false;
       return whole;
     }
   };
@@ -146,7 +146,7 @@ export function renewHeaders(socket: Socket): void {
 export const WIRE_MAX_BYTES = 262_144;
 const LOOK_EVERY_MS = 50;
 
-const watched = new Map<Socket, Answer>();
+const watchedSockets = new Map<Socket, ResponseBounds>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
@@ -158,21 +158,21 @@ let timer: NodeJS.Timeout | null = null;
  *   at most WIRE_MAX_BYTES have come                 stays
  *   more                                             destroyed, with `ResponseTooLargeError`
  */
-export function watchWire(socket: Socket, answer: Answer): void {
-  watched.set(socket, answer);
-  socket.once("close", () => watched.delete(socket));
-  timer ??= setInterval(look, LOOK_EVERY_MS).unref();
+export function boundWireBytes(socket: Socket, bounds: ResponseBounds): void {
+  watchedSockets.set(socket, bounds);
+  socket.once("close", () => watchedSockets.delete(socket));
+  timer ??= setInterval(checkWireBytes, LOOK_EVERY_MS).unref();
 }
 
-function look(): void {
-  for (const [socket, answer] of watched) {
+function checkWireBytes(): void {
+  for (const [socket, bounds] of watchedSockets) {
     const bytes = wireBytes(socket);
     if (bytes === null) continue;
-    answer.wireFrom ??= bytes;
-    if (bytes - answer.wireFrom <= WIRE_MAX_BYTES) continue;
-    socket.destroy(new AnswerTooLongError("more bytes have come than an answer may have"));
+    bounds.wireFrom ??= bytes;
+    if (bytes - bounds.wireFrom <= WIRE_MAX_BYTES) continue;
+    socket.destroy(new ResponseTooLargeError("more bytes have come than an answer may have"));
   }
-  if (watched.size > 0 || timer === null) return;
+  if (watchedSockets.size > 0 || timer === null) return;
   clearInterval(timer);
   timer = null;
 }

@@ -39,9 +39,9 @@ export interface TlsSession {
   last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
 }
 
-class AddressRefusedError extends Error {
+class AddressBlockedError extends Error {
   override readonly name = "AddressRefusedError";
-  readonly code = "ADDRESS_REFUSED";
+  readonly code = "ADDRESS_BLOCKED";
 }
 
 /**
@@ -92,7 +92,7 @@ export function openSocket(
   });
   // Literal addresses are never looked up.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
-    socket.destroy(new AddressRefusedError("the endpoint's address may not be requested"));
+    socket.destroy(new AddressBlockedError("the endpoint's address may not be requested"));
   }
   return socket;
 }
@@ -117,8 +117,8 @@ function connectSecure(
   socket.once("secureConnect", () => {
     const resumed = socket.isSessionReused() ? offered : null;
     const certificate = socket.getPeerX509Certificate();
-    const isRefused = certificate === undefined ? resumed === null : isSelfSigned(certificate);
-    if (isRefused) {
+    const isRejected = certificate === undefined ? resumed === null : isSelfSigned(certificate);
+    if (isRejected) {
       socket.destroy(new SelfSignedError("the endpoint's certificate is self-signed"));
       return;
     }
@@ -139,7 +139,7 @@ function checkedLookup({ allowAddress, resolve }: SocketOptions): LookupFunction
       }
       const [first, ...rest] = found.filter(({ address }) => allowAddress(address));
       if (first === undefined) {
-        callback(new AddressRefusedError("the endpoint's address may not be requested"), []);
+        callback(new AddressBlockedError("the endpoint's address may not be requested"), []);
       } else if (options.all === true) {
         callback(null, [first, ...rest]);
       } else {

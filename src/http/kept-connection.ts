@@ -7,7 +7,12 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 
 import { withoutBrackets } from "../domain/addresses.ts";
-import { Answer, boundAnswer, OTHER_MAX_BYTES, watchWire } from "./bound-response.ts";
+import {
+  boundResponse,
+  boundWireBytes,
+  OTHER_MAX_BYTES,
+  ResponseBounds,
+} from "./bound-response.ts";
 import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
@@ -15,7 +20,7 @@ const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
 /** A connection, or the place for one: the client connects when it has a request. */
 export interface KeptConnection {
   readonly client: Client;
-  readonly answer: Answer;
+  readonly bounds: ResponseBounds;
   socket: Socket | null;
   /** Told of a socket that is made for the request under way; null: nobody wants to know. */
   onOpen: OpeningListener | null;
@@ -69,13 +74,13 @@ export function makeConnection(origin: Origin): KeptConnection {
         if (error === null) callback(null, socket);
         else callback(error, null);
       });
-      boundAnswer(socket, kept.answer);
-      if (isSecure) watchWire(socket, kept.answer);
+      boundResponse(socket, kept.bounds);
+      if (isSecure) boundWireBytes(socket, kept.bounds);
       kept.socket = socket;
       kept.onOpen?.opening(socket, target);
     },
   });
-  const kept: KeptConnection = { client, answer: new Answer(), socket: null, onOpen: null };
+  const kept: KeptConnection = { client, bounds: new ResponseBounds(), socket: null, onOpen: null };
   origin.all.add(kept);
   return kept;
 }

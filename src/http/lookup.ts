@@ -43,7 +43,7 @@ interface Name {
   readonly name: string;
   addresses: readonly LookupAddress[];
   foundAtMs: number;
-  askedAtMs: number;
+  requestedAtMs: number;
   isFailing: boolean;
   /** Its look-up waits for its turn or is under way. */
   isBusy: boolean;
@@ -52,7 +52,7 @@ interface Name {
   waiting: Found[];
 }
 
-interface Asked {
+interface Queued {
   readonly entry: Name;
   /** Aborted when it is over. */
   readonly ended: AbortController;
@@ -67,36 +67,36 @@ export function boundedResolve(
   clock: Clock,
   threads = threadsOf(process.env.UV_THREADPOOL_SIZE),
 ): Resolve {
-  const underWayMax = Math.floor((threads + 1) / 2);
-  const underWayFailingMax = Math.max(1, Math.floor(threads / 4));
+  const inFlightMax = Math.floor((threads + 1) / 2);
+  const failingInFlightMax = Math.max(1, Math.floor(threads / 4));
   const names = new Map<string, Name>();
-  const queue: Asked[] = [];
-  let underWay = 0;
-  let underWayFailing = 0;
+  const queue: Queued[] = [];
+  let inFlight = 0;
+  let failingInFlight = 0;
 
   function startNext(): void {
-    while (underWay < underWayMax) {
-      const asked = takeNext();
-      if (asked === undefined) return;
-      start(asked);
+    while (inFlight < inFlightMax) {
+      const queued = takeNext();
+      if (queued === undefined) return;
+      start(queued);
     }
   }
 
-  function takeNext(): Asked | undefined {
+  function takeNext(): Queued | undefined {
     const healthy = queue.findIndex(({ entry }) => !entry.isFailing);
     if (healthy >= 0) return queue.splice(healthy, 1)[0];
-    if (underWayFailing >= underWayFailingMax) return undefined;
+    if (failingInFlight >= failingInFlightMax) return undefined;
     return queue.shift();
   }
 
-  function start({ entry, ended }: Asked): void {
+  function start({ entry, ended }: Queued): void {
     const wasFailing = entry.isFailing;
-    underWay += 1;
-    if (wasFailing) underWayFailing += 1;
+    inFlight += 1;
+    if (wasFailing) failingInFlight += 1;
     resolve(entry.name, (error, addresses) => {
       ended.abort();
-      underWay -= 1;
-      if (wasFailing) underWayFailing -= 1;
+      inFlight -= 1;
+      if (wasFailing) failingInFlight -= 1;
       end(entry, error, addresses);
     });
   }
@@ -109,12 +109,12 @@ export function boundedResolve(
       entry.addresses = addresses;
       entry.foundAtMs = clock.nowMs();
     }
-    answer(entry, isTemporary(error) && isKept(entry) ? null : error);
+    settle(entry, isTemporary(error) && isKept(entry) ? null : error);
     startNext();
   }
 
   /** The kept addresses serve when the new look-up takes too long, wherever it stands. */
-  async function losePatience({ entry, ended: { signal } }: Asked): Promise<void> {
+  async function losePatience({ entry, ended: { signal } }: Queued): Promise<void> {
     try {
       await clock.sleep(PATIENCE_MS, signal);
     } catch {
@@ -122,7 +122,7 @@ export function boundedResolve(
     }
     if (signal.aborted) return;
     entry.isOverdue = true;
-    if (isKept(entry)) answer(entry, null);
+    if (isKept(entry)) settle(entry, null);
   }
 
   function isKept({ addresses, foundAtMs }: Name): boolean {
@@ -133,10 +133,10 @@ export function boundedResolve(
     const known = names.get(name);
     if (known !== undefined) return known;
     const nowMs = clock.nowMs();
-    for (const { name: old, isBusy, askedAtMs } of names.values()) {
-      if (!isBusy && nowMs - askedAtMs > KEPT_MS) names.delete(old);
+    for (const { name: old, isBusy, requestedAtMs } of names.values()) {
+      if (!isBusy && nowMs - requestedAtMs > KEPT_MS) names.delete(old);
     }
-    const never = { addresses: [], foundAtMs: 0, askedAtMs: nowMs, isFailing: false };
+    const never = { addresses: [], foundAtMs: 0, requestedAtMs: nowMs, isFailing: false };
     const entry: Name = { name, ...never, isBusy: false, isOverdue: false, waiting: [] };
     names.set(name, entry);
     return entry;
@@ -144,9 +144,9 @@ export function boundedResolve(
 
   return (name, found) => {
     const entry = entryOf(name);
-    entry.askedAtMs = clock.nowMs();
+    entry.requestedAtMs = clock.nowMs();
     // A clock that was set back says nothing of the answer's age.
-    const ageMs = entry.askedAtMs - entry.foundAtMs;
+    const ageMs = entry.requestedAtMs - entry.foundAtMs;
     const isFresh = !entry.isFailing && ageMs >= 0 && ageMs < FRESH_MS;
     if ((isFresh || entry.isOverdue) && isKept(entry)) {
       process.nextTick(found, null, entry.addresses);
@@ -155,9 +155,9 @@ export function boundedResolve(
     entry.waiting.push(found);
     if (entry.isBusy) return;
     entry.isBusy = true;
-    const asked = { entry, ended: new AbortController() };
-    void losePatience(asked);
-    queue.push(asked);
+    const queued = { entry, ended: new AbortController() };
+    void losePatience(queued);
+    queue.push(queued);
     startNext();
   };
 }
@@ -168,7 +168,7 @@ export function threadsOf(given: string | undefined): number {
   return Math.max(1, Number.parseInt(given, 10) || 1);
 }
 
-function answer(entry: Name, error: Error | null): void {
+function settle(entry: Name, error: Error | null): void {
   const { waiting, addresses } = entry;
   entry.waiting = [];
   for (const found of waiting) found(error, error === null ? addresses : []);

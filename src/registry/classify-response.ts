@@ -27,7 +27,7 @@ export interface Reference {
   readonly version: number;
 }
 
-export type Judged =
+export type Classified =
   | {
       readonly kind: "found";
       readonly type: string;
@@ -42,12 +42,12 @@ const TYPE_DEFAULT = "AVRO";
 const UNKNOWN_CODES: readonly unknown[] = [40_401, 40_402, 40_403];
 
 /** @param what was looked up, such as `schema 7`. */
-export function judgeSchema(exchanged: Exchanged, url: string, what: string): Judged {
+export function classifySchema(exchanged: Exchanged, url: string, what: string): Classified {
   const { origin } = new URL(url);
   if (exchanged.kind === "too-large" && exchanged.status === 200 && isJson(exchanged.contentType)) {
     return { kind: "unusable", error: `${what} is larger than 1 MiB, which is not read` };
   }
-  if (exchanged.kind === "answer") {
+  if (exchanged.kind === "response") {
     const { status } = exchanged;
     const body = parsedObject(exchanged.body);
     if (status === 404 && UNKNOWN_CODES.includes(body?.error_code)) {
@@ -56,17 +56,17 @@ export function judgeSchema(exchanged: Exchanged, url: string, what: string): Ju
     const schema = status === 200 && body !== null ? readSchema(body) : null;
     if (schema !== null) return { kind: "found", ...schema };
   }
-  return { kind: "outage", error: `${origin} ${troubleOf(exchanged)}` };
+  return { kind: "outage", error: `${origin} ${failureText(exchanged)}` };
 }
 
 /** The rest of a sentence that begins with the registry's address. */
-export function troubleOf(exchanged: Exchanged): string {
+export function failureText(exchanged: Exchanged): string {
   if (exchanged.kind === "no-token") return `was not asked: ${exchanged.error}`;
   if (exchanged.kind === "timeout") {
     return "did not answer within 5 s; check that it runs, and that no firewall drops packets to it";
   }
-  if (exchanged.kind === "failed") return troubleOfCode(exchanged.code);
-  return troubleOfStatus(exchanged.status, exchanged.contentType);
+  if (exchanged.kind === "failed") return failureTextOfCode(exchanged.code);
+  return failureTextOfStatus(exchanged.status, exchanged.contentType);
 }
 
 const BY_STATUS: Readonly<Record<number, string>> = {
@@ -77,7 +77,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   429: "takes no more requests for now (429); check its rate limit",
 };
 
-function troubleOfStatus(status: number, contentType: string): string {
+function failureTextOfStatus(status: number, contentType: string): string {
   const known = BY_STATUS[status];
   if (known !== undefined) return known;
   if (status === 200) {
@@ -127,7 +127,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
 /** OpenSSL and Node have a hundred of them. */
 const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_)/;
 
-function troubleOfCode(code: string | null): string {
+function failureTextOfCode(code: string | null): string {
   const known = code === null ? undefined : BY_CODE[code];
   if (known !== undefined) return known;
   if (code !== null && TLS_CODE.test(code)) {

@@ -12,7 +12,7 @@
 
 import { visibleCell } from "../domain/escape-control.ts";
 import type { SchemaRef } from "../domain/known-schemas.ts";
-import { type Judged, judgeSchema, type Reference } from "./classify-response.ts";
+import { type Classified, classifySchema, type Reference } from "./classify-response.ts";
 import type { FoundSchema, Lookup, RegistryConnection, SchemaSource } from "./port.ts";
 import { createExchange, type Exchange } from "./registry-request.ts";
 
@@ -35,20 +35,20 @@ export function schemaSource(
   exchange: Exchange,
 ): Pick<SchemaSource, "lookUp"> {
   const bases = urls.map((url) => url.replace(/\/+$/, ""));
-  let answeredLast = 0;
+  let respondedLast = 0;
 
-  const ask = async (path: string, what: string, signal: AbortSignal): Promise<Judged> => {
+  const request = async (path: string, what: string, signal: AbortSignal): Promise<Classified> => {
     const outages: string[] = [];
-    const first = answeredLast;
+    const first = respondedLast;
     for (let tried = 0; tried < bases.length; tried += 1) {
       const index = (first + tried) % bases.length;
       const url = `${bases[index]}${path}`;
-      const judged = judgeSchema(await exchange({ method: "GET", url }, signal), url, what);
-      if (judged.kind !== "outage") {
-        answeredLast = index;
-        return judged;
+      const classified = classifySchema(await exchange({ method: "GET", url }, signal), url, what);
+      if (classified.kind !== "outage") {
+        respondedLast = index;
+        return classified;
       }
-      outages.push(judged.error);
+      outages.push(classified.error);
       if (signal.aborted) break;
     }
     return { kind: "outage", error: [...new Set(outages)].join("; and ") };
@@ -57,18 +57,18 @@ export function schemaSource(
   const lookUp = async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
     const what = `schema ${ref}`;
     const path = typeof ref === "number" ? `/schemas/ids/${ref}` : `/schemas/guids/${ref}`;
-    const judged = await ask(path, what, signal);
-    if (judged.kind !== "found") return judged;
-    const used = new Used(judged.text.length);
-    const gathered = await gather(judged.references, used, what, (reference) => {
+    const classified = await request(path, what, signal);
+    if (classified.kind !== "found") return classified;
+    const used = new Used(classified.text.length);
+    const gathered = await gather(classified.references, used, what, (reference) => {
       const { subject, version } = reference;
       // One that was deleted softly is still used by those that name it.
       const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
-      return ask(at, `version ${version} of ${shown}, which ${what} uses`, signal);
+      return request(at, `version ${version} of ${shown}, which ${what} uses`, signal);
     });
     if (gathered.kind !== "gathered") return gathered;
-    const { type, text } = judged;
+    const { type, text } = classified;
     const own = used.schemas.length === 0 ? {} : { uses: gathered.uses };
     return { kind: "found", schema: { type, text, references: used.schemas, ...own } };
   };
@@ -99,7 +99,7 @@ async function gather(
   references: readonly Reference[],
   used: Used,
   what: string,
-  ask: (reference: Reference) => Promise<Judged>,
+  request: (reference: Reference) => Promise<Classified>,
 ): Promise<Exclude<Lookup, { readonly kind: "found" }> | Gathered> {
   const uses: number[] = [];
   for (const reference of references) {
@@ -112,17 +112,17 @@ async function gather(
       const error = `${what} uses more than ${REFERENCES_MAX} other schemas, which are not read`;
       return { kind: "unusable", error };
     }
-    const judged = await ask(reference);
-    if (judged.kind !== "found") return judged;
-    used.characters += judged.text.length;
+    const classified = await request(reference);
+    if (classified.kind !== "found") return classified;
+    used.characters += classified.text.length;
     if (used.characters > TEXT_MAX_CHARACTERS) {
       const error = `${what} and the schemas that it uses are larger than 1 MiB, which is not read`;
       return { kind: "unusable", error };
     }
-    const inner = await gather(judged.references, used, what, ask);
+    const inner = await gather(classified.references, used, what, request);
     if (inner.kind !== "gathered") return inner;
     const place = used.schemas.length;
-    used.schemas.push({ name: reference.name, text: judged.text, uses: inner.uses });
+    used.schemas.push({ name: reference.name, text: classified.text, uses: inner.uses });
     used.seen.set(key, place);
     uses.push(place);
   }

@@ -23,9 +23,9 @@ export class Outage {
   /** Those whose last look-up got no answer. */
   readonly #failing = new Set<SchemaRef>();
   #sinceMs: number | null = null;
-  #saidAtMs = Number.NEGATIVE_INFINITY;
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
   /** Of this outage. */
-  #isSaid = false;
+  #isReported = false;
   #error = "";
 
   /** Null: the registry answers, or nobody waits for it. */
@@ -38,16 +38,16 @@ export class Outage {
     this.#error = error;
     this.#sinceMs ??= nowMs;
     // A clock that was set back says it too.
-    if (Math.abs(nowMs - this.#saidAtMs) < REPEAT_AFTER_MS) return null;
-    this.#saidAtMs = nowMs;
-    this.#isSaid = true;
+    if (Math.abs(nowMs - this.#reportedAtMs) < REPEAT_AFTER_MS) return null;
+    this.#reportedAtMs = nowMs;
+    this.#isReported = true;
     return { msg: "registry.unreachable", unreachableForMs: nowMs - this.#sinceMs };
   }
 
-  answered(ref: SchemaRef, nowMs: number): OutageLine | null {
-    const [sinceMs, isSaid] = [this.#sinceMs, this.#isSaid];
+  responded(ref: SchemaRef, nowMs: number): OutageLine | null {
+    const [sinceMs, isReported] = [this.#sinceMs, this.#isReported];
     this.left(ref);
-    if (sinceMs === null || this.#sinceMs !== null || !isSaid) return null;
+    if (sinceMs === null || this.#sinceMs !== null || !isReported) return null;
     return { msg: "registry.reachable", unreachableForMs: nowMs - sinceMs };
   }
 
@@ -56,7 +56,7 @@ export class Outage {
     this.#failing.delete(ref);
     if (this.#failing.size > 0) return;
     this.#sinceMs = null;
-    this.#isSaid = false;
+    this.#isReported = false;
   }
 
   /** For `/readyz`. */

@@ -51,12 +51,12 @@ export interface RegistryConnection {
   /** Complete URLs, with or without a path; at least one. The next one is asked when one does not answer. */
   readonly urls: readonly string[];
   /** Null: none. */
-  readonly login: RegistryLogin | null;
+  readonly authentication: RegistryAuthentication | null;
   /** Null: the public roots, and no certificate of ours. */
   readonly tls: TlsFiles | null;
 }
 
-export type RegistryLogin =
+export type RegistryAuthentication =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "token"; readonly token: string }
   | ({ readonly kind: "oauth" } & ClientCredentials);

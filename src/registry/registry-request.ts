@@ -17,7 +17,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
 import type { RegistryConnection } from "./port.ts";
 
-export const ANSWER_MAX_BYTES = 1_048_576;
+export const RESPONSE_MAX_BYTES = 1_048_576;
 export const EXCHANGE_LIMIT_MS = 5_000;
 const CONNECTIONS = 8;
 const ADDRESS_PATIENCE_MS = 1_000;
@@ -25,7 +25,7 @@ const NO_TOKEN_IN_TIME =
   "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server answers";
 const CONTENT_TYPE = "application/vnd.schemaregistry.v1+json";
 
-export interface Asked {
+export interface RegistryRequest {
   readonly method: "GET" | "POST" | "PUT";
   /** The registry's URL and the path below it. */
   readonly url: string;
@@ -35,7 +35,7 @@ export interface Asked {
 
 export type Exchanged =
   | {
-      readonly kind: "answer";
+      readonly kind: "response";
       readonly status: number;
       /** Empty: it names none. */
       readonly contentType: string;
@@ -50,16 +50,16 @@ export type Exchanged =
   | { readonly kind: "no-token"; readonly error: string };
 
 /** Never throws. An aborted one has failed. */
-export type Exchange = (asked: Asked, signal: AbortSignal) => Promise<Exchanged>;
+export type Exchange = (request: RegistryRequest, signal: AbortSignal) => Promise<Exchanged>;
 
 export interface Exchanging extends AsyncDisposable {
   readonly exchange: Exchange;
   /** Those that log in. Throws `TokenError`. */
-  readonly loginHeaders: () => Promise<Record<string, string>>;
+  readonly authenticationHeaders: () => Promise<Record<string, string>>;
 }
 
 /** The caller closes it. */
-export function createExchange({ login, tls }: RegistryConnection): Exchanging {
+export function createExchange({ authentication, tls }: RegistryConnection): Exchanging {
   const connect = {
     timeout: EXCHANGE_LIMIT_MS,
     lookup: boundedLookup(),
@@ -71,13 +71,13 @@ export function createExchange({ login, tls }: RegistryConnection): Exchanging {
   };
   // A connection that is kept may be closed when it is used again, which would look like an outage.
   const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
-  const logins = loginHeaders(login, agent);
+  const credentials = authenticationHeaders(authentication, agent);
   const exchange: Exchange = async ({ method, url, body }, signal) => {
     const limit = AbortSignal.timeout(EXCHANGE_LIMIT_MS);
     const ended = AbortSignal.any([signal, limit]);
     let hasToken = false;
     try {
-      const loginHeaders = await unlessAborted(logins.headers(), ended);
+      const authenticationHeaders = await unlessAborted(credentials.headers(), ended);
       hasToken = true;
       const response = await request(url, {
         dispatcher: agent,
@@ -85,19 +85,19 @@ export function createExchange({ login, tls }: RegistryConnection): Exchanging {
         headers: {
           accept: `${CONTENT_TYPE}, application/json`,
           ...(body === undefined ? {} : { "content-type": CONTENT_TYPE }),
-          ...loginHeaders,
+          ...authenticationHeaders,
         },
         body: body === undefined ? null : JSON.stringify(body),
         signal: ended,
       });
       const { statusCode: status } = response;
-      if (status === 401) logins.refused();
+      if (status === 401) credentials.rejected();
       const named = response.headers["content-type"];
       const contentType = typeof named === "string" ? named : "";
       const bytes = await readBounded(response.body);
       return bytes === null
         ? { kind: "too-large", status, contentType }
-        : { kind: "answer", status, contentType, body: bytes.toString() };
+        : { kind: "response", status, contentType, body: bytes.toString() };
     } catch (error) {
       if (error instanceof TokenError) return { kind: "no-token", error: error.message };
       if (limit.aborted && !signal.aborted) {
@@ -106,7 +106,11 @@ export function createExchange({ login, tls }: RegistryConnection): Exchanging {
       return failure(error);
     }
   };
-  return { exchange, loginHeaders: logins.headers, [Symbol.asyncDispose]: () => agent.destroy() };
+  return {
+    exchange,
+    authenticationHeaders: credentials.headers,
+    [Symbol.asyncDispose]: () => agent.destroy(),
+  };
 }
 
 /** One look-up for all requests: of a dead name server, each would hold one of Node's threads. */
@@ -146,7 +150,7 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> 
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
-    if (length > ANSWER_MAX_BYTES) return null;
+    if (length > RESPONSE_MAX_BYTES) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -161,34 +165,41 @@ function failure(error: unknown): Exchanged {
   return { kind: "failed", code };
 }
 
-interface LoginHeaders {
+interface AuthenticationHeaders {
   /** Throws `TokenError`. */
   headers(): Promise<Record<string, string>>;
   /** The registry refused what it was given: a token is asked for anew. */
-  refused(): void;
+  rejected(): void;
 }
 
-function loginHeaders(login: RegistryConnection["login"], dispatcher: Agent): LoginHeaders {
-  if (login?.kind !== "oauth") {
-    const fixed = Promise.resolve(fixedHeaders(login));
-    return { headers: () => fixed, refused: () => undefined };
+function authenticationHeaders(
+  authentication: RegistryConnection["authentication"],
+  dispatcher: Agent,
+): AuthenticationHeaders {
+  if (authentication?.kind !== "oauth") {
+    const fixed = Promise.resolve(fixedHeaders(authentication));
+    return { headers: () => fixed, rejected: () => undefined };
   }
   const newSource = () =>
-    tokenSource(login, systemClock, (url, init) => undiciFetch(url, { ...init, dispatcher }));
+    tokenSource(authentication, systemClock, (url, init) =>
+      undiciFetch(url, { ...init, dispatcher }),
+    );
   let token = newSource();
   return {
     headers: async () => ({ authorization: `Bearer ${await token()}` }),
-    refused: () => {
+    rejected: () => {
       token = newSource();
     },
   };
 }
 
 function fixedHeaders(
-  login: Exclude<RegistryConnection["login"], { readonly kind: "oauth" }>,
+  authentication: Exclude<RegistryConnection["authentication"], { readonly kind: "oauth" }>,
 ): Record<string, string> {
-  if (login === null) return {};
-  if (login.kind === "token") return { authorization: `Bearer ${login.token}` };
-  const credentials = Buffer.from(`${login.username}:${login.password}`).toString("base64");
+  if (authentication === null) return {};
+  if (authentication.kind === "token") return { authorization: `Bearer ${authentication.token}` };
+  const credentials = Buffer.from(`${authentication.username}:${authentication.password}`).toString(
+    "base64",
+  );
   return { authorization: `Basic ${credentials}` };
 }

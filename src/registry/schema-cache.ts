@@ -8,7 +8,7 @@
 
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 
-export interface Answer {
+export interface CachedSchema {
   readonly known: KnownSchema;
   /** Its share of the room. */
   readonly characters: number;
@@ -16,19 +16,19 @@ export interface Answer {
   readonly untilMs: number;
 }
 
-export interface Room {
-  readonly answers: number;
+export interface CacheLimits {
+  readonly schemas: number;
   readonly characters: number;
 }
 
-export class Kept {
-  readonly #generation: Room;
-  #young = new Map<SchemaRef, Answer>();
-  #old = new Map<SchemaRef, Answer>();
+export class SchemaCache {
+  readonly #generation: CacheLimits;
+  #young = new Map<SchemaRef, CachedSchema>();
+  #old = new Map<SchemaRef, CachedSchema>();
   #youngCharacters = 0;
 
-  constructor(room: Room) {
-    this.#generation = { answers: room.answers / 2, characters: room.characters / 2 };
+  constructor(limits: CacheLimits) {
+    this.#generation = { schemas: limits.schemas / 2, characters: limits.characters / 2 };
   }
 
   /** At most as many answers as there is room for; of two generations, some may be in both. */
@@ -40,27 +40,27 @@ export class Kept {
 
   get(ref: SchemaRef, nowMs: () => number): KnownSchema | null {
     const young = this.#young.get(ref);
-    const answer = young ?? this.#old.get(ref);
-    if (answer === undefined) return null;
-    if (answer.untilMs !== Number.POSITIVE_INFINITY && nowMs() >= answer.untilMs) return null;
-    if (young === undefined) this.put(ref, answer);
-    return answer.known;
+    const schema = young ?? this.#old.get(ref);
+    if (schema === undefined) return null;
+    if (schema.untilMs !== Number.POSITIVE_INFINITY && nowMs() >= schema.untilMs) return null;
+    if (young === undefined) this.put(ref, schema);
+    return schema.known;
   }
 
   /** One that is larger than a generation has it alone. */
-  put(ref: SchemaRef, answer: Answer): void {
+  put(ref: SchemaRef, schema: CachedSchema): void {
     const before = this.#young.get(ref);
-    const characters = this.#youngCharacters - (before?.characters ?? 0) + answer.characters;
+    const characters = this.#youngCharacters - (before?.characters ?? 0) + schema.characters;
     const isFull =
-      (before === undefined && this.#young.size >= this.#generation.answers) ||
+      (before === undefined && this.#young.size >= this.#generation.schemas) ||
       (this.#young.size > 0 && characters > this.#generation.characters);
     if (isFull) {
       this.#old = this.#young;
       this.#young = new Map();
-      this.#youngCharacters = answer.characters;
+      this.#youngCharacters = schema.characters;
     } else {
       this.#youngCharacters = characters;
     }
-    this.#young.set(ref, answer);
+    this.#young.set(ref, schema);
   }
 }

@@ -22,7 +22,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Outage, type OutageLine } from "./outage.ts";
 import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
-import { Kept } from "./schema-cache.ts";
+import { SchemaCache } from "./schema-cache.ts";
 
 export interface SchemasDeps {
   /** Closed with the schemas. */
@@ -41,20 +41,20 @@ export interface SchemasLimits {
   /** Of schemas' texts; compiled they take a multiple of it. */
   readonly characters: number;
   readonly unknown: number;
-  readonly lookupsAtOnce: number;
+  readonly maxLookups: number;
 }
 
 const LIMITS: SchemasLimits = {
   schemas: 1_000,
   characters: 8 * 1_048_576,
   unknown: 10_000,
-  lookupsAtOnce: 8,
+  maxLookups: 8,
 };
 const UNKNOWN_FOR_MS = 10_000;
 /** A hash for each, to notice one that changes after it was forgotten. */
 const HASHES_MAX = 10_000;
 
-interface UnderWay {
+interface LookupInFlight {
   waiting: number;
   readonly over: AbortController;
   /** Never rejects. */
@@ -68,10 +68,10 @@ export function createSchemas(deps: SchemasDeps, limits: SchemasLimits = LIMITS)
 
 class RegistrySchemas implements Schemas {
   readonly #deps: SchemasDeps;
-  readonly #known: Kept;
-  readonly #unknown: Kept;
-  readonly #underWay = new Map<SchemaRef, UnderWay>();
-  readonly #slots: Slots;
+  readonly #known: SchemaCache;
+  readonly #unknown: SchemaCache;
+  readonly #inFlight = new Map<SchemaRef, LookupInFlight>();
+  readonly #limit: ConcurrencyLimit;
   readonly #outage = new Outage();
   readonly #hashes = new Map<SchemaRef, string>();
   readonly #nowMs: () => number;
@@ -80,16 +80,19 @@ class RegistrySchemas implements Schemas {
   constructor(deps: SchemasDeps, limits: SchemasLimits) {
     const { clock, metrics } = deps;
     this.#deps = deps;
-    this.#known = new Kept({ answers: limits.schemas, characters: limits.characters });
-    this.#unknown = new Kept({ answers: limits.unknown, characters: Number.POSITIVE_INFINITY });
-    this.#slots = new Slots(limits.lookupsAtOnce);
+    this.#known = new SchemaCache({ schemas: limits.schemas, characters: limits.characters });
+    this.#unknown = new SchemaCache({
+      schemas: limits.unknown,
+      characters: Number.POSITIVE_INFINITY,
+    });
+    this.#limit = new ConcurrencyLimit(limits.maxLookups);
     this.#nowMs = () => clock.nowMs();
     const schemas = metrics.registrySchemas.bind({});
     const waiting = metrics.registryWaiting.bind({});
     const since = metrics.registryUnreachableSince.bind({});
     this.#endScrape = metrics.onScrape(() => {
       schemas.set(this.#known.size);
-      waiting.set(this.#underWay.size);
+      waiting.set(this.#inFlight.size);
       since.set((this.#outage.sinceMs ?? 0) / 1_000);
     });
   }
@@ -110,7 +113,7 @@ class RegistrySchemas implements Schemas {
       await Promise.race([Promise.all(joined.map(([, { ended }]) => ended)), aborted.promise]);
     } finally {
       signal.removeEventListener("abort", onAbort);
-      for (const [ref, underWay] of joined) this.#leave(ref, underWay);
+      for (const [ref, inFlight] of joined) this.#leave(ref, inFlight);
     }
     signal.throwIfAborted();
   }
@@ -119,30 +122,30 @@ class RegistrySchemas implements Schemas {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#endScrape();
-    const all = [...this.#underWay.values()];
+    const all = [...this.#inFlight.values()];
     for (const { over } of all) over.abort();
     await Promise.all(all.map(({ ended }) => ended));
     await this.#deps.source[Symbol.asyncDispose]();
   }
 
-  #join(ref: SchemaRef): UnderWay {
-    const found = this.#underWay.get(ref);
+  #join(ref: SchemaRef): LookupInFlight {
+    const found = this.#inFlight.get(ref);
     if (found !== undefined) {
       found.waiting += 1;
       return found;
     }
     const over = new AbortController();
-    const underWay = { waiting: 1, over, ended: this.#lookUp(ref, over.signal) };
-    this.#underWay.set(ref, underWay);
-    return underWay;
+    const inFlight = { waiting: 1, over, ended: this.#lookUp(ref, over.signal) };
+    this.#inFlight.set(ref, inFlight);
+    return inFlight;
   }
 
-  #leave(ref: SchemaRef, underWay: UnderWay): void {
-    underWay.waiting -= 1;
-    if (underWay.waiting > 0) return;
-    underWay.over.abort();
-    if (this.#underWay.get(ref) !== underWay) return;
-    this.#underWay.delete(ref);
+  #leave(ref: SchemaRef, inFlight: LookupInFlight): void {
+    inFlight.waiting -= 1;
+    if (inFlight.waiting > 0) return;
+    inFlight.over.abort();
+    if (this.#inFlight.get(ref) !== inFlight) return;
+    this.#inFlight.delete(ref);
     this.#outage.left(ref);
   }
 
@@ -150,10 +153,10 @@ class RegistrySchemas implements Schemas {
   async #lookUp(ref: SchemaRef, signal: AbortSignal): Promise<void> {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
-      const answer = await this.#slots.during(() => source.lookUp(ref, signal), signal);
+      const lookup = await this.#limit.during(() => source.lookUp(ref, signal), signal);
       // A new one may be under way already: its answer counts.
-      if (answer === null || signal.aborted) return;
-      if (this.#keep(ref, answer)) return;
+      if (lookup === null || signal.aborted) return;
+      if (this.#keep(ref, lookup)) return;
       try {
         await clock.sleep(retryDelayMs(failures, random()), signal);
       } catch {
@@ -163,33 +166,33 @@ class RegistrySchemas implements Schemas {
   }
 
   /** False: it was no answer. */
-  #keep(ref: SchemaRef, answer: Lookup): boolean {
+  #keep(ref: SchemaRef, lookup: Lookup): boolean {
     const nowMs = this.#nowMs();
-    this.#deps.metrics.registryLookups.bind({ outcome: answer.kind }).inc();
-    if (answer.kind === "outage") {
-      this.#say(this.#outage.failed(ref, answer.error, nowMs), answer.error);
+    this.#deps.metrics.registryLookups.bind({ outcome: lookup.kind }).inc();
+    if (lookup.kind === "outage") {
+      this.#report(this.#outage.failed(ref, lookup.error, nowMs), lookup.error);
       return false;
     }
-    this.#underWay.delete(ref);
-    this.#say(this.#outage.answered(ref, nowMs), "");
-    if (answer.kind === "unknown") {
-      const known = { kind: "refused", reason: "unknown-schema", error: answer.error } as const;
+    this.#inFlight.delete(ref);
+    this.#report(this.#outage.responded(ref, nowMs), "");
+    if (lookup.kind === "unknown") {
+      const known = { kind: "refused", reason: "unknown-schema", error: lookup.error } as const;
       this.#unknown.put(ref, { known, characters: 0, untilMs: nowMs + UNKNOWN_FOR_MS });
       return true;
     }
-    if (answer.kind === "found") this.#watchForChange(ref, answer.schema);
-    const characters = answer.kind === "found" ? charactersOf(answer.schema) : 0;
-    const known = this.#compiled(answer);
+    if (lookup.kind === "found") this.#watchForChange(ref, lookup.schema);
+    const characters = lookup.kind === "found" ? charactersOf(lookup.schema) : 0;
+    const known = this.#compiled(lookup);
     this.#known.put(ref, { known, characters, untilMs: Number.POSITIVE_INFINITY });
     return true;
   }
 
-  #compiled(answer: Extract<Lookup, { readonly kind: "found" | "unusable" }>): KnownSchema {
-    if (answer.kind === "unusable") {
-      return { kind: "refused", reason: "undecodable", error: answer.error };
+  #compiled(lookup: Extract<Lookup, { readonly kind: "found" | "unusable" }>): KnownSchema {
+    if (lookup.kind === "unusable") {
+      return { kind: "refused", reason: "undecodable", error: lookup.error };
     }
     try {
-      return this.#deps.compile(answer.schema);
+      return this.#deps.compile(lookup.schema);
     } catch (error) {
       // A fault of ours. It must not end the process, which would meet the schema again.
       const { message } = asError(error);
@@ -214,12 +217,12 @@ class RegistrySchemas implements Schemas {
     this.#hashes.set(ref, hash);
   }
 
-  #say(line: OutageLine | null, error: string): void {
+  #report(line: OutageLine | null, error: string): void {
     if (line === null) return;
     const { msg, unreachableForMs } = line;
     const { log } = this.#deps;
     if (msg === "registry.reachable") log.info({ unreachableForMs }, msg);
-    else log.warn({ unreachableForMs, waiting: this.#underWay.size, error }, msg);
+    else log.warn({ unreachableForMs, waiting: this.#inFlight.size, error }, msg);
   }
 }
 
@@ -228,7 +231,7 @@ function charactersOf({ text, references }: FoundSchema): number {
 }
 
 /** A limited number of things at once, the others in turn. */
-export class Slots {
+export class ConcurrencyLimit {
   readonly #waiting: (() => void)[] = [];
   #free: number;
 

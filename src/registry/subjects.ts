@@ -22,9 +22,14 @@ import type * as Library from "@kafkajs/confluent-schema-registry";
 import { visibleCell } from "../domain/escape-control.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
-import { parsedObject, type Reference, troubleOf } from "./classify-response.ts";
+import { failureText, parsedObject, type Reference } from "./classify-response.ts";
 import type { RegistryConnection } from "./port.ts";
-import { type Asked, createExchange, type Exchanged, type Exchanging } from "./registry-request.ts";
+import {
+  createExchange,
+  type Exchanged,
+  type Exchanging,
+  type RegistryRequest,
+} from "./registry-request.ts";
 
 /** Of our subjects: a new schema reads all that any former one wrote. */
 export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
@@ -68,7 +73,7 @@ export function createSubjects(connection: RegistryConnection): Subjects {
   return new RegistrySubjects(connection, exchanging);
 }
 
-interface Answered {
+interface SubjectResponse {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -86,7 +91,7 @@ class RegistrySubjects implements Subjects {
   }
 
   async check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject> {
-    const level = await this.#ask(
+    const level = await this.#request(
       { method: "GET", url: `/config/${named(schema)}?defaultToGlobal=true` },
       signal,
     );
@@ -97,8 +102,11 @@ class RegistrySubjects implements Subjects {
 
   async register(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState> {
     const body = { compatibility: COMPATIBILITY };
-    const set = await this.#ask({ method: "PUT", url: `/config/${named(schema)}`, body }, signal);
-    if (set.status !== 200) throw refusal(schema, set);
+    const set = await this.#request(
+      { method: "PUT", url: `/config/${named(schema)}`, body },
+      signal,
+    );
+    if (set.status !== 200) throw rejection(schema, set);
     const before = await this.#stateOf(schema, signal);
     if (before.kind === "registered" || before.kind === "incompatible") return before;
     const { subject, text } = schema;
@@ -122,7 +130,7 @@ class RegistrySubjects implements Subjects {
 
   async #stateOf(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState> {
     const body = { schema: schema.text, references: schema.references };
-    const found = await this.#ask(
+    const found = await this.#request(
       { method: "POST", url: `/subjects/${named(schema)}?normalize=true`, body },
       signal,
     );
@@ -132,37 +140,38 @@ class RegistrySubjects implements Subjects {
     }
     const code = found.body.error_code;
     if (found.status !== 404 || (code !== NO_SUBJECT && code !== NO_SCHEMA)) {
-      throw refusal(schema, found);
+      throw rejection(schema, found);
     }
     if (code === NO_SUBJECT) return { kind: "new" };
     const path = `/compatibility/subjects/${named(schema)}/versions?verbose=true&normalize=true`;
-    const asked = await this.#ask({ method: "POST", url: path, body }, signal);
+    const checked = await this.#request({ method: "POST", url: path, body }, signal);
     // A subject may be there without a version.
-    if (asked.status === 404) return { kind: "new" };
-    const isInvalid = asked.body.error_code === INVALID_SCHEMA;
+    if (checked.status === 404) return { kind: "new" };
+    const isInvalid = checked.body.error_code === INVALID_SCHEMA;
     if (isInvalid && schema.references.length > 0) return { kind: "unchecked" };
-    const { is_compatible: isCompatible, messages } = asked.body;
-    if (asked.status !== 200 || typeof isCompatible !== "boolean") throw refusal(schema, asked);
+    const { is_compatible: isCompatible, messages } = checked.body;
+    if (checked.status !== 200 || typeof isCompatible !== "boolean")
+      throw rejection(schema, checked);
     if (isCompatible) return { kind: "compatible" };
     const why = Array.isArray(messages) ? messages.filter((each) => typeof each === "string") : [];
     return { kind: "incompatible", why: shown(why.join("; ")) };
   }
 
-  /** @param asked its URL is the path below the registry's. */
-  async #ask(asked: Asked, signal: AbortSignal): Promise<Answered> {
-    const troubles: string[] = [];
+  /** @param request its URL is the path below the registry's. */
+  async #request(request: RegistryRequest, signal: AbortSignal): Promise<SubjectResponse> {
+    const failures: string[] = [];
     const others = this.#connection.urls.filter((url) => url !== this.#url);
     for (const base of [this.#url, ...others]) {
-      const url = `${base.replace(/\/+$/, "")}${asked.url}`;
-      const exchanged = await this.#exchanging.exchange({ ...asked, url }, signal);
-      const answer = answered(exchanged);
-      if (answer !== null) {
+      const url = `${base.replace(/\/+$/, "")}${request.url}`;
+      const exchanged = await this.#exchanging.exchange({ ...request, url }, signal);
+      const response = responseOf(exchanged);
+      if (response !== null) {
         this.#url = base;
-        return answer;
+        return response;
       }
-      troubles.push(`${new URL(base).origin} ${troubleOf(exchanged)}`);
+      failures.push(`${new URL(base).origin} ${failureText(exchanged)}`);
     }
-    throw new Error(`The schema registry cannot be asked: ${troubles.join("; and ")}.`);
+    throw new Error(`The schema registry cannot be asked: ${failures.join("; and ")}.`);
   }
 
   /** Loaded here, since no other command needs it: 13 MB and 0.1 s. */
@@ -170,7 +179,7 @@ class RegistrySubjects implements Subjects {
     const load = createRequire(import.meta.url);
     const library: typeof Library = load("@kafkajs/confluent-schema-registry");
     const { tls } = this.#connection;
-    const headers = await this.#exchanging.loginHeaders();
+    const headers = await this.#exchanging.authenticationHeaders();
     const context = tls === null ? {} : { secureContext: secureContext(tls) };
     const agent = new HttpsAgent({ ...context, rejectUnauthorized: true });
     const registry = new library.SchemaRegistry({
@@ -187,13 +196,13 @@ class RegistrySubjects implements Subjects {
 }
 
 /** Null: not from a registry, or no answer at all. */
-function answered(exchanged: Exchanged): Answered | null {
-  if (exchanged.kind !== "answer") return null;
+function responseOf(exchanged: Exchanged): SubjectResponse | null {
+  if (exchanged.kind !== "response") return null;
   const { status } = exchanged;
   const body = parsedObject(exchanged.body);
-  const isRefusal =
+  const isRejection =
     status >= 500 || (status >= 300 && status < 400) || [401, 403, 429].includes(status);
-  if (body === null || isRefusal) return null;
+  if (body === null || isRejection) return null;
   return status === 404 && typeof body.error_code !== "number" ? null : { status, body };
 }
 
@@ -201,9 +210,9 @@ function named({ subject }: SubjectSchema): string {
   return encodeURIComponent(subject);
 }
 
-function refusal({ subject }: SubjectSchema, { status, body }: Answered): Error {
-  const said = typeof body.message === "string" ? `: ${shown(body.message)}` : "";
-  return new Error(`The schema registry refuses ${subject} (${status})${said}`);
+function rejection({ subject }: SubjectSchema, { status, body }: SubjectResponse): Error {
+  const why = typeof body.message === "string" ? `: ${shown(body.message)}` : "";
+  return new Error(`The schema registry refuses ${subject} (${status})${why}`);
 }
 
 function shown(text: string): string {

@@ -34,7 +34,7 @@ export function awsCredentials(
   clock: Clock,
 ): () => Promise<AwsCredentials> {
   let current: AwsCredentials | null = null;
-  let underWay: Promise<AwsCredentials> | null = null;
+  let inFlight: Promise<AwsCredentials> | null = null;
   const fetchAgain = async (): Promise<AwsCredentials> => {
     current = await find(region, env);
     return current;
@@ -44,10 +44,10 @@ export function awsCredentials(
     if (current !== null && clock.nowMs() < endsAtMs - RENEW_BEFORE_MS) {
       return Promise.resolve(current);
     }
-    underWay ??= fetchAgain().finally(() => {
-      underWay = null;
+    inFlight ??= fetchAgain().finally(() => {
+      inFlight = null;
     });
-    return underWay;
+    return inFlight;
   };
 }
 
@@ -89,9 +89,9 @@ async function ofServiceAccount(
     WebIdentityToken: token,
   });
   const headers = { accept: "application/json" };
-  const answer = await ask(what, url, { method: "POST", headers, body });
-  const { AssumeRoleWithWebIdentityResponse: response } = asMap(answer);
-  const found = asMap(asMap(asMap(response).AssumeRoleWithWebIdentityResult).Credentials);
+  const response = await requestJson(what, url, { method: "POST", headers, body });
+  const { AssumeRoleWithWebIdentityResponse: assumed } = asMap(response);
+  const found = asMap(asMap(asMap(assumed).AssumeRoleWithWebIdentityResult).Credentials);
   return read(what, { ...found, Token: found.SessionToken });
 }
 
@@ -104,7 +104,10 @@ async function ofContainer(url: string, env: AwsEnvironment): Promise<AwsCredent
   }
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
   const authorization = file ? await readToken(file, what) : env.AWS_CONTAINER_AUTHORIZATION_TOKEN;
-  return read(what, await ask(what, url, { headers: authorization ? { authorization } : {} }));
+  return read(
+    what,
+    await requestJson(what, url, { headers: authorization ? { authorization } : {} }),
+  );
 }
 
 async function ofInstance(endpoint: string): Promise<AwsCredentials> {
@@ -115,11 +118,11 @@ async function ofInstance(endpoint: string): Promise<AwsCredentials> {
   const headers = { "x-aws-ec2-metadata-token": session };
   const roles = `${base}/meta-data/iam/security-credentials/`;
   const role = (await text(what, roles, { headers })).trim();
-  return read(what, await ask(what, `${roles}${encodeURIComponent(role)}`, { headers }));
+  return read(what, await requestJson(what, `${roles}${encodeURIComponent(role)}`, { headers }));
 }
 
-function read(what: string, answer: unknown): AwsCredentials {
-  const { AccessKeyId, SecretAccessKey, Token, Expiration } = asMap(answer);
+function read(what: string, response: unknown): AwsCredentials {
+  const { AccessKeyId, SecretAccessKey, Token, Expiration } = asMap(response);
   const isComplete = typeof AccessKeyId === "string" && typeof SecretAccessKey === "string";
   if (!isComplete) throw new TokenError(`No credentials from ${what}: the answer has none`);
   // STS states seconds, the others a date.
@@ -133,7 +136,7 @@ function read(what: string, answer: unknown): AwsCredentials {
   };
 }
 
-async function ask(what: string, url: string, init: RequestInit): Promise<unknown> {
+async function requestJson(what: string, url: string, init: RequestInit): Promise<unknown> {
   const body = await text(what, url, init);
   try {
     return JSON.parse(body) as unknown;

@@ -7,11 +7,11 @@
  */
 
 /** Made with `place: -1`; the bag keeps there where it is. In one bag at a time. */
-export interface Bagged {
+export interface InFlightItem {
   place: number;
 }
 
-export class InFlightSet<Item extends Bagged> {
+export class InFlightSet<Item extends InFlightItem> {
   readonly #items: Item[] = [];
 
   get size(): number {

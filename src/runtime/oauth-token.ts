@@ -43,7 +43,7 @@ export function tokenSource(
 ): () => Promise<string> {
   let current: { readonly token: string; readonly atMs: number; readonly lifeMs: number } | null =
     null;
-  let underWay: Promise<string> | null = null;
+  let inFlight: Promise<string> | null = null;
   const renew = async (): Promise<string> => {
     const { token, lifeS } = await fetchToken(credentials, request);
     current = { token, atMs: clock.nowMs(), lifeMs: lifeS * 800 };
@@ -55,10 +55,10 @@ export function tokenSource(
     if (current !== null && ageMs >= 0 && ageMs < current.lifeMs) {
       return Promise.resolve(current.token);
     }
-    underWay ??= renew().finally(() => {
-      underWay = null;
+    inFlight ??= renew().finally(() => {
+      inFlight = null;
     });
-    return underWay;
+    return inFlight;
   };
 }
 

@@ -1,6 +1,6 @@
-import { type Bagged, InFlightSet } from "./in-flight-set.ts";
+import { type InFlightItem, InFlightSet } from "./in-flight-set.ts";
 
-interface Waiting extends Bagged {
+interface Waiting extends InFlightItem {
   readonly wake: () => void;
 }
 

@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
-export interface Waits {
+export interface SlowSteps {
   /**
    * Gives the step back, and remembers it until it is settled.
    *
@@ -15,21 +15,21 @@ export interface Waits {
 }
 
 /** @param slowMs a step that takes as long is trouble. */
-export function createWaits(clock: Pick<Clock, "nowMs">, slowMs: number): Waits {
-  const underWay = new Set<{ readonly what: string; readonly beganAtMs: number }>();
+export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): SlowSteps {
+  const inFlight = new Set<{ readonly what: string; readonly beganAtMs: number }>();
   return {
     during: async (what, step) => {
       const wait = { what, beganAtMs: clock.nowMs() };
-      underWay.add(wait);
+      inFlight.add(wait);
       try {
         return await step;
       } finally {
-        underWay.delete(wait);
+        inFlight.delete(wait);
       }
     },
     troubles: () => {
       // A set keeps its order, so the first one has waited longest.
-      const [longest] = underWay;
+      const [longest] = inFlight;
       if (longest === undefined) return [];
       const waitedMs = clock.nowMs() - longest.beganAtMs;
       return waitedMs < slowMs ? [] : [`${longest.what} for ${Math.round(waitedMs / 1_000)} s`];

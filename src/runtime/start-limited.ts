@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
-export interface Turns {
+export interface StartLimits {
   readonly atOnce: number;
   /** After that the next one is started although this one has not joined. */
   readonly joinLimitMs: number;
@@ -13,9 +13,9 @@ export interface Turns {
  *
  * @param start starts one; resolves when it has joined.
  */
-export async function startInTurn<Item>(
+export async function startLimited<Item>(
   items: readonly Item[],
-  { atOnce, joinLimitMs }: Turns,
+  { atOnce, joinLimitMs }: StartLimits,
   stopped: AbortSignal,
   clock: Clock,
   start: (item: Item) => Promise<void>,

@@ -3,7 +3,7 @@
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type Bagged, InFlightSet } from "../runtime/in-flight-set.ts";
+import { type InFlightItem, InFlightSet } from "../runtime/in-flight-set.ts";
 
 /** A send that waits longer is shown as trouble. */
 const SLOW_MS = 5_000;
@@ -22,7 +22,7 @@ export function watchedWriter(
   clock: Clock,
   onAcknowledged: (records: number) => void,
 ): WatchedWriter {
-  const underWay = new InFlightSet<Bagged & { readonly sentAtMs: number }>();
+  const underWay = new InFlightSet<InFlightItem & { readonly sentAtMs: number }>();
   return {
     send: async (records, options) => {
       const send = { place: -1, sentAtMs: clock.nowMs() };

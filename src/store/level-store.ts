@@ -69,8 +69,8 @@ class LevelStore implements OrderedStore {
   async #getSorted(keys: readonly string[]): Promise<(string | undefined)[]> {
     const isBackwards = this.#isBackwards;
     this.#isBackwards = !isBackwards;
-    const asked = isBackwards ? keys.toReversed() : [...keys];
-    const values = await guarded(this.#directory, "read", () => this.#level.getMany(asked));
+    const ordered = isBackwards ? keys.toReversed() : [...keys];
+    const values = await guarded(this.#directory, "read", () => this.#level.getMany(ordered));
     return isBackwards ? values.reverse() : values;
   }
 

@@ -81,7 +81,7 @@ export function ownStore(
     open: async (check) => {
       await former.closed;
       if (corruption !== null) throw corruption;
-      for (let isSaid = false; ; isSaid = true) {
+      for (let isReported = false; ; isReported = true) {
         check();
         try {
           store = await stores.open(partition);
@@ -89,7 +89,7 @@ export function ownStore(
         } catch (error) {
           if (!(error instanceof StoreInUseError)) throw error;
           const fields = { stage: "audience", partition, error: error.message };
-          if (!isSaid) log.warn(fields, "audience.store.in-use");
+          if (!isReported) log.warn(fields, "audience.store.in-use");
           await clock.sleep(IN_USE_WAIT_MS, signal);
         }
       }

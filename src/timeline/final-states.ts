@@ -41,7 +41,7 @@ export function finalStatesOf(
   });
 }
 
-interface Judged {
+interface StateAt {
   readonly kind: FinalStateKind;
   readonly atMs: number;
 }
@@ -51,7 +51,7 @@ function finalStateOf(
   destination: string,
   there: readonly StepThere[],
   nowMs: number,
-): Judged {
+): StateAt {
   const open = stillAwaitingRetry(there);
   if (open !== null) {
     const dueAtMs = Math.max(open.dueAtMs, open.notBeforeMs ?? 0);
@@ -78,7 +78,7 @@ function finalStateOf(
   }
 }
 
-function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): Judged {
+function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): StateAt {
   if (decision === "accepted") return { kind: "accepted", atMs };
   const dueAtMs = next[0]?.atMs;
   if (dueAtMs === undefined) return { kind: "finished", atMs };

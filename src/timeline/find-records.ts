@@ -78,7 +78,7 @@ export interface Evidence {
   readonly messageId: string;
   readonly calls: readonly FoundCall[];
   /** On `deliveries.*`. */
-  readonly lines: readonly FoundDelivery[];
+  readonly queued: readonly FoundDelivery[];
   readonly retries: readonly FoundDelivery[];
   readonly scheduledRetries: readonly FoundScheduledRetry[];
   readonly deadLetters: readonly FoundDeadLetter[];
@@ -163,8 +163,8 @@ export function mayBeCall(messageId: string): Prefilter {
 
 /** Of a record as Kafka encodes it; one that is not at hand so is looked at in any case. */
 export function mayCarry(messageId: string): Prefilter {
-  const look = hasBytes(messageId);
-  return (bytes) => bytes === undefined || look(bytes);
+  const prefilter = hasBytes(messageId);
+  return (bytes) => bytes === undefined || prefilter(bytes);
 }
 
 function hasBytes(text: string): Prefilter {

@@ -83,7 +83,7 @@ export async function readLatest<Found>(
     part.to = from;
     part.reachedMs = Math.min(part.reachedMs, firstMs ?? part.reachedMs);
   };
-  const told = (isCut: boolean): Latest<Found> => {
+  const result = (isCut: boolean): Latest<Found> => {
     const left = parts.filter((part) => part.to > part.from);
     const reached = left.map(({ reachedMs }) => Math.min(reachedMs, nowMs()));
     return { found, sinceMs: Math.max(sinceMs, ...reached), looked, isCut };
@@ -91,7 +91,7 @@ export async function readLatest<Found>(
   for (let size = FIRST_PIECE; ; size = Math.min(2 * size, PIECE_MAX)) {
     const enoughMs = found[most - 1]?.atMs ?? Number.NEGATIVE_INFINITY;
     const open = parts.filter((part) => part.to > part.from && part.reachedMs > enoughMs);
-    if (open.length === 0 || signal.aborted) return told(open.length > 0);
+    if (open.length === 0 || signal.aborted) return result(open.length > 0);
     const rest = open.values();
     const workers = Array.from({ length: Math.min(AT_ONCE, open.length) }, async () => {
       for (const part of rest) if (!signal.aborted) await readPiece(part, size);

@@ -52,7 +52,7 @@ export interface TimelineQuery {
   readonly sinceMs: number;
 }
 
-export interface TracePorts {
+export interface TimelinePorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
@@ -67,20 +67,20 @@ export interface TracePorts {
 
 /** Null: the signal aborted. */
 export async function readTimeline(
-  ports: TracePorts,
+  ports: TimelinePorts,
   query: TimelineQuery,
 ): Promise<CallTimeline | null> {
-  const reading = new Reading(ports, query);
-  const trace = await reading.all();
-  return ports.signal.aborted ? null : trace;
+  const reader = new TimelineReader(ports, query);
+  const result = await reader.all();
+  return ports.signal.aborted ? null : result;
 }
 
-class Reading {
-  readonly #ports: TracePorts;
+class TimelineReader {
+  readonly #ports: TimelinePorts;
   readonly #query: TimelineQuery;
   readonly #scan: Scan;
 
-  constructor(ports: TracePorts, query: TimelineQuery) {
+  constructor(ports: TimelinePorts, query: TimelineQuery) {
     this.#ports = ports;
     this.#query = query;
     this.#scan = new Scan(ports);
@@ -99,13 +99,13 @@ class Reading {
     const deadLetters = names.includes(topics.deadLetters)
       ? await this.#deadLetters(calls, fromMs)
       : [];
-    const isFinished = await this.#finished([...found.lines, ...found.retries]);
+    const isFinished = await this.#finished([...found.queued, ...found.retries]);
     const known = { ...found, deadLetters, attempts, isFinished };
     const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
-    const trace = timeline(evidence, nowMs());
+    const result = timeline(evidence, nowMs());
     const { unread } = this.#scan;
-    if (unread.length === 0) return trace;
-    return { ...trace, gaps: [...trace.gaps, { kind: "unread", topics: unread }] };
+    if (unread.length === 0) return result;
+    return { ...result, gaps: [...result.gaps, { kind: "unread", topics: unread }] };
   }
 
   /** Those of destinations that are not configured any more, too. */
@@ -137,7 +137,7 @@ class Reading {
     const { topics, factsOf } = this.#ports;
     const { messageId, sinceMs } = this.#query;
     const found: FoundCall[] = [];
-    const look = mayBeCall(messageId);
+    const prefilter = mayBeCall(messageId);
     const take = async (record: IncomingRecord) => {
       const facts = await factsOf(record);
       // One that cannot be read, and has the id in it: route gave it up, and says so below.
@@ -145,7 +145,7 @@ class Reading {
       found.push({ place: placeOf(record), atMs: record.timestampMs, facts });
     };
     const takeSome = (record: IncomingRecord) =>
-      placeText(record) === messageId || look(record.value) ? take(record) : undefined;
+      placeText(record) === messageId || prefilter(record.value) ? take(record) : undefined;
     const place = placeIn(messageId, topics.calls);
     if (place === null) await this.#scan.since([topics.calls], sinceMs, null, takeSome);
     else await this.#scan.at({ topic: topics.calls, ...place }, takeSome);
@@ -156,25 +156,25 @@ class Reading {
   async #deliveries(names: readonly string[], keys: readonly string[] | null, fromMs: number) {
     const { topics } = this.#ports;
     const { messageId } = this.#query;
-    const lines: FoundDelivery[] = [];
+    const queued: FoundDelivery[] = [];
     const retries: FoundDelivery[] = [];
     const scheduledRetries: FoundScheduledRetry[] = [];
-    const look = mayCarry(messageId);
+    const prefilter = mayCarry(messageId);
     const ways = names.filter(
       (name) => destinationOfTopic(name, topics) !== null || this.#tierOf(name) !== null,
     );
     await this.#scan.since(ways, fromMs, keys, (record) => {
-      const found = look(record.encoded) ? foundDelivery(record, messageId) : null;
+      const found = prefilter(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
       const delay = this.#tierOf(record.topic);
       // A record on a destination's topic is for that destination, whatever it says.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
       if (delay !== null) scheduledRetries.push({ ...there, delay, isRerouted: rerouted(record) });
-      else if (record.topic === topics.deliveries(destination)) lines.push(there);
+      else if (record.topic === topics.deliveries(destination)) queued.push(there);
       else retries.push(there);
     });
-    return { lines, retries, scheduledRetries };
+    return { queued, retries, scheduledRetries };
   }
 
   async #deadLetters(

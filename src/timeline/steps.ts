@@ -34,7 +34,7 @@ export interface UnusableStep extends StepBase {
 }
 
 /** A destination of its source does not get it. */
-export interface LeftOutStep extends DestinationStep {
+export interface SkippedStep extends DestinationStep {
   readonly kind: "skipped";
   readonly why: string;
 }
@@ -99,7 +99,7 @@ export interface DeadLetteredStep extends StepBase {
 export type Step =
   | ReceivedStep
   | UnusableStep
-  | LeftOutStep
+  | SkippedStep
   | RoutedStep
   | RepeatedStep
   | AttemptStep

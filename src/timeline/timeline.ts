@@ -35,7 +35,7 @@ const ORDER: readonly Step["kind"][] = [
 export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
   const steps: Step[] = [
     ...callSteps(evidence),
-    ...lineSteps(evidence),
+    ...queueSteps(evidence),
     ...evidence.scheduledRetries.map(retryScheduledStep),
     ...evidence.retries.map(returnedStep),
     ...evidence.deadLetters.map(deadLetteredStep),
@@ -65,24 +65,24 @@ function callSteps({ calls }: Evidence): readonly Step[] {
       const { type, event, source, namedBy, receivedAtMs, destinations } = facts;
       const isRepeated = index > 0;
       const call = { type, event, source, namedBy, receivedAtMs, isRepeated };
-      const leftOut = isRepeated ? [] : destinations.filter(({ gets }) => !gets);
+      const skipped = isRepeated ? [] : destinations.filter(({ gets }) => !gets);
       return [
         { kind: "received", atMs, place, ...call },
-        ...leftOut.map(
+        ...skipped.map(
           ({ destination, why }) => ({ kind: "skipped", atMs, destination, why }) as const,
         ),
       ];
     });
 }
 
-function lineSteps({ calls, lines, deadLetters }: Evidence): readonly Step[] {
+function queueSteps({ calls, queued, deadLetters }: Evidence): readonly Step[] {
   const reasons = new Map<string, Routing>();
   for (const { facts } of calls) {
     if (facts.kind !== "call") continue;
     for (const each of facts.destinations) reasons.set(each.destination, each);
   }
   const seen = new Set<string>();
-  return lines
+  return queued
     .toSorted((one, other) => one.atMs - other.atMs)
     .map(({ place, atMs, delivery: { destination } }): Step => {
       const isFirst = !seen.has(destination);
@@ -140,14 +140,14 @@ function gapsOf(
   if (steps.length === 0) return [];
   const gaps: Gap[] = [];
   if (calls.length === 0) gaps.push({ kind: "call-not-found", sinceMs });
-  const unsaid = finalStates
+  const unknown = finalStates
     .filter(({ kind }) => kind === "finished")
     .map((each) => each.destination);
   const isImplied = steps.some((step) => step.kind === "attempt" && step.from === "headers");
   if (attempts === null) {
-    if (unsaid.length > 0 || isImplied) gaps.push({ kind: "no-attempts-topic" });
-  } else if (unsaid.length > 0) {
-    gaps.push({ kind: "attempts-missing", destinations: unsaid });
+    if (unknown.length > 0 || isImplied) gaps.push({ kind: "no-attempts-topic" });
+  } else if (unknown.length > 0) {
+    gaps.push({ kind: "attempts-missing", destinations: unknown });
   }
   return gaps;
 }

@@ -50,7 +50,7 @@ export interface OtlpOptions {
   /** Values may be secret. */
   readonly headers: Readonly<Record<string, string>>;
   /** Of traces that begin here, from 0 to 1. */
-  readonly share: number;
+  readonly sampleRatio: number;
   readonly serviceName: string;
   readonly version: string;
   /** From 0 to below 1. */
@@ -81,7 +81,7 @@ const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
 
 /** The caller closes it, after the last span has ended. */
 export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTracing {
-  const { url, headers, share, serviceName, version, random } = options;
+  const { url, headers, sampleRatio, serviceName, version, random } = options;
   const exporter = watched(new OTLPTraceExporter({ url, headers: { ...headers } }), watch);
   const provider = new TracerProvider({
     // Spans of other traces are not begun.
@@ -93,7 +93,7 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
   const schemaUrl = `https://opentelemetry.io/schemas/${CONVENTIONS}`;
   const tracer = provider.getTracer("switchyard", version, { schemaUrl });
   return {
-    isKept: () => random() < share,
+    isKept: () => random() < sampleRatio,
     begin: (start) => begin(tracer, start),
     notKept: (parent) => ({
       traceId: parent?.traceId ?? ids.generateTraceId(),

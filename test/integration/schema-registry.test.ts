@@ -15,7 +15,7 @@ import { registerSchema, sharedRegistry } from "../support/servers/schema-regist
 const never = new AbortController().signal;
 
 function connectionTo(...urls: readonly string[]): RegistryConnection {
-  return { urls, login: null, tls: null };
+  return { urls, authentication: null, tls: null };
 }
 
 function record(name: string, type: string): string {

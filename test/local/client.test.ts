@@ -14,7 +14,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-import type { Fetch, FetchAnswer } from "../../src/client/http.ts";
+import type { Fetch, FetchResponse } from "../../src/client/http.ts";
 import {
   Analytics,
   type AnalyticsOptions,
@@ -476,7 +476,7 @@ const nodeFetch: Fetch = (url, { method, headers, body }) =>
     sent.end(body);
   });
 const answering =
-  (body: unknown, headers: FetchAnswer["headers"] = new Headers()): Fetch =>
+  (body: unknown, headers: FetchResponse["headers"] = new Headers()): Fetch =>
   async (...given) => ({ ...(await nodeFetch(...given)), headers, body });
 
 async function* failing(): AsyncGenerator<Buffer> {

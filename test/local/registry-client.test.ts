@@ -23,7 +23,12 @@ const FOUND = {
 } as const;
 
 async function lookUp(connection: Partial<RegistryConnection>, ref: number | string = 7) {
-  await using source = createSchemaSource({ urls: [], login: null, tls: null, ...connection });
+  await using source = createSchemaSource({
+    urls: [],
+    authentication: null,
+    tls: null,
+    ...connection,
+  });
   return await source.lookUp(ref, never);
 }
 
@@ -80,8 +85,8 @@ const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
 test.each(OUTAGES)("an outage: %s", async (_, answer, sentence) => {
   await using registry = await registryStandIn(answer);
   const url = `${registry.url}/${SECRET}`;
-  const login = { kind: "basic", username: "u", password: SECRET } as const;
-  const outcome = await lookUp({ urls: [url], login });
+  const authentication = { kind: "basic", username: "u", password: SECRET } as const;
+  const outcome = await lookUp({ urls: [url], authentication });
   expect(outcome).toMatchObject(outage(sentence));
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
 });
@@ -122,7 +127,11 @@ test("more than 1 MiB is not read", async () => {
 test("the next URL answers for one that does not, and goes first from then on", async () => {
   await using down = await registryStandIn((_, response) => html(response, 503));
   await using up = await registryStandIn(found);
-  await using source = createSchemaSource({ urls: [down.url, up.url], login: null, tls: null });
+  await using source = createSchemaSource({
+    urls: [down.url, up.url],
+    authentication: null,
+    tls: null,
+  });
   expect(await source.lookUp(7, never)).toEqual(FOUND);
   expect(await source.lookUp(8, never)).toEqual(FOUND);
   expect(down.asked).toHaveLength(1);
@@ -132,8 +141,8 @@ test("the next URL answers for one that does not, and goes first from then on", 
 test("basic and bearer logins", async () => {
   await using registry = await registryStandIn(found);
   const urls = [registry.url];
-  await lookUp({ urls, login: { kind: "basic", username: "ü", password: "p:w" } });
-  await lookUp({ urls, login: { kind: "token", token: "t1" } });
+  await lookUp({ urls, authentication: { kind: "basic", username: "ü", password: "p:w" } });
+  await lookUp({ urls, authentication: { kind: "token", token: "t1" } });
   const basic = Buffer.from("ü:p:w").toString("base64");
   expect(registry.authorizations).toEqual([`Basic ${basic}`, "Bearer t1"]);
 });
@@ -149,14 +158,14 @@ test("OAuth 2: a token for all look-ups, another one when it is refused", async 
     if (isCurrent) found(request, response);
     else answerJson(response, 401, { error_code: 40_101 });
   });
-  const login = {
+  const authentication = {
     kind: "oauth",
     tokenUrl: `${issuer.url}/token`,
     clientId: "c",
     clientSecret: SECRET,
     scope: null,
   } as const;
-  await using source = createSchemaSource({ urls: [registry.url], login, tls: null });
+  await using source = createSchemaSource({ urls: [registry.url], authentication, tls: null });
   expect(await source.lookUp(7, never)).toMatchObject(outage(/login \(401\)/));
   expect(await source.lookUp(7, never)).toEqual(FOUND);
   expect(await source.lookUp(7, never)).toEqual(FOUND);
@@ -170,7 +179,10 @@ test("an outage: no token, so the registry is not asked", async () => {
   );
   await using registry = await registryStandIn(found);
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: SECRET, scope: null };
-  const outcome = await lookUp({ urls: [registry.url], login: { kind: "oauth", ...credentials } });
+  const outcome = await lookUp({
+    urls: [registry.url],
+    authentication: { kind: "oauth", ...credentials },
+  });
   expect(outcome).toMatchObject(outage(/was not asked: No token from .*status 400/));
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
   expect(registry.asked).toEqual([]);
@@ -179,8 +191,8 @@ test("an outage: no token, so the registry is not asked", async () => {
 test("an outage: the token endpoint is silent", async () => {
   await using issuer = await registryStandIn(() => undefined);
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
-  const login = { kind: "oauth", ...credentials } as const;
-  const outcome = await lookUp({ urls: ["http://127.0.0.1:1"], login });
+  const authentication = { kind: "oauth", ...credentials } as const;
+  const outcome = await lookUp({ urls: ["http://127.0.0.1:1"], authentication });
   expect(outcome).toMatchObject(outage(/was not asked: there was no token within 5 s/));
 });
 
@@ -202,8 +214,8 @@ test("TLS with a private CA and a certificate of ours, for the token endpoint to
   );
   await using registry = await secured();
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
-  const login = { kind: "oauth", ...credentials } as const;
-  expect(await lookUp({ urls: [registry.url], tls, login })).toEqual(FOUND);
+  const authentication = { kind: "oauth", ...credentials } as const;
+  expect(await lookUp({ urls: [registry.url], tls, authentication })).toEqual(FOUND);
   expect(registry.authorizations).toEqual(["Bearer t1"]);
 });
 
@@ -240,6 +252,10 @@ test("an outage: no certificate of ours, and https where there is none", async (
 test("a look-up that is given up ends at once", async () => {
   const given = new AbortController();
   await using registry = await registryStandIn(() => given.abort());
-  await using source = createSchemaSource({ urls: [registry.url], login: null, tls: null });
+  await using source = createSchemaSource({
+    urls: [registry.url],
+    authentication: null,
+    tls: null,
+  });
   expect((await source.lookUp(7, given.signal)).kind).toBe("outage");
 });

@@ -20,7 +20,7 @@ export async function configuredTracing(
   const options = {
     url,
     headers: Object.fromEntries(headers),
-    share: sampleRatio,
+    sampleRatio,
     serviceName,
     version,
     random: Math.random,

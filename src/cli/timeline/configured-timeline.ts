@@ -4,14 +4,14 @@ import type { Config } from "../../config/config.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import { groupNames } from "../../domain/topics.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { TracePorts } from "../../timeline/read-timeline.ts";
+import type { TimelinePorts } from "../../timeline/read-timeline.ts";
 import type { CommandSchemas } from "../command-schemas.ts";
 import { configuredTopics } from "../connection.ts";
 import { factsBy, factsWith } from "./facts.ts";
 import type { Names } from "./sentences.ts";
 
 export interface ConfiguredTrace {
-  readonly ports: TracePorts;
+  readonly ports: TimelinePorts;
   /** Of the endpoints of all destinations. */
   readonly names: Names;
 }
@@ -20,7 +20,7 @@ export interface ConfiguredTrace {
 export function configuredTimeline(
   config: Config,
   schemas: Pick<CommandSchemas, "of" | "given">,
-  { kafka, signal }: Pick<TracePorts, "kafka" | "signal">,
+  { kafka, signal }: Pick<TimelinePorts, "kafka" | "signal">,
 ): ConfiguredTrace {
   const { destinations } = config;
   const topics = configuredTopics(config);

@@ -28,7 +28,7 @@
  * one of another owner (another group) goes to another plan: see `isTaken`.
  */
 
-import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
+import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
 import type { FetchWithSession, RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -44,7 +44,7 @@ export interface FetchCursor {
 }
 
 /** A cursor in a plan. */
-export interface CursorEntry extends Bagged {
+export interface CursorEntry extends InFlightItem {
   readonly cursor: FetchCursor;
   /** In the order of the cursor's partitions. Others may have taken some of them over. */
   readonly slots: readonly Slot[];

@@ -9,7 +9,7 @@
  *   to close it              its own requests fail, the shared connection stays
  */
 
-import { type Bagged, InFlightSet } from "../../runtime/in-flight-set.ts";
+import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
 import type { GroupResponse } from "../wire/group-requests.ts";
 import { FETCH } from "../wire/request-kinds.ts";
 import { highestCommon, type RequestKind } from "../wire/request-version.ts";
@@ -27,7 +27,7 @@ interface KeyedProtocol extends Protocol {
   readonly request: { readonly apiKey: number };
 }
 
-interface Waiting extends Bagged {
+interface Waiting extends InFlightItem {
   readonly abort: (error: Error) => void;
 }
 

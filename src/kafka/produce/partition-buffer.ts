@@ -19,14 +19,14 @@
  */
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
-import type { Bagged } from "../../runtime/in-flight-set.ts";
+import type { InFlightItem } from "../../runtime/in-flight-set.ts";
 import type { BlockedBy, RejectedRecord } from "../port.ts";
 import { compressRecord } from "../wire/compress-record.ts";
 import type { ProducerId } from "./producer-id.ts";
 import { WriteFailures } from "./write-failures.ts";
 
 /** One `send`. */
-export interface SendCall extends Bagged {
+export interface SendCall extends InFlightItem {
   /** Records that are not acknowledged yet. */
   unacknowledged: number;
   readonly refused: RejectedRecord[];

@@ -84,9 +84,9 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
  * @returns one for each text. Throws `UnusableSchemaError`.
  */
 export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
-  if (texts.length > REFERENCES_MAX + 1) refuse(`has over ${REFERENCES_MAX} references`);
+  if (texts.length > REFERENCES_MAX + 1) invalid(`has over ${REFERENCES_MAX} references`);
   const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters > TEXT_MAX_CHARACTERS) refuse(`has over ${TEXT_MAX_CHARACTERS} characters`);
+  if (characters > TEXT_MAX_CHARACTERS) invalid(`has over ${TEXT_MAX_CHARACTERS} characters`);
   const reader = new SchemaReader();
   return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
 }
@@ -103,7 +103,7 @@ function parsed(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch {
     // The short form of a primitive type.
-    return /^[\w.]+$/.test(text) ? text : refuse("is not JSON");
+    return /^[\w.]+$/.test(text) ? text : invalid("is not JSON");
   }
 }
 
@@ -149,12 +149,12 @@ class SchemaReader {
   }
 
   read(schema: unknown, level: number): AvroSchema {
-    if (level > LEVELS_MAX) return refuse(`nests more than ${LEVELS_MAX} levels deep`);
+    if (level > LEVELS_MAX) return invalid(`nests more than ${LEVELS_MAX} levels deep`);
     this.#types += 1;
-    if (this.#types > TYPES_MAX) refuse(`has over ${TYPES_MAX} types`);
+    if (this.#types > TYPES_MAX) invalid(`has over ${TYPES_MAX} types`);
     if (typeof schema === "string") return this.#reference(schema);
     if (Array.isArray(schema)) return schema.map((branch) => this.read(branch, level + 1));
-    if (typeof schema !== "object" || schema === null) return refuse("has a type that is none");
+    if (typeof schema !== "object" || schema === null) return invalid("has a type that is none");
     const given = schema as Readonly<Record<string, unknown>>;
     const { type } = given;
     if (typeof type !== "string") return this.read(type, level + 1);
@@ -180,7 +180,7 @@ class SchemaReader {
     const fullName = this.#fullName(given);
     const outer = this.#namespace;
     const before = this.#known.get(fullName);
-    if (this.#defined.has(fullName)) return refuse("has a duplicate type name");
+    if (this.#defined.has(fullName)) return invalid("has a duplicate type name");
     this.#defined.add(fullName);
     this.#numbers += 1;
     const known: Known = { as: `T${this.#numbers}`, definition: null };
@@ -206,41 +206,41 @@ class SchemaReader {
       ? this.#known.get(bare)
       : (this.#known.get(inside) ?? this.#known.get(name));
     return (
-      known?.as ?? refuse("has a type that it does not define, such as an undefined type name")
+      known?.as ?? invalid("has a type that it does not define, such as an undefined type name")
     );
   }
 
   #fullName({ name, namespace }: Readonly<Record<string, unknown>>): string {
-    if (typeof name !== "string" || name === "") return refuse("has a type without a name");
-    if (name.length > NAME_MAX_CHARACTERS) return refuse("has a type with a very long name");
-    if (PRIMITIVES.has(name)) return refuse("names a type like one of Avro's own");
+    if (typeof name !== "string" || name === "") return invalid("has a type without a name");
+    if (name.length > NAME_MAX_CHARACTERS) return invalid("has a type with a very long name");
+    if (PRIMITIVES.has(name)) return invalid("names a type like one of Avro's own");
     if (name.includes(".")) return name.startsWith(".") ? name.slice(1) : name;
     const around = namespace ?? this.#namespace;
     if (typeof around !== "string" || around.length > NAME_MAX_CHARACTERS) {
-      return refuse("has a namespace that is none");
+      return invalid("has a namespace that is none");
     }
     return around === "" ? name : `${around}.${name}`;
   }
 
   #record(given: Readonly<Record<string, unknown>>, level: number): AvroSchema {
     this.#records += 1;
-    if (this.#records > RECORDS_MAX) refuse(`has over ${RECORDS_MAX} records`);
+    if (this.#records > RECORDS_MAX) invalid(`has over ${RECORDS_MAX} records`);
     const { fields } = given;
-    if (!Array.isArray(fields)) return refuse("has a record without fields");
+    if (!Array.isArray(fields)) return invalid("has a record without fields");
     return this.#define(given, () => ({ type: "record", fields: this.#fields(fields, level) }));
   }
 
   #fields(fields: readonly unknown[], level: number): NonNullable<AvroObject["fields"]> {
     return fields.map((field: unknown) => {
       this.#countName();
-      if (typeof field !== "object" || field === null) return refuse("has a field that is none");
+      if (typeof field !== "object" || field === null) return invalid("has a field that is none");
       const { name, type } = field as Readonly<Record<string, unknown>>;
       return { name: checkedName(name, "a field"), type: this.read(type, level + 1) };
     });
   }
 
   #symbols(symbols: unknown): readonly string[] {
-    if (!Array.isArray(symbols)) return refuse("has an enum without symbols");
+    if (!Array.isArray(symbols)) return invalid("has an enum without symbols");
     return symbols.map((symbol: unknown) => {
       this.#countName();
       return checkedName(symbol, "a symbol");
@@ -249,14 +249,14 @@ class SchemaReader {
 
   #countName(): void {
     this.#names += 1;
-    if (this.#names > NAMES_MAX) refuse(`has over ${NAMES_MAX} fields and symbols`);
+    if (this.#names > NAMES_MAX) invalid(`has over ${NAMES_MAX} fields and symbols`);
   }
 }
 
 function fixed(given: Readonly<Record<string, unknown>>): AvroObject {
   const { size } = given;
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > FIXED_MAX_BYTES) {
-    return refuse(`has a fixed whose size is not a whole number up to ${FIXED_MAX_BYTES}`);
+    return invalid(`has a fixed whose size is not a whole number up to ${FIXED_MAX_BYTES}`);
   }
   const plain = { type: "fixed", size };
   const { logicalType } = given;
@@ -288,12 +288,12 @@ function isWhole(value: unknown): value is number {
 
 function checkedName(name: unknown, of: string): string {
   if (typeof name !== "string" || name === "" || name.length > NAME_MAX_CHARACTERS) {
-    return refuse(`has ${of} whose name is not a text of 1 to ${NAME_MAX_CHARACTERS} characters`);
+    return invalid(`has ${of} whose name is not a text of 1 to ${NAME_MAX_CHARACTERS} characters`);
   }
   if (IDENTIFIER.test(name) && !name.startsWith(HEX_NAME)) return name;
   return `${HEX_NAME}${Buffer.from(name).toString("hex")}`;
 }
 
-function refuse(what: string): never {
+function invalid(what: string): never {
   throw new UnusableSchemaError(`the schema ${what}`);
 }

@@ -117,10 +117,11 @@ function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, answers }: Scen
     // A request that is cut off is no longer under way.
     await clock.sleep(answer.afterMs, signal).catch(() => {});
     underWay -= 1;
-    if (signal.aborted || answer.status === "no answer") return { kind: "no-answer", cause: null };
+    if (signal.aborted || answer.status === "no answer")
+      return { kind: "no-response", cause: null };
     if (answer.status === 200) acknowledged.push(numbersIn(body));
     return {
-      kind: "answer",
+      kind: "response",
       status: answer.status,
       retryAfter: answer.retryAfter,
       explanation: null,

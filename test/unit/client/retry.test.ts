@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { decide, type Outcome, retryAfterMs } from "../../../src/client/retry.ts";
 
 const NOW_MS = Date.parse("2026-11-21T08:00:00Z");
-const NO_ANSWER: Outcome = { kind: "no-answer", cause: new Error("fetch failed") };
+const NO_ANSWER: Outcome = { kind: "no-response", cause: new Error("fetch failed") };
 
 function answer(status: number, retryAfter: string | null = null): Outcome {
-  return { kind: "answer", status, retryAfter, explanation: null };
+  return { kind: "response", status, retryAfter, explanation: null };
 }
 
 test.each([200, 201, 204])("%i is acknowledged", (status) => {
@@ -76,7 +76,7 @@ test.each([null, "", "-1", "86401", "99999999999", "soon 5", "2026-11-21"])(
 test("the sentence says what happened, from the innermost cause", () => {
   const refused = new Error("connect ECONNREFUSED 127.0.0.1:8080");
   const cause = new TypeError("fetch failed", { cause: refused });
-  expect(decide({ kind: "no-answer", cause }, 1, 1, NOW_MS, 0)).toMatchObject({
+  expect(decide({ kind: "no-response", cause }, 1, 1, NOW_MS, 0)).toMatchObject({
     loss: { message: expect.stringContaining("ECONNREFUSED"), cause },
   });
 });

@@ -4,7 +4,7 @@ import type { Outcome } from "../../../src/client/retry.ts";
 import { Sender } from "../../../src/client/sender.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
-const OK: Outcome = { kind: "answer", status: 200, retryAfter: null, explanation: null };
+const OK: Outcome = { kind: "response", status: 200, retryAfter: null, explanation: null };
 const BUSY: Outcome = { ...OK, status: 503, retryAfter: "7" };
 const CALL = { json: "{}", bytes: 2 };
 

@@ -19,7 +19,7 @@ test.each(["\n", "\r\n"])("one newline at the end of each variable is left out: 
   const read = config(NAMED, env);
   expect(read).toMatchObject({
     kafka: { sasl: { password: "p" } },
-    registry: { login: { password: "p" } },
+    registry: { authentication: { password: "p" } },
     sources: [{ writeKeys: ["k"] }],
     destinations: [
       { sharedSecret: SECRET, endpoints: [{ headers: [["Authorization", "Bearer t"]] }] },

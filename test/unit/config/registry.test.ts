@@ -20,7 +20,7 @@ test.each([
   ['{ url: "http://a:1, http://b:2/x" }', ["http://a:1", "http://b:2/x"]],
   ['{ url: ["http://a:1", "http://b:2"] }', ["http://a:1", "http://b:2"]],
 ])("%s", (inside, urls) => {
-  expect(registry(inside)).toEqual({ urls, login: null, tls: null });
+  expect(registry(inside)).toEqual({ urls, authentication: null, tls: null });
 });
 
 const OAUTH = "{ tokenUrl: https://id/token, clientId: c, clientSecret: s }";
@@ -32,8 +32,8 @@ test.each([
     `oauth: ${OAUTH}`,
     { kind: "oauth", tokenUrl: "https://id/token", clientId: "c", clientSecret: "s", scope: null },
   ],
-])("a login: %s", (inside, login) => {
-  expect(registry(`{ url: "https://r", ${inside} }`)?.login).toEqual(login);
+])("a login: %s", (inside, authentication) => {
+  expect(registry(`{ url: "https://r", ${inside} }`)?.authentication).toEqual(authentication);
 });
 
 test("from the environment, over the file", () => {
@@ -42,10 +42,10 @@ test("from the environment, over the file", () => {
     SWITCHYARD_REGISTRY_USERNAME: "u",
     SWITCHYARD_REGISTRY_PASSWORD: "p",
   };
-  const login = { kind: "basic", username: "u", password: "p" };
+  const authentication = { kind: "basic", username: "u", password: "p" };
   const urls = ["http://a:1", "http://b:2"];
-  expect(registry('{ url: "http://c" }', env)).toEqual({ urls, login, tls: null });
-  expect(config(SMALL, env).registry).toEqual({ urls, login, tls: null });
+  expect(registry('{ url: "http://c" }', env)).toEqual({ urls, authentication, tls: null });
+  expect(config(SMALL, env).registry).toEqual({ urls, authentication, tls: null });
 });
 
 test.each([

@@ -133,7 +133,7 @@ test.each([
   ["EAI_AGAIN", "dns"],
   ["ECONNREFUSED", "refused"],
   ["EHOSTUNREACH", "unreachable"],
-  ["ADDRESS_REFUSED", "address"],
+  ["ADDRESS_BLOCKED", "address"],
   ["ECONNRESET", "reset"],
   ["UND_ERR_SOCKET", "reset"],
   ["ETIMEDOUT", "timeout"],

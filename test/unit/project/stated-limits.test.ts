@@ -15,7 +15,7 @@ import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/handle
 import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/ingest/read-body.ts";
 import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
 import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
-import { ANSWER_MAX_BYTES, EXCHANGE_LIMIT_MS } from "../../../src/registry/registry-request.ts";
+import { EXCHANGE_LIMIT_MS, RESPONSE_MAX_BYTES } from "../../../src/registry/registry-request.ts";
 import { cell, measured } from "../../../tools/docs/sizing.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 
@@ -82,7 +82,7 @@ test.each([
   ["client.md", `| one request | ${BATCH_MAX_BYTES / KIB} KB with its envelope`],
   [
     "registry.md",
-    `| one answer | ${ANSWER_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
+    `| one answer | ${RESPONSE_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
   ],
   ["registry.md", `${REFERENCES_MAX}, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB with it |`],
 ])("docs/%s says: %s", (name, sentence) => {

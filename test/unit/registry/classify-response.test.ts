@@ -1,7 +1,7 @@
 // The table in the header of classify-response.ts: a row each.
 
 import { expect, test } from "vitest";
-import { judgeSchema } from "../../../src/registry/classify-response.ts";
+import { classifySchema } from "../../../src/registry/classify-response.ts";
 import type { Exchanged } from "../../../src/registry/registry-request.ts";
 
 const URL = "https://registry.example:8081/secret-path/schemas/ids/7";
@@ -9,11 +9,11 @@ const JSON_TYPE = "application/vnd.schemaregistry.v1+json";
 
 function answer(status: number, body: unknown, contentType = JSON_TYPE): Exchanged {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return { kind: "answer", status, contentType, body: text };
+  return { kind: "response", status, contentType, body: text };
 }
 
 function judge(exchanged: Exchanged) {
-  return judgeSchema(exchanged, URL, "schema 7");
+  return classifySchema(exchanged, URL, "schema 7");
 }
 
 test.each([
@@ -82,9 +82,9 @@ const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
 ];
 
 test.each(OUTAGES)("an outage: %s", (_, exchanged, sentence) => {
-  const judged = judge(exchanged);
-  expect(judged.kind).toBe("outage");
-  const error = "error" in judged ? judged.error : "";
+  const classified = judge(exchanged);
+  expect(classified.kind).toBe("outage");
+  const error = "error" in classified ? classified.error : "";
   expect(error).toMatch(sentence);
   expect(error).toMatch(/^https:\/\/registry\.example:8081 /);
   // Paths, bodies and headers may hold secrets.

@@ -11,7 +11,7 @@ const signal = new AbortController().signal;
 const DOWN: Exchanged = { kind: "failed", code: "ECONNREFUSED" };
 
 function json(status: number, body: unknown): Exchanged {
-  return { kind: "answer", status, contentType: "application/json", body: JSON.stringify(body) };
+  return { kind: "response", status, contentType: "application/json", body: JSON.stringify(body) };
 }
 
 function uses(...names: readonly string[]) {
@@ -195,7 +195,7 @@ test.each<[string, readonly object[], readonly string[], string]>([
 const never = new AbortController().signal;
 
 function connection(token: string): RegistryConnection {
-  return { urls: ["https://r.example.com"], login: { kind: "token", token }, tls: null };
+  return { urls: ["https://r.example.com"], authentication: { kind: "token", token }, tls: null };
 }
 
 /** What happened, in its order; a connection with the token `broken` cannot be made. */
@@ -204,8 +204,8 @@ function world(first: RegistryConnection) {
   let current = first;
   const source = currentSource(
     () => current,
-    ({ login }) => {
-      const name = login?.kind === "token" ? login.token : "";
+    ({ authentication }) => {
+      const name = authentication?.kind === "token" ? authentication.token : "";
       if (name === "broken") throw new Error("key values mismatch");
       happened.push(`open ${name}`);
       return {

@@ -14,21 +14,21 @@ test("said at most once a minute, and once when it is over for all", () => {
   expect(outage.failed(2, "down", 2_000)).toBeNull();
   expect(outage.failed(1, "down", 60_999)).toBeNull();
   expect(outage.failed(1, "down", 61_000)).toEqual(said(60_000));
-  expect(outage.answered(1, 62_000)).toBeNull();
+  expect(outage.responded(1, 62_000)).toBeNull();
   expect(outage.sinceMs).toBe(1_000);
   expect(outage.troubles(62_000)).toEqual(["1 schema has been waited for in vain for 61 s: down"]);
   const over = { msg: "registry.reachable", unreachableForMs: 62_000 };
-  expect(outage.answered(2, 63_000)).toEqual(over);
+  expect(outage.responded(2, 63_000)).toEqual(over);
   expect(outage.sinceMs).toBeNull();
-  expect(outage.answered(3, 64_000)).toBeNull();
+  expect(outage.responded(3, 64_000)).toBeNull();
 });
 
 test("one that comes and goes is no flood of lines, and none says only half", () => {
   expect(outage.failed(1, "down", 0)).not.toBeNull();
-  expect(outage.answered(1, 100)).not.toBeNull();
+  expect(outage.responded(1, 100)).not.toBeNull();
   for (let ms = 200; ms < 60_000; ms += 200) {
     expect(outage.failed(1, "down", ms)).toBeNull();
-    expect(outage.answered(1, ms + 100)).toBeNull();
+    expect(outage.responded(1, ms + 100)).toBeNull();
   }
   expect(outage.failed(1, "down", 60_000)).not.toBeNull();
 });
@@ -41,7 +41,7 @@ test("one that nobody waits for any more is forgotten", () => {
   outage.left(2);
   expect(outage.troubles(5_000)).toEqual([]);
   expect(outage.sinceMs).toBeNull();
-  expect(outage.answered(1, 6_000)).toBeNull();
+  expect(outage.responded(1, 6_000)).toBeNull();
 });
 
 test("several schemas are counted", () => {

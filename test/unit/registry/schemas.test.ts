@@ -4,7 +4,11 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { KnownSchema, ReadValue, SchemaRef } from "../../../src/domain/known-schemas.ts";
 import type { FoundSchema, Lookup } from "../../../src/registry/port.ts";
-import { createSchemas, type SchemasLimits, Slots } from "../../../src/registry/schemas.ts";
+import {
+  ConcurrencyLimit,
+  createSchemas,
+  type SchemasLimits,
+} from "../../../src/registry/schemas.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
@@ -267,7 +271,7 @@ test("eight look-ups at once, the others in turn", async () => {
 });
 
 test("kept within bounds: the ones used last stay, others are asked for again", async () => {
-  const limits = { schemas: 4, characters: 1_000, unknown: 4, lookupsAtOnce: 8 };
+  const limits = { schemas: 4, characters: 1_000, unknown: 4, maxLookups: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
     answers.set(ref, found(`${ref}`));
@@ -282,7 +286,7 @@ test("kept within bounds: the ones used last stay, others are asked for again", 
 });
 
 test("kept within bounds by size too", async () => {
-  const limits = { schemas: 1_000, characters: 1_000, unknown: 4, lookupsAtOnce: 8 };
+  const limits = { schemas: 1_000, characters: 1_000, unknown: 4, maxLookups: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
     answers.set(ref, found("x".repeat(300)));
@@ -294,7 +298,7 @@ test("kept within bounds by size too", async () => {
 });
 
 test("a flood of unknown schemas pushes no known one out", async () => {
-  const schemas = create({ schemas: 4, characters: 1_000, unknown: 4, lookupsAtOnce: 8 });
+  const schemas = create({ schemas: 4, characters: 1_000, unknown: 4, maxLookups: 8 });
   answers.set(1, found("one"));
   await schemas.ready([1], never);
   await schemas.ready(
@@ -305,7 +309,7 @@ test("a flood of unknown schemas pushes no known one out", async () => {
 });
 
 test("a schema that changes under its id is named, and the new one counts", async () => {
-  const schemas = create({ schemas: 2, characters: 1_000, unknown: 4, lookupsAtOnce: 8 });
+  const schemas = create({ schemas: 2, characters: 1_000, unknown: 4, maxLookups: 8 });
   answers.set(7, found("before"));
   for (const ref of [7, 8, 9, 10]) {
     if (ref !== 7) answers.set(ref, found(`${ref}`));
@@ -335,11 +339,11 @@ test("closing gives up what is under way, and closes the source", async () => {
 });
 
 test("so many at once, the others in turn, also after one that failed", async () => {
-  const slots = new Slots(2);
+  const limit = new ConcurrencyLimit(2);
   const began: number[] = [];
   const ends: PromiseWithResolvers<number>[] = [];
   const work = [0, 1, 2, 3].map((index) =>
-    slots.during(() => {
+    limit.during(() => {
       began.push(index);
       const end = Promise.withResolvers<number>();
       ends.push(end);
@@ -357,12 +361,12 @@ test("so many at once, the others in turn, also after one that failed", async ()
 });
 
 test("work that was given up before its turn is not begun, and gives its turn on", async () => {
-  const slots = new Slots(1);
+  const limit = new ConcurrencyLimit(1);
   const end = Promise.withResolvers<string>();
   const gone = new AbortController();
-  const first = slots.during(() => end.promise, never);
-  const second = slots.during(() => Promise.resolve("second"), gone.signal);
-  const third = slots.during(() => Promise.resolve("third"), never);
+  const first = limit.during(() => end.promise, never);
+  const second = limit.during(() => Promise.resolve("second"), gone.signal);
+  const third = limit.during(() => Promise.resolve("third"), never);
   gone.abort();
   end.resolve("first");
   expect(await Promise.all([first, second, third])).toEqual(["first", null, "third"]);

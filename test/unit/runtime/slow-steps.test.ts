@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { createWaits } from "../../../src/runtime/slow-steps.ts";
+import { watchSlowSteps } from "../../../src/runtime/slow-steps.ts";
 
 test("a step that takes long is told of until it is settled, the longest first", async () => {
   let nowMs = 1_000;
-  const waits = createWaits({ nowMs: () => nowMs }, 5_000);
+  const waits = watchSlowSteps({ nowMs: () => nowMs }, 5_000);
   expect(waits.troubles()).toEqual([]);
   const slow = Promise.withResolvers<string>();
   const later = Promise.withResolvers<never>();

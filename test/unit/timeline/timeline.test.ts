@@ -94,7 +94,7 @@ function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
     {
       messageId: "m-1",
       calls: [call()],
-      lines: [],
+      queued: [],
       retries: [],
       scheduledRetries: [],
       deadLetters: [],
@@ -131,7 +131,7 @@ test("nothing found is nothing, and no gap either", () => {
 
 test("the way of a delivery that is tried again, in order", () => {
   const all = {
-    lines: [on("deliveries.crm", T + 2)],
+    queued: [on("deliveries.crm", T + 2)],
     attempts: [
       attempt(T + 20, {
         decision: "retry",
@@ -162,7 +162,7 @@ test("the way of a delivery that is tried again, in order", () => {
 
 test("without the topic of attempts those that failed are known by what followed", () => {
   const all = {
-    lines: [on("deliveries.crm", T + 2)],
+    queued: [on("deliveries.crm", T + 2)],
     scheduledRetries: [
       parked(T + 20),
       parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=skipped` }),
@@ -193,7 +193,7 @@ test("without the topic of attempts those that failed are known by what followed
 
 test("an attempt that both tell of is one", () => {
   const all = {
-    lines: [on("deliveries.crm", T)],
+    queued: [on("deliveries.crm", T)],
     scheduledRetries: [parked(T + 20)],
     deadLetters: [deadLetter(T + 60_000)],
   };
@@ -221,7 +221,7 @@ test("a window that ended while it waited is no attempt", () => {
   });
   expect(
     kinds({
-      lines: [on("deliveries.crm", T)],
+      queued: [on("deliveries.crm", T)],
       scheduledRetries: [parked(T + 20)],
       deadLetters: [waited],
     }),
@@ -302,7 +302,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     { kind: "waiting", atMs: T + 10_009 },
   ],
 ])("fate: %s", (_name, more, nowMs, expected) => {
-  expect(finalState({ lines: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(
+  expect(finalState({ queued: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(
     expected,
   );
 });
@@ -311,7 +311,7 @@ test("with every, a part that waits decides, and one that came back does not", (
   const share = (endpoint: EndpointKey) => parked(T + 20, { endpoint });
   const back = on("retries.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
   const both = {
-    lines: [on("deliveries.crm", T)],
+    queued: [on("deliveries.crm", T)],
     scheduledRetries: [share(KEY), share(OTHER_KEY)],
     retries: [back],
   };
@@ -325,7 +325,7 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
   const around = parked(T + 5, { attempt: 0 }, true);
   const all = {
     scheduledRetries: [around],
-    lines: [on("deliveries.crm", T + 10_030)],
+    queued: [on("deliveries.crm", T + 10_030)],
     attempts: [attempt(T + 10_040)],
   };
   expect(kinds(all)).toEqual([
@@ -335,7 +335,7 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
 });
 
 test("written to its line again: a replay after a dead letter, else a repetition", () => {
-  const twice = { lines: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
+  const twice = { queued: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
   expect(kinds({ ...twice, deadLetters: [deadLetter(T + 900)] })).toContain("replayed crm");
   expect(kinds({ ...twice, deadLetters: [deadLetter(T + 6_000)] })).toContain("requeued crm");
   const other = deadLetter(T + 900, {
@@ -366,13 +366,13 @@ test("a record that is no call, and its dead letter of route", () => {
 
 test("gaps: the call, and a last attempt that was not written down", () => {
   const lines = [on("deliveries.crm", T)];
-  expect(traceOf({ calls: [], lines }).gaps).toEqual([
+  expect(traceOf({ calls: [], queued: lines }).gaps).toEqual([
     { kind: "call-not-found", sinceMs: T - 60_000 },
   ]);
-  const done = { lines, isFinished: () => true };
+  const done = { queued: lines, isFinished: () => true };
   expect(traceOf({ ...done, attempts: [] }).gaps).toEqual([
     { kind: "attempts-missing", destinations: ["crm"] },
   ]);
   expect(traceOf(done).gaps).toEqual([{ kind: "no-attempts-topic" }]);
-  expect(traceOf({ lines }).gaps).toEqual([]);
+  expect(traceOf({ queued: lines }).gaps).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { test } from "vitest";
-import { judgeSchema } from "../../../src/registry/classify-response.ts";
+import { classifySchema } from "../../../src/registry/classify-response.ts";
 import type { Exchanged } from "../../../src/registry/registry-request.ts";
 
 const body = fc.oneof(
@@ -26,11 +26,11 @@ test("whatever comes has a meaning: found only by 200, unknown only by 404, and 
       fc.string(),
       body,
       (status, contentType, text) => {
-        const exchanged: Exchanged = { kind: "answer", status, contentType, body: text };
-        const judged = judgeSchema(exchanged, "http://r:8081/schemas/ids/7", "schema 7");
-        if (judged.kind === "found") return status === 200;
-        if (judged.kind === "unknown") return status === 404 && text.includes("4040");
-        return judged.kind === "outage" && !/\p{Cc}/u.test(judged.error);
+        const exchanged: Exchanged = { kind: "response", status, contentType, body: text };
+        const classified = classifySchema(exchanged, "http://r:8081/schemas/ids/7", "schema 7");
+        if (classified.kind === "found") return status === 200;
+        if (classified.kind === "unknown") return status === 404 && text.includes("4040");
+        return classified.kind === "outage" && !/\p{Cc}/u.test(classified.error);
       },
     ),
   );
@@ -39,8 +39,8 @@ test("whatever comes has a meaning: found only by 200, unknown only by 404, and 
 test("an error of any code is an outage", () => {
   fc.assert(
     fc.property(fc.option(fc.stringMatching(/^[A-Z_0-9]{1,40}$/)), (code) => {
-      const judged = judgeSchema({ kind: "failed", code }, "http://r:8081/", "schema 7");
-      return judged.kind === "outage";
+      const classified = classifySchema({ kind: "failed", code }, "http://r:8081/", "schema 7");
+      return classified.kind === "outage";
     }),
   );
 });

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { test } from "vitest";
 
 import type { KnownSchema } from "../../../src/domain/known-schemas.ts";
-import { Kept } from "../../../src/registry/schema-cache.ts";
+import { SchemaCache } from "../../../src/registry/schema-cache.ts";
 
-const ROOM = { answers: 8, characters: 100 };
+const LIMITS = { schemas: 8, characters: 100 };
 const FOR_EVER = Number.POSITIVE_INFINITY;
 
 function answer(ref: number, characters: number) {
@@ -17,23 +17,23 @@ const step = fc.record({ ref: fc.nat(20), characters: fc.nat(120), isPut: fc.boo
 test("never more than there is room for; the one put last is there, and no answer is another's", () => {
   fc.assert(
     fc.property(fc.array(step), (steps) => {
-      const kept = new Kept(ROOM);
+      const cache = new SchemaCache(LIMITS);
       const sizes = new Map<number, number>();
       for (const { ref, characters, isPut } of steps) {
         if (isPut) {
           sizes.set(ref, characters);
-          kept.put(ref, answer(ref, characters));
+          cache.put(ref, answer(ref, characters));
         }
-        const found = kept.get(ref, () => 0);
+        const found = cache.get(ref, () => 0);
         if (isPut && found === null) return false;
         if (found?.kind === "refused" && found.error !== `${ref}`) return false;
-        if (kept.size > ROOM.answers) return false;
+        if (cache.size > LIMITS.schemas) return false;
       }
-      const there = [...sizes.keys()].filter((ref) => kept.get(ref, () => 0) !== null);
+      const there = [...sizes.keys()].filter((ref) => cache.get(ref, () => 0) !== null);
       const characters = there.reduce((sum, ref) => sum + (sizes.get(ref) ?? 0), 0);
       const largest = Math.max(0, ...sizes.values());
       // Each of the two generations holds half of the room, or one answer that is larger.
-      return characters <= 2 * Math.max(ROOM.characters / 2, largest);
+      return characters <= 2 * Math.max(LIMITS.characters / 2, largest);
     }),
   );
 });
@@ -41,11 +41,11 @@ test("never more than there is room for; the one put last is there, and no answe
 test("the ones used last stay: a quarter of the room at the least", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(1_000)), fc.nat(1_000), (others, ref) => {
-      const kept = new Kept(ROOM);
-      kept.put(ref, answer(ref, 1));
+      const cache = new SchemaCache(LIMITS);
+      cache.put(ref, answer(ref, 1));
       return others.every((other) => {
-        kept.put(other, answer(other, 1));
-        return kept.get(ref, () => 0) !== null;
+        cache.put(other, answer(other, 1));
+        return cache.get(ref, () => 0) !== null;
       });
     }),
   );
