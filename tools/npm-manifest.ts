@@ -31,7 +31,7 @@ export function npmManifest({ version, license }: RootPackage, repositoryUrl?: s
       "./webhooks": entry("webhooks"),
       "./package.json": "./package.json",
     },
-    files: ["client", "webhooks", "cjs"],
+    files: ["client", "webhooks", "domain", "cjs"],
   };
 }
 

@@ -14,6 +14,7 @@
  * `BATCH_MAX_BYTES` allow.
  */
 
+import { nestsDeeperThan } from "../domain/json.ts";
 import { type Loss, ValidationError } from "./client-error.ts";
 import type { CheckedCall } from "./validate.ts";
 
@@ -88,12 +89,6 @@ function rejectDeep(call: CheckedCall): void {
     const message = `${call.type}: ${field} nests deeper than ${DEPTH_MAX} levels`;
     throw new ValidationError(field, message);
   }
-}
-
-function nestsDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => nestsDeeperThan(levels - 1, inner));
 }
 
 /** 500 KB, of the request's body: envelope, calls, commas. */

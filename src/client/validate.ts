@@ -8,13 +8,18 @@
  *   properties, traits, context               a plain object, or one whose toJSON gives one; no
  *                                             Map, list or Date, which JSON would empty or change
  *   integrations                              an object of booleans and objects (options)
+ *   timestamp: text                           as it is, in a form that the server reads
+ *                                             (docs/calls.md#timestamps)
+ *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; no number that may be
+ *                                             seconds, no year beyond 9999
  *   a field that the method does not take     refused: it would be lost without a word
  *   anything else                             refused, with the field's name and no value
  */
 
+import { isJsonObject } from "../domain/json.ts";
+import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 import type { CallType } from "./call-input.ts";
 import { ValidationError } from "./client-error.ts";
-import { readTimestamp } from "./read-timestamp.ts";
 
 /** The library that calls name in `context.library`; a test compares it with package.json. */
 export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
@@ -68,7 +73,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   context: OBJECT,
   integrations: { ...OBJECT, expected: "an object of integration names to booleans" },
   timestamp: {
-    read: (value) => readTimestamp(value) ?? undefined,
+    read: readTime,
     expected: "a Date, an ISO 8601 text, or milliseconds since the epoch (not seconds)",
   },
 };
@@ -100,7 +105,7 @@ const REQUIRED: Readonly<Record<CallType, readonly string[]>> = {
  * @throws ValidationError naming the field.
  */
 export function validate(type: CallType, call: unknown, newMessageId: () => string): CheckedCall {
-  if (!isRecord(call)) {
+  if (!isJsonObject(call)) {
     throw new ValidationError("call", `${type}: the call must be an object of fields`);
   }
   rejectOtherFields(type, call);
@@ -173,17 +178,20 @@ function readId(value: unknown): string | undefined {
 }
 
 function readObject(value: unknown): object | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   // biome-ignore lint/complexity/useLiteralKeys: toJSON is a caller's own key, not a known one.
   const toJson = value["toJSON"];
   const written: unknown = typeof toJson === "function" ? toJson.call(value, "") : value;
-  return isRecord(written) && Object.prototype.toString.call(written) === "[object Object]"
+  return isJsonObject(written) && Object.prototype.toString.call(written) === "[object Object]"
     ? written
     : undefined;
 }
 
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Another form would silently be replaced by the time of receipt. */
+function readTime(value: unknown): string | undefined {
+  const atMs = value instanceof Date ? value.getTime() : readTimestamp(value);
+  if (atMs === null || !isWritable(atMs)) return undefined;
+  return typeof value === "string" ? value : isoTimestamp(atMs);
 }
 
 function isAbsent(value: unknown): boolean {

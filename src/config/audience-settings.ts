@@ -2,8 +2,7 @@
 
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
-import type { JsonObject } from "../domain/json.ts";
-import { isMap } from "./collections.ts";
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { type Decoder, decoder, value, wrong } from "./decoder.ts";
 import { share, text, textLike, wholeNumber } from "./scalars.ts";
 import { list, optional, required, section, setting } from "./setting.ts";
@@ -26,8 +25,10 @@ const integrations: Decoder<JsonObject> = decoder({
     }
   },
   test: (raw) => {
-    if (!isMap(raw)) return wrong("write { All: false, Webhooks: true }");
-    const isFit = Object.values(raw).every((flag) => typeof flag === "boolean" || isMap(flag));
+    if (!isJsonObject(raw)) return wrong("write { All: false, Webhooks: true }");
+    const isFit = Object.values(raw).every(
+      (flag) => typeof flag === "boolean" || isJsonObject(flag),
+    );
     return isFit ? value(raw) : wrong("each name is true, false or a map of options");
   },
 });

@@ -15,7 +15,7 @@
  * Changed settings are named by their paths alone, never by values: many are secret.
  */
 
-import { isMap } from "./collections.ts";
+import { isJsonObject } from "../domain/json.ts";
 import type { Config } from "./config.ts";
 import {
   canonicalText,
@@ -127,7 +127,7 @@ function listChanges(
 
 /** The outermost paths whose values differ in more than what is below them. */
 function differences(before: unknown, after: unknown, path: Path): readonly Path[] {
-  if (isMap(before) && isMap(after)) {
+  if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
     return [...keys].flatMap((key) =>
       differences(own(before, key), own(after, key), [...path, key]),
@@ -147,5 +147,5 @@ function own(map: PlainMap, key: string): unknown {
 }
 
 function isListOfMaps(value: unknown): value is readonly PlainMap[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isMap);
+  return Array.isArray(value) && value.length > 0 && value.every(isJsonObject);
 }

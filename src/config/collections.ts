@@ -1,5 +1,6 @@
 /** Maps and lists as the YAML parser gives them, with problems where something else stands. */
 
+import { isJsonObject } from "../domain/json.ts";
 import { allValid, type Invalid, type Place } from "./config-path.ts";
 import { kindOf } from "./problem.ts";
 
@@ -8,12 +9,8 @@ export interface ListLength {
   readonly max: number;
 }
 
-export function isMap(raw: unknown): raw is Readonly<Record<string, unknown>> {
-  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
-}
-
 export function readMap(raw: unknown, place: Place): ReadonlyMap<string, unknown> | Invalid {
-  if (isMap(raw)) return new Map(Object.entries(raw));
+  if (isJsonObject(raw)) return new Map(Object.entries(raw));
   // Only the kind is told: a secret may have slipped here.
   return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
 }

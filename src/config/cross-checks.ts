@@ -26,8 +26,9 @@ import {
   parseNetwork,
 } from "../domain/addresses.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import { isJsonObject } from "../domain/json.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
-import { isMap, nearest } from "./collections.ts";
+import { nearest } from "./collections.ts";
 import { showUrl } from "./endpoint-url.ts";
 import { INGEST_PORT } from "./ingest-settings.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
@@ -115,7 +116,7 @@ function texts(nodes: readonly Entry[], path: readonly string[]): readonly Named
 function at(root: unknown, path: readonly string[]): unknown {
   let node = root;
   for (const key of path) {
-    node = isMap(node) && Object.hasOwn(node, key) ? node[key] : undefined;
+    node = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
   }
   return node;
 }

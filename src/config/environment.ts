@@ -4,7 +4,7 @@
  * variable counts as not set.
  */
 
-import { isMap } from "./collections.ts";
+import { isJsonObject } from "../domain/json.ts";
 import type { Origin } from "./config-path.ts";
 import type { Unit } from "./decoder.ts";
 import type { Environment } from "./interpolate.ts";
@@ -94,7 +94,7 @@ function put(
   const isFlag = typeof tree === "boolean" && flags.has(pathText(path.slice(0, depth)));
   const map = isFlag ? {} : (tree ?? {});
   // Left as it is: the decoder refuses it, and nothing of the file is lost unsaid.
-  if (!isMap(map)) return tree;
+  if (!isJsonObject(map)) return tree;
   const inner = Object.hasOwn(map, key) ? map[key] : undefined;
   return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };
 }

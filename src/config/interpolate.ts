@@ -16,7 +16,7 @@
  *   ${file:}, ${file:${A}}   a problem
  */
 
-import { isMap } from "./collections.ts";
+import { isJsonObject } from "../domain/json.ts";
 import type { Origin, ReadFile } from "./config-path.ts";
 import { type Path, type Problem, pathText } from "./problem.ts";
 import { secretText, withoutNewline } from "./secret-file.ts";
@@ -40,7 +40,7 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
   const taken: string[] = [];
   const walk = (node: unknown, path: Path): unknown => {
     if (Array.isArray(node)) return node.map((entry, index) => walk(entry, [...path, index]));
-    if (isMap(node)) {
+    if (isJsonObject(node)) {
       const entries = Object.entries(node);
       return Object.fromEntries(entries.map(([key, entry]) => [key, walk(entry, [...path, key])]));
     }

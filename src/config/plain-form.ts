@@ -12,7 +12,7 @@
  */
 
 import type { Destination } from "../domain/destination.ts";
-import { isMap } from "./collections.ts";
+import { isJsonObject } from "../domain/json.ts";
 import type { Config } from "./config.ts";
 import type { Node } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -59,7 +59,7 @@ function named(values: object): PlainMap {
   const entries = Object.entries(values);
   return Object.fromEntries(
     entries.map(([key, value]) => {
-      const isSection = isMap(value) && Object.getPrototypeOf(value) === Object.prototype;
+      const isSection = isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype;
       return [NAMES.get(key) ?? key, isSection ? named(value) : value];
     }),
   );
@@ -79,7 +79,7 @@ function namesBelow(node: Node): readonly (readonly [field: string, key: string]
 /** JSON with the keys of maps in order. Nothing is as null. */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, inner: unknown) => {
-    if (!isMap(inner)) return inner;
+    if (!isJsonObject(inner)) return inner;
     return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   });
 }

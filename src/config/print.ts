@@ -5,8 +5,8 @@
  */
 
 import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
+import { isJsonObject } from "../domain/json.ts";
 
-import { isMap } from "./collections.ts";
 import { type Origin, shownAsWritten } from "./config-path.ts";
 import { showUrl } from "./endpoint-url.ts";
 import type { Given } from "./parse.ts";
@@ -38,7 +38,7 @@ function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown 
     return entries.map((entry, index) => shown(node.item, entry, [...path, index], origins));
   }
   if (node.isOptional && (raw === undefined || raw === null || raw === false)) return null;
-  const map = isMap(raw) ? raw : {};
+  const map = isJsonObject(raw) ? raw : {};
   if (node.kind === "variants") {
     const tag = map[node.tag];
     const variant = node.sections[String(tag)];
@@ -54,7 +54,7 @@ function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown 
 
 /** Settings that are left out and have no default are not printed. */
 function fields(map: unknown): Record<string, unknown> {
-  const entries = isMap(map) ? Object.entries(map) : [];
+  const entries = isJsonObject(map) ? Object.entries(map) : [];
   return Object.fromEntries(entries.filter(([, entry]) => entry !== null));
 }
 
@@ -80,7 +80,7 @@ function withReferences(value: unknown, path: Path, origins: Origins): unknown {
       : withReferences(entry, at, origins);
   };
   if (Array.isArray(value)) return value.map(inner);
-  if (!isMap(value)) return value;
+  if (!isJsonObject(value)) return value;
   const entries = Object.entries(value);
   return Object.fromEntries(entries.map(([key, entry]) => [key, inner(entry, key)]));
 }

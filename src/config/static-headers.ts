@@ -12,7 +12,7 @@
  * Letter case never matters. Values are treated as secrets throughout.
  */
 
-import { isMap } from "./collections.ts";
+import { isJsonObject } from "../domain/json.ts";
 import { allValid, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder } from "./decoder.ts";
 import { HIDDEN, kindOf } from "./problem.ts";
@@ -31,10 +31,11 @@ export const staticHeaders: Decoder<readonly Header[]> = {
   expected: EXPECTED,
   unit: "",
   show: (raw) =>
-    isMap(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
+    isJsonObject(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
   fromText: (text) => text,
   decode: (raw, place) => {
-    if (!isMap(raw)) return place.fail({ found: kindOf(raw), expected: EXPECTED, hint: null });
+    if (!isJsonObject(raw))
+      return place.fail({ found: kindOf(raw), expected: EXPECTED, hint: null });
     const seen = new Set<string>();
     const headers = Object.entries(raw).map(([name, given]) => {
       const lower = name.toLowerCase();

@@ -18,6 +18,7 @@
  *   no token                                           outage, the token endpoint's sentence
  */
 
+import { jsonObjectIn } from "../domain/json.ts";
 import type { Exchanged } from "./registry-request.ts";
 
 export interface Reference {
@@ -49,7 +50,7 @@ export function classifySchema(exchanged: Exchanged, url: string, what: string):
   }
   if (exchanged.kind === "response") {
     const { status } = exchanged;
-    const body = parsedObject(exchanged.body);
+    const body = jsonObjectIn(exchanged.body);
     if (status === 404 && UNKNOWN_CODES.includes(body?.error_code)) {
       return { kind: "unknown", error: `the schema registry does not know ${what}` };
     }
@@ -144,16 +145,6 @@ function shownType(contentType: string): string {
 
 function isJson(contentType: string): boolean {
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
-}
-
-export function parsedObject(body: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
-    return { ...parsed };
-  } catch {
-    return null;
-  }
 }
 
 function readSchema(body: Readonly<Record<string, unknown>>) {

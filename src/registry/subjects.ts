@@ -20,9 +20,10 @@ import { createRequire } from "node:module";
 import type * as Library from "@kafkajs/confluent-schema-registry";
 
 import { visibleCell } from "../domain/escape-control.ts";
+import { jsonObjectIn } from "../domain/json.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
-import { failureText, parsedObject, type Reference } from "./classify-response.ts";
+import { failureText, type Reference } from "./classify-response.ts";
 import type { RegistryConnection } from "./port.ts";
 import {
   createExchange,
@@ -199,7 +200,7 @@ class RegistrySubjects implements Subjects {
 function responseOf(exchanged: Exchanged): SubjectResponse | null {
   if (exchanged.kind !== "response") return null;
   const { status } = exchanged;
-  const body = parsedObject(exchanged.body);
+  const body = jsonObjectIn(exchanged.body);
   const isRejection =
     status >= 500 || (status >= 300 && status < 400) || [401, 403, 429].includes(status);
   if (body === null || isRejection) return null;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { openLevelStore } from "../../src/store/level-store.ts";
 import { type Entry, type OrderedStore, StoreInUseError } from "../../src/store/ordered-store.ts";
-import { MemoryStore } from "../support/worlds/memory-store.ts";
+import { MemoryStore } from "../support/worlds/memory-stores.ts";
 
 let directory: string;
 let store: OrderedStore;

@@ -1,11 +1,10 @@
 /** Makes a store what a program of checkpoint version 1 would have made of the same records. */
 
-import type { Audience } from "../../../src/audience/audience.ts";
-import { readCounts } from "../../../src/audience/audience.ts";
+import { type Audience, readCounts } from "../../../src/audience/audience.ts";
 import { arrivalsIn, CHECKPOINT_KEY, firstOf } from "../../../src/audience/keys.ts";
 import { hasArrived, readMembership, writeMembership } from "../../../src/audience/membership.ts";
 import { ArrivalRoom, Arrivals } from "../../../src/audience/seen-members.ts";
-import { MemoryStore } from "./memory-store.ts";
+import { MemoryStore } from "./memory-stores.ts";
 
 /** Each arrival is a mark in the member's own value, and nobody has a number. */
 export async function formerStore(store: MemoryStore): Promise<MemoryStore> {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { memberPrefix } from "../../../src/audience/keys.ts";
 import { type OpenDeps, openPartition } from "../../../src/audience/open-partition.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { MemoryStore } from "../../support/worlds/memory-store.ts";
+import { MemoryStore } from "../../support/worlds/memory-stores.ts";
 
 /** A changelog that grows by `late` while it is read for the first time. */
 function world(early: readonly string[], late: readonly string[]) {

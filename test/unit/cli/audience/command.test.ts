@@ -9,7 +9,7 @@ import type { Unapplied } from "../../../../src/cli/audience/unapplied.ts";
 import { WrongUsage } from "../../../../src/cli/wrong-usage.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
-import { MemoryStore } from "../../../support/worlds/memory-store.ts";
+import { MemoryStore } from "../../../support/worlds/memory-stores.ts";
 
 interface Given {
   readonly name?: string;
