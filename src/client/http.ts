@@ -4,7 +4,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 import type { Outcome } from "./retry.ts";
 
 /** `AbortSignal` where the platform's types are known: ours must not need them to be installed. */
-export type Signal = typeof globalThis extends {
+type Signal = typeof globalThis extends {
   readonly AbortSignal: { readonly prototype: infer Known };
 }
   ? Known
@@ -32,7 +32,7 @@ export interface FetchResponse {
   readonly body?: unknown;
 }
 
-export interface PostSettings {
+interface PostSettings {
   readonly url: string;
   readonly writeKey: string;
   readonly timeoutMs: number;

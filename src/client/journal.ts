@@ -20,7 +20,7 @@ export interface Journal {
   acknowledged(calls: readonly EncodedCall[], attempts: number): void;
 }
 
-export interface JournalSettings {
+interface JournalSettings {
   readonly debug: boolean;
   readonly debugPayloads: boolean;
   readonly onError: ((lost: LostCall) => void) | null;

@@ -41,12 +41,12 @@ export interface AnalyticsOptions {
   readonly fetch?: Fetch | undefined;
 }
 
-export interface Environment {
+interface Environment {
   readonly endpoint: string | undefined;
   readonly debug: string | undefined;
 }
 
-export interface Settings {
+interface Settings {
   readonly writeKey: string;
   /** Where batches are posted. */
   readonly url: string;

@@ -25,7 +25,7 @@ export type Outcome =
     }
   | { readonly kind: "no-response"; readonly cause: unknown };
 
-export type Decision =
+type Decision =
   | { readonly kind: "acknowledged" }
   | { readonly kind: "retry"; readonly delayMs: number; readonly why: string }
   | { readonly kind: "give-up"; readonly loss: Loss };

@@ -25,7 +25,7 @@ export interface Timer {
   hold(isHeld: boolean): void;
 }
 
-export interface SenderPorts {
+interface SenderPorts {
   /** Milliseconds since the epoch. */
   nowMs(): number;
   /** In [0, 1). */
@@ -40,7 +40,7 @@ export interface SenderPorts {
   log(line: string): void;
 }
 
-export interface SenderSettings {
+interface SenderSettings {
   readonly flushAt: number;
   readonly flushAfterMs: number;
   /** Requests for a batch, the first one included. */

@@ -23,7 +23,7 @@ export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };
 
-export interface DecoderOptions<Value, U extends Unit> {
+interface DecoderOptions<Value, U extends Unit> {
   readonly expected: string;
   readonly unit: U;
   readonly test: (raw: unknown) => Tested<Value>;

@@ -25,7 +25,7 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
   "SWITCHYARD_TEST_LAUNCHER",
 ]);
 
-export interface Variable {
+interface Variable {
   readonly name: string;
   readonly path: readonly string[];
   /** Null for a section that takes `true` and `false`. */
@@ -56,7 +56,7 @@ export function variables(node: Node, path: readonly string[] = []): readonly Va
   return [...new Map([tag, ...inner].map((variable) => [variable.name, variable])).values()];
 }
 
-export interface Overridden {
+interface Overridden {
   readonly tree: unknown;
   readonly origins: ReadonlyMap<string, Origin>;
 }

@@ -23,7 +23,7 @@ import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Filled {
+interface Filled {
   readonly tree: unknown;
   /** The texts of the file, by path text, for texts that took something in. */
   readonly origins: ReadonlyMap<string, Origin>;

@@ -19,7 +19,7 @@ import type { Problem } from "./problem.ts";
 
 export const SECRET_FILE_BYTES_MAX = 1_048_576;
 
-export type SecretText =
+type SecretText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "problem"; readonly problem: Omit<Problem, "path"> };
 

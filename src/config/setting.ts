@@ -37,7 +37,7 @@ export interface Section<Value> extends NodeOf<Value> {
   readonly takesFlag: boolean;
 }
 
-export interface Variants<Value> extends NodeOf<Value> {
+interface Variants<Value> extends NodeOf<Value> {
   readonly kind: "variants";
   readonly tag: string;
   readonly tagDoc: string;
@@ -45,7 +45,7 @@ export interface Variants<Value> extends NodeOf<Value> {
   readonly isOptional: boolean;
 }
 
-export interface List<Value> extends NodeOf<Value> {
+interface List<Value> extends NodeOf<Value> {
   readonly kind: "list";
   readonly item: Section<unknown> | Variants<unknown>;
   /** Fewest and most entries. */

@@ -19,7 +19,7 @@ import {
 
 import { describe, HIDDEN, type LocatedProblem, type Path } from "./problem.ts";
 
-export type Yaml =
+type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;

@@ -15,7 +15,7 @@
  *   ERR_TLS_CERT_ALTNAME_INVALID                     tls-wrong-host
  *   unsupported protocol, protocol version alert     tls-protocol: older than TLS 1.2
  *   other certificate and TLS errors                 tls
- *   HPE_*, RESPONSE_TOO_LARGE, wrong content-length     protocol
+ *   HPE_*, RESPONSE_TOO_LARGE, wrong content-length  protocol
  *   any other                                        other
  */
 

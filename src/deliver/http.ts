@@ -47,10 +47,11 @@ import {
   makeConnection,
   type Opening,
   type Origin,
+  Origins,
+  type Target,
   takeConnection,
 } from "../http/kept-connection.ts";
 import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
-import { Origins, type Target } from "../http/origins.ts";
 import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import {

@@ -16,8 +16,7 @@
  */
 
 import type { Socket } from "node:net";
-import { ResponseHead } from "./response-head.ts";
-import { InterimFilter } from "./skip-interim.ts";
+import { InterimFilter, ResponseHead } from "./response-head.ts";
 
 /**
  * Most bytes of an answer beside its body. With 64 KiB of body and a read beyond, that is less than

@@ -24,7 +24,7 @@ import { type LookupAddress, lookup } from "node:dns";
 
 import type { Clock } from "../runtime/clock.ts";
 
-export type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
+type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
 /** Finds the addresses of a name; `found` is called once, never before this returns. */
 export type Resolve = (name: string, found: Found) => void;

@@ -56,7 +56,7 @@ export interface RegistryConnection {
   readonly tls: TlsFiles | null;
 }
 
-export type RegistryAuthentication =
+type RegistryAuthentication =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "token"; readonly token: string }
   | ({ readonly kind: "oauth" } & ClientCredentials);

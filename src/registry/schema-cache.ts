@@ -8,7 +8,7 @@
 
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 
-export interface CachedSchema {
+interface CachedSchema {
   readonly known: KnownSchema;
   /** Its share of the room. */
   readonly characters: number;
@@ -16,7 +16,7 @@ export interface CachedSchema {
   readonly untilMs: number;
 }
 
-export interface CacheLimits {
+interface CacheLimits {
   readonly schemas: number;
   readonly characters: number;
 }

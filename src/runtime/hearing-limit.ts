@@ -35,7 +35,7 @@ export class HeardTime {
   }
 }
 
-export interface HearingLimit extends Disposable {
+interface HearingLimit extends Disposable {
   /** Aborts with a `TimeoutError` when the limit is over. */
   readonly signal: AbortSignal;
 }

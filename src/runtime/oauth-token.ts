@@ -14,7 +14,7 @@ export interface ClientCredentials {
 }
 
 /** The part of `fetch` that is used. */
-export type TokenRequest = (
+type TokenRequest = (
   url: string,
   init: {
     readonly method: "POST";

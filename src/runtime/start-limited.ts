@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
-export interface StartLimits {
+interface StartLimits {
   readonly atOnce: number;
   /** After that the next one is started although this one has not joined. */
   readonly joinLimitMs: number;

@@ -151,7 +151,7 @@ const PART_MIN = 3;
  * JSON may write any character as an escape, also a plain letter. No library of ours or others does:
  * such a call is not found. On all other topics the id is in a header, as it is.
  */
-export type Prefilter = (bytes: Buffer | null | undefined) => boolean;
+type Prefilter = (bytes: Buffer | null | undefined) => boolean;
 
 /** Of the value of a call. */
 export function mayBeCall(messageId: string): Prefilter {

@@ -19,7 +19,7 @@ const FIRST_PIECE = 500;
 const PIECE_MAX = 8_000;
 const AT_ONCE = 16;
 
-export interface LatestPorts {
+interface LatestPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   /** Ends reading: what is found by then is told. */
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ export interface LatestQuery<Found> {
   readonly find: (record: IncomingRecord) => Found | null | Promise<Found | null>;
 }
 
-export interface Latest<Found> {
+interface Latest<Found> {
   /** The latest first. */
   readonly found: readonly { readonly atMs: number; readonly value: Found }[];
   /** All since then was looked at. */

@@ -10,7 +10,7 @@ const AT_ONCE = 16;
 /** Clocks of brokers, producers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
 
-export interface ScanPorts {
+interface ScanPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly signal: AbortSignal;
   readonly onRead?: (records: number) => void;
@@ -113,7 +113,7 @@ export class Scan {
   }
 }
 
-export interface PartitionStart {
+interface PartitionStart {
   readonly partition: number;
   /** Of the first record of that instant or later; above 0: there was an earlier one. */
   readonly offset: number;

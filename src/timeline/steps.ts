@@ -12,7 +12,7 @@ interface DestinationStep extends StepBase {
 }
 
 /** The call stands on `calls`. */
-export interface ReceivedStep extends StepBase {
+interface ReceivedStep extends StepBase {
   readonly kind: "received";
   readonly place: RecordPlace;
   readonly type: string;
@@ -26,7 +26,7 @@ export interface ReceivedStep extends StepBase {
 }
 
 /** It stands there, and route cannot use it. */
-export interface UnusableStep extends StepBase {
+interface UnusableStep extends StepBase {
   readonly kind: "unusable";
   readonly place: RecordPlace;
   readonly reason: string;
@@ -34,12 +34,12 @@ export interface UnusableStep extends StepBase {
 }
 
 /** A destination of its source does not get it. */
-export interface SkippedStep extends DestinationStep {
+interface SkippedStep extends DestinationStep {
   readonly kind: "skipped";
   readonly why: string;
 }
 
-export interface RoutedStep extends DestinationStep {
+interface RoutedStep extends DestinationStep {
   readonly kind: "routed";
   readonly place: RecordPlace;
   /** Null: the configuration of now would not route it there, or the call was not found. */
@@ -47,7 +47,7 @@ export interface RoutedStep extends DestinationStep {
 }
 
 /** It was written to its line once more, after it had been there. */
-export interface RepeatedStep extends DestinationStep {
+interface RepeatedStep extends DestinationStep {
   readonly kind: "replayed" | "requeued";
   readonly place: RecordPlace;
 }

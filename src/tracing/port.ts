@@ -13,7 +13,7 @@ import type { TraceContext } from "../domain/trace-context.ts";
 
 export type SpanKind = "internal" | "server" | "client" | "consumer";
 
-export type Attribute = string | number | boolean | readonly string[];
+type Attribute = string | number | boolean | readonly string[];
 /** By names of OpenTelemetry's semantic conventions, or `switchyard.*`. */
 export type Attributes = Readonly<Record<string, Attribute>>;
 

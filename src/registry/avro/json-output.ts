@@ -26,7 +26,7 @@ export const NO_BYTES: Buffer = Buffer.alloc(0);
 export const NO_VIEW = viewOf(NO_BYTES);
 
 /** Some characters of ASCII that need no escape. */
-export interface Piece {
+interface Piece {
   readonly words: Int32Array;
   readonly length: number;
 }

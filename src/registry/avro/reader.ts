@@ -8,7 +8,7 @@ import { typeOf } from "./resolve-schema.ts";
 import { readSchemas, type SchemaText, UnusableSchemaError } from "./schema-text.ts";
 import { Transcript } from "./transcript.ts";
 
-export type CompiledAvro =
+type CompiledAvro =
   | { readonly kind: "reader"; readonly read: ReadBySchema }
   /** One sentence. */
   | { readonly kind: "refused"; readonly error: string };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { InterimFilter } from "../../../src/http/skip-interim.ts";
+import { InterimFilter } from "../../../src/http/response-head.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HINTS = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
