@@ -32,7 +32,7 @@ const PIECE_BYTES = 4_096;
 const LINE_FEED = 0x0a;
 
 class ResponseTooLargeError extends Error {
-  override readonly name = "AnswerTooLongError";
+  override readonly name = "ResponseTooLargeError";
   readonly code = "RESPONSE_TOO_LARGE";
 }
 

@@ -40,7 +40,7 @@ export interface TlsSession {
 }
 
 class AddressBlockedError extends Error {
-  override readonly name = "AddressRefusedError";
+  override readonly name = "AddressBlockedError";
   readonly code = "ADDRESS_BLOCKED";
 }
 
