@@ -31,5 +31,5 @@ export {
   ValidationError,
 } from "./client-error.ts";
 export { type CloseOnExitOptions, closeOnExit } from "./close-on-exit.ts";
-export type { Fetch, FetchResponse } from "./http.ts";
+export type { Fetch, FetchResponse } from "./fetch.ts";
 export type { AnalyticsOptions } from "./options.ts";

@@ -2,7 +2,7 @@
 
 import { type LostCall, type SentBatch, ValidationError } from "./client-error.ts";
 import { BATCH_MAX_BYTES } from "./encode.ts";
-import type { Fetch } from "./http.ts";
+import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /**

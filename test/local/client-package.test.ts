@@ -188,13 +188,16 @@ test("TypeScript names what a call lacks: first what only this method needs, the
   expect(MISSING.map(([call], at) => [call, named[at]])).toEqual(MISSING);
 });
 
-test("nothing but the two entries and their types is in the package", () => {
+test("nothing but the two entries, their types and what they share with the server is in the package", () => {
   const installed = join(project, "node_modules", "switchyard");
   expect(readdirSync(join(project, "node_modules")).filter((name) => name[0] !== ".")).toEqual([
     "switchyard",
   ]);
   expect(readdirSync(installed).sort()).toEqual([
-    ...["LICENSE", "README.md", "cjs", "client", "package.json", "webhooks"],
+    ...["LICENSE", "README.md", "cjs", "client", "domain", "package.json", "webhooks"],
+  ]);
+  expect(readdirSync(join(installed, "domain")).sort()).toEqual([
+    ...["json.d.ts", "json.js", "timestamp.d.ts", "timestamp.js"],
   ]);
 });
 

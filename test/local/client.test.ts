@@ -14,7 +14,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-import type { Fetch, FetchResponse } from "../../src/client/http.ts";
+import type { Fetch, FetchResponse } from "../../src/client/fetch.ts";
 import {
   Analytics,
   type AnalyticsOptions,
