@@ -131,7 +131,7 @@ export interface Member {
   /** Where the next fetch of the partition begins. */
   positionOf(topic: string, partition: number): number;
   /** The next fetch of the partition begins after `offset`. */
-  passed(topic: string, partition: number, offset: number): void;
+  advance(topic: string, partition: number, offset: number): void;
   /** One attempt, as the member of the latest join. */
   commit(offsets: readonly OffsetToCommit[]): Promise<void>;
   pause(topic: string, partition: number): void;

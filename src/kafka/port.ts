@@ -22,7 +22,7 @@ import type { Admin, PartitionOffset } from "./admin-port.ts";
 import { TextBundles as Bundles } from "./produce/text-bundles.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
-import { packRecord as asBytes } from "./wire/pack-record.ts";
+import { packRecord as asBytes } from "./wire/record-bundle.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -292,7 +292,6 @@ export type {
   TopicState,
   VersionRange,
 } from "./admin-port.ts";
-export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
 export type { TextBundles } from "./produce/text-bundles.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
@@ -306,3 +305,42 @@ export function textBundles(topic: string, producer: Pick<WatchedProducer, "part
 
 /** The partition that the producer places a key in, as Java's does. Pure. */
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;
+
+/**
+ * How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration.
+ *
+ * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and
+ * passwords can change meanwhile. The mechanism stays, and so does whether there are any.
+ */
+export interface KafkaConnection {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  /** Null: plaintext. PEM texts; `ca` null: the public roots. */
+  readonly tls: {
+    readonly ca: string | null;
+    readonly cert: string | null;
+    readonly key: string | null;
+    /** The name in the brokers' certificates; null: the host of each address. */
+    readonly serverName: string | null;
+  } | null;
+  readonly sasl: KafkaSasl | null;
+  readonly sessionTimeoutMs: number;
+  /** Largest record (key, value and headers) that a topic takes; longest match first is the caller's. */
+  readonly recordMaxBytes: (topic: string) => number;
+}
+
+export type KafkaSasl =
+  | {
+      readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
+      readonly username: string;
+      readonly password: string;
+    }
+  | {
+      readonly mechanism: "oauthbearer";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly scope: string | null;
+    }
+  /** Amazon MSK, by the role that the process has. */
+  | { readonly mechanism: "aws-msk-iam"; readonly region: string };

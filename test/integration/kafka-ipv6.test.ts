@@ -27,7 +27,7 @@ test("records are written, read and committed, and the broker is named by its ad
   expect(values(taker.taken).at(-1)).toBe("next");
   await expect.poll(() => consumer.progress()[0]?.position).toBe(2);
   await expect.poll(() => view.endsAtMs()).not.toBeNull();
-  expect(view.brokers()).toEqual([{ broker: proxy.address, away: null }]);
+  expect(view.brokers()).toEqual([{ broker: proxy.address, outage: null }]);
   proxy.hold("everything");
   await lines.until("kafka.broker.unreachable");
   expect(view.brokers()).toMatchObject([{ broker: proxy.address }]);

@@ -93,7 +93,7 @@ test("the looks hear where a log begins, for partitions of which nothing was rea
   const clients = new Clients(connectionTo(proxy.address), lines.log);
   const watch = new ClusterWatch(clients, ends, () => [{ topic, partition: 0, position: 0 }]);
   const unread = { topic, partition: 0, position: 0, next: 0, end: 0, endAtMs: null };
-  const seen = () => ends.seen({ ...unread, inFlight: 0, oldestUnfinishedMs: null });
+  const seen = () => ends.withLatest({ ...unread, inFlight: 0, oldestUnfinishedMs: null });
   await expect.poll(seen, TIMEOUT).toMatchObject({ position: 2, end: 3 });
   watch.close();
   await kafka.close();

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { ask, reasonOf } from "../../src/cli/scrape.ts";
 import { inTime } from "../../src/cli/status/keep-connected.ts";
-import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/in-time.ts";
+import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/brokers.ts";
 
 /** Its own thread: it answers `/answers` while this one is blocked, and nothing else ever. */
 const SERVER = `

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
-import { passedCommit } from "../../kafka/consume/skip-commit.ts";
+import { passedCommit } from "../../kafka/consume/completion.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
 import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";

@@ -15,13 +15,11 @@ import type {
   TopicState,
 } from "../port.ts";
 import { type AdminClient, AdminSession } from "./admin-session.ts";
-import { alterAllowed } from "./alter-config.ts";
-import { createTopics, deleteTopics } from "./change-topics.ts";
+import { alterAllowed, createTopics, deleteTopics } from "./change-topics.ts";
 import { clusterVersions } from "./cluster-versions.ts";
-import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
-import { committedOf, offsetsOf, topicIdsOf } from "./many-offsets.ts";
+import { commitOffsets, committedOf, offsetsOf, topicIdsOf } from "./offsets.ts";
 import { type Identity, isAboutPermission, withPermission } from "./permission.ts";
 import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts";
 

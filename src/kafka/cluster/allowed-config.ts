@@ -15,9 +15,9 @@ import type { RejectedSetting } from "../port.ts";
 export type TopicConfig = Readonly<Record<string, string>>;
 
 /** The cluster's reason against these settings; null: it allows them. Changes nothing. */
-export type TryConfig = (config: TopicConfig) => Promise<string | null>;
+type TryConfig = (config: TopicConfig) => Promise<string | null>;
 
-export interface Allowed {
+interface Allowed {
   readonly config: TopicConfig;
   readonly rejected: readonly Omit<RejectedSetting, "topic">[];
 }

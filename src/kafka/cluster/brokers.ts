@@ -1,13 +1,13 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
-import { rawRequest } from "../kafkajs/raw-request.ts";
-import { readTopicIds } from "../kafkajs/topic-ids.ts";
+import { rawRequest, readTopicIds } from "../kafkajs/raw-request.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
 import { LEADERS } from "../wire/request-kinds.ts";
 import type { Client } from "./connection.ts";
-import { protocolError } from "./kafka-error.ts";
+import { errorSentence, protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
 
 interface CoordinatorResponse {
@@ -167,5 +167,18 @@ export class Brokers {
       await nextSeed(this.#pool);
       throw error;
     }
+  }
+}
+
+/** @throws Error when there is no answer within `limitMs`. */
+export async function inTime<Result>(result: Promise<Result>, limitMs: number): Promise<Result> {
+  using late = hearingLimit(limitMs);
+  const { promise, reject } = Promise.withResolvers<never>();
+  const over = new Error(`no answer within ${limitMs / 1_000} s`);
+  late.signal.addEventListener("abort", () => reject(over));
+  try {
+    return await Promise.race([result, promise]);
+  } catch (error) {
+    throw error === over ? over : new Error(errorSentence(error), { cause: error });
   }
 }

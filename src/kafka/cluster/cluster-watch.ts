@@ -20,11 +20,10 @@
 
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { BrokerState, PartitionProgress } from "../port.ts";
-import { Brokers } from "./brokers.ts";
+import { Brokers, inTime } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { inTime } from "./in-time.ts";
-import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 import type { LogEnds } from "./log-ends.ts";
+import { EARLIEST, LATEST, listOffsets } from "./offsets.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 
 const LOOK_EVERY_MS = 5_000;
@@ -158,13 +157,13 @@ export class ClusterWatch {
     const latest = await this.#offsets(nodeId, owned, LATEST);
     const atMs = Date.now();
     for (const { topic, partition, offset } of latest) {
-      this.#ends.endIs(topic, partition, { end: offset, atMs });
+      this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
     // Most have a position that was committed or read. The others begin where the log does.
     const unread = owned.filter(({ position }) => position === 0);
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
-      this.#ends.firstIs(topic, partition, offset);
+      this.#ends.setFirst(topic, partition, offset);
     }
   }
 

@@ -43,7 +43,7 @@ export interface Client extends DriverClient {
   anyBrokerPool?(): BrokerPool;
 }
 
-export interface SharedClient extends Client {
+interface SharedClient extends Client {
   /** Those of its consumers in flight. */
   readonly fetches: {
     /** They end with nothing. */

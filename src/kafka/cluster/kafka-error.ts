@@ -42,7 +42,7 @@ export function errorSentence(error: unknown): string {
   return `${message}: ${parts.join("; ")}`;
 }
 
-export type ErrorKind =
+type ErrorKind =
   /** Goes away by itself: brokers unreachable, restarting, electing, or slow; no token. */
   | "outage"
   /** Another member came or went, or this one was away for too long. */
@@ -91,7 +91,7 @@ export function errorKind(error: unknown): ErrorKind {
   return kind;
 }
 
-export interface ErrorParts {
+interface ErrorParts {
   readonly name?: unknown;
   readonly type?: unknown;
   readonly retriable?: unknown;
@@ -110,4 +110,9 @@ export function causesOf(error: unknown, depth = 0): ErrorParts[] {
   const lists = [errors, groups].flatMap((list) => (Array.isArray(list) ? list : []));
   const inner = lists.flatMap((item) => [item, (item as { error?: unknown }).error]);
   return [error, ...[cause, ...inner].flatMap((item) => causesOf(item, depth + 1))];
+}
+
+/** The wait before try `failures + 1` of a request. */
+export function retryDelayMs(failures: number): number {
+  return Math.min(2_000, 50 * 2 ** Math.min(failures, 10));
 }

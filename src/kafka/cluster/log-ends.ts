@@ -35,13 +35,13 @@ export class LogEnds {
   readonly #known = new Map<string, (Known | undefined)[]>();
   #keeps = 0;
 
-  endIs(topic: string, partition: number, { end, atMs }: Heard): void {
+  setEnd(topic: string, partition: number, { end, atMs }: Heard): void {
     const known = this.#of(topic, partition);
     known.end = end;
     known.atMs = atMs;
   }
 
-  firstIs(topic: string, partition: number, offset: number): void {
+  setFirst(topic: string, partition: number, offset: number): void {
     this.#of(topic, partition).first = offset;
   }
 
@@ -62,7 +62,7 @@ export class LogEnds {
   }
 
   /** A consumer's progress, with what was heard since its last fetch. */
-  seen(progress: PartitionProgress): PartitionProgress {
+  withLatest(progress: PartitionProgress): PartitionProgress {
     const known = this.#known.get(progress.topic)?.[progress.partition];
     const position = Math.max(progress.position, known?.first ?? 0);
     const end = known?.end ?? null;

@@ -57,7 +57,7 @@ function keyOf(text: string): string {
 }
 
 /** A line that the driver logs. */
-export interface DriverLogLine {
+interface DriverLogLine {
   readonly namespace: string;
   readonly level: number;
   readonly log: object;

@@ -23,10 +23,8 @@ import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-r
 import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { firstReadable } from "./first-readable.ts";
-import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
+import { errorKind, errorTypes, protocolError, retryDelayMs } from "./kafka-error.ts";
 import { withPermission } from "./permission.ts";
-import { retryDelayMs } from "./retry-delay.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
 /** There is something to read, so the answer comes at once; else it is an open transaction. */
@@ -271,4 +269,33 @@ async function listedOffset(
 function visible({ messages, abortedTransactions }: FetchedPartition): readonly Message[] {
   const kept = withoutAborted({ messages, abortedTransactions: abortedTransactions ?? null });
   return kept.filter(({ isControlRecord }) => isControlRecord !== true);
+}
+
+/**
+ * The first offset above a corrupt batch that can be read, where the batch does not tell its end. A
+ * broker finds batches by their lengths and by its index. So it may find none up to the next entry
+ * of the index.
+ *
+ * @param corrupt an offset that cannot be read
+ * @param end the partition's end; the answer where nothing can be read up to there
+ * @param isCorrupt asked for few of the offsets, in steps that double, and then in between
+ */
+export async function firstReadable(
+  corrupt: number,
+  end: number,
+  isCorrupt: (offset: number) => Promise<boolean>,
+): Promise<number> {
+  let below = corrupt;
+  let above = Math.min(end, corrupt + 1);
+  while (above < end && (await isCorrupt(above))) {
+    const step = 2 * (above - corrupt);
+    below = above;
+    above = Math.min(end, corrupt + step);
+  }
+  while (above - below > 1) {
+    const middle = Math.floor((below + above) / 2);
+    if (await isCorrupt(middle)) below = middle;
+    else above = middle;
+  }
+  return Math.max(above, corrupt + 1);
 }

@@ -14,9 +14,8 @@
 
 import type { TopicLeaders, TopicWatch, WatchingTopics } from "../membership.ts";
 import { encodeLeadersRequest, isSameResponse, readLeaders } from "../wire/topic-leaders.ts";
-import { Brokers } from "./brokers.ts";
+import { Brokers, inTime } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { inTime } from "./in-time.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const THROTTLED_LOOK_EVERY_MS = 30_000;

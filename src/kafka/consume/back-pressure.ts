@@ -47,7 +47,7 @@ interface Look {
   readonly finishes: number;
 }
 
-export interface BackPressureOptions {
+interface BackPressureOptions {
   readonly whenFull: "hold" | "pause";
   readonly pollMs: number;
   readonly heartbeatMs: number;

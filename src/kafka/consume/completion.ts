@@ -24,16 +24,17 @@
  */
 
 import assert from "node:assert/strict";
-
+import type { CommittedOffset } from "../port.ts";
 import {
   decodeRanges,
   encodeRanges,
   RANGE_CHARS_MAX,
   rangeChars,
   rangesCharsMax,
+  topicIdIn,
 } from "./finished-ranges.ts";
 
-export interface CompletionStart {
+interface CompletionStart {
   /** The committed offset and its metadata, or where reading begins and null. */
   readonly offset: number;
   readonly metadata: string | null;
@@ -43,7 +44,7 @@ export interface CompletionStart {
   readonly recordsMax: number;
 }
 
-export type Taken = "taken" | "skipped" | "full";
+type Taken = "taken" | "skipped" | "full";
 
 /** In `#bytes`: the record is finished, and still in the arrays. */
 const FINISHED = -1;
@@ -276,4 +277,17 @@ export class Completion {
       this.#tail += 1;
     }
   }
+}
+
+/**
+ * The commit of a group that passes what lies before an offset. Records above it that were finished
+ * already, as the metadata says, stay finished.
+ */
+export function passedCommit(committed: CommittedOffset, behind: number): CommittedOffset {
+  const { partition, offset, metadata } = committed;
+  // The metadata counts only for the topic that it names, and stays with it.
+  const topicId = topicIdIn(metadata, offset) ?? "";
+  const completion = new Completion({ offset, metadata, topicId, recordsMax: 1 });
+  completion.passTo(behind);
+  return { partition, offset: completion.position, metadata: completion.metadata() };
 }

@@ -17,24 +17,32 @@
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
-import { errorKind } from "../cluster/kafka-error.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type {
   Assignment,
+  CreateMembership,
   FetchedBatch,
   FetchFromBroker,
   Member,
   Membership,
+  MembershipOptions,
   TakeBatches,
 } from "../membership.ts";
-import type { PartitionProgress } from "../port.ts";
+import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
-import { COMMIT_OUTAGE_LIMIT_MS, consumerTimes } from "./consumer-times.ts";
-import { isUnknownTopic, RepeatedFailures } from "./failed-again.ts";
+import type { CommitPace } from "./commit-pace.ts";
+import {
+  COMMIT_OUTAGE_LIMIT_MS,
+  type ConsumerTimes,
+  consumerTimes,
+  fetchMaxBytes,
+} from "./consumer-times.ts";
 import { FetchPace, isBehind } from "./fetch-pace.ts";
-import { takeMore } from "./fetch-while-busy.ts";
+import type { GroupWatch } from "./group-watch.ts";
 import { MembershipState } from "./membership-state.ts";
-import { Ownership, type Pulse } from "./ownership.ts";
-import { memberOptions, type RunOptions } from "./run-options.ts";
+import type { Memory } from "./ownership.ts";
+import { Ownership, type Pulse, takeMore } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -297,4 +305,73 @@ export class ConsumerRun {
     await atMost(LEAVE_LIMIT_MS, disconnected);
     this.#end(error);
   }
+}
+
+/**
+ * How often the same has failed in a row, and whether it is tried once more.
+ *
+ *   the failure                                 is tried again    at most
+ *   a broker says that a topic is unknown: one  a second later    4 times
+ *   that restarts does not know its topics at
+ *   once, and one after another learns of a
+ *   new topic
+ *   a join is cut off: its coordinator goes,    300 ms later      9 times
+ *   and the next one is not known at once
+ */
+class RepeatedFailures {
+  /** By who was asked. */
+  readonly #times = new Map<string, number>();
+
+  /** Counts the failure. Whether it has come so often that it stays. */
+  recordFailure(error: unknown, target: string): boolean {
+    const times = (this.#times.get(target) ?? 0) + 1;
+    this.#times.set(target, times);
+    return times > (isUnknownTopic(error) ? 4 : 9);
+  }
+
+  delayMs(error: unknown): number {
+    return isUnknownTopic(error) ? 1_000 : 300;
+  }
+
+  /** Another answer came. */
+  recordResponse(target: string): void {
+    this.#times.delete(target);
+  }
+}
+
+function isUnknownTopic(error: unknown): boolean {
+  return errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
+}
+
+interface RunOptions {
+  readonly createMembership: CreateMembership;
+  readonly sessionTimeoutMs: number;
+  readonly recordMaxBytes: (topic: string) => number;
+  readonly consume: ConsumeOptions;
+  /** Outlives the run. */
+  readonly memory: Memory;
+  readonly groups: GroupWatch;
+  readonly onJoined: () => void;
+  /** Called at each rebalance with client IDs of other programs in the group. */
+  readonly onForeignMembers: (clientIds: readonly string[]) => void;
+  readonly onOffsetReset: () => void;
+  /** Shared by the consumers of the process. */
+  readonly commits: CommitPace;
+  readonly log: Log;
+}
+
+/** The options of a run, and those of its member. */
+function memberOptions(
+  { consume, sessionTimeoutMs, recordMaxBytes }: RunOptions,
+  times: ConsumerTimes,
+): MembershipOptions {
+  return {
+    groupId: consume.groupId,
+    topics: consume.topics,
+    sessionTimeoutMs,
+    ...times,
+    fetchMaxBytes: fetchMaxBytes(consume),
+    recordMaxBytes,
+    skipsCorrupt: consume.onSkipped !== undefined,
+  };
 }

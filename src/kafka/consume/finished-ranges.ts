@@ -142,7 +142,7 @@ export function decodeRanges(
 
 export type Range = readonly [from: number, to: number];
 
-export interface Place {
+interface Place {
   readonly offset: number;
   readonly metadata: string;
 }

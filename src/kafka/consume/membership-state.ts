@@ -23,7 +23,7 @@ import type { SessionLease } from "./session-lease.ts";
 
 const JOINS_AGAIN = ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"];
 
-export interface MembershipStateOptions {
+interface MembershipStateOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;

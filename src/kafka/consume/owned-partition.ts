@@ -19,14 +19,13 @@ import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
-import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import { encodeHeld, withFinished, withoutRanges } from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
-export interface PartitionOptions {
+interface PartitionOptions {
   readonly topic: string;
   readonly partition: number;
   readonly recordsMax: number;
@@ -296,5 +295,40 @@ export class OwnedPartition {
 
   #held(position: number): number {
     return this.#heldAt === null ? position : Math.min(position, this.#heldAt);
+  }
+}
+
+/**
+ * Whether the next record of a partition is to be handed over yet: its handler says.
+ *
+ *   the handler gives   the record           and its partition
+ *   a record            is handed over       goes on
+ *   a promise           is not               waits, until the promise resolves; then it is asked again
+ */
+export class Admission {
+  readonly #handler: PartitionHandler;
+  readonly #onAdmits: () => void;
+  #isWaiting = false;
+
+  /** @param onAdmits called when a record may be handed over that had to wait. */
+  constructor(handler: PartitionHandler, onAdmits: () => void) {
+    this.#handler = handler;
+    this.#onAdmits = onAdmits;
+  }
+
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
+  /** Null: it waits. */
+  admit(record: IncomingRecord): IncomingRecord | null {
+    const admitted = this.#handler.admit?.(record) ?? record;
+    if (!(admitted instanceof Promise)) return admitted;
+    this.#isWaiting = true;
+    void admitted.then(() => {
+      this.#isWaiting = false;
+      this.#onAdmits();
+    });
+    return null;
   }
 }

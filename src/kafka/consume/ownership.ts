@@ -5,7 +5,13 @@
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../membership.ts";
+import type {
+  Assignment,
+  FetchedBatch,
+  FetchedOffset,
+  Member,
+  TakeBatches,
+} from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import { BackPressure, type Room } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
@@ -45,7 +51,7 @@ export function newMemory(): Memory {
   return { finished: new Map(), topicIds: new Map(), pulse };
 }
 
-export interface OwnershipOptions {
+interface OwnershipOptions {
   readonly consume: ConsumeOptions;
   readonly times: ConsumerTimes;
   readonly memory: Memory;
@@ -158,7 +164,7 @@ export class Ownership {
       if (corrupt !== null && owned.isNewCorruption(corrupt)) continue;
       const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
       if (!owned.offer(batch, remembered)) this.#restart(owned).offer(batch, null);
-      if (last !== null) member.passed(topic, partition, last);
+      if (last !== null) member.advance(topic, partition, last);
       if (corrupt === null) continue;
       this.#options.consume.onSkipped?.(corrupt);
       this.#committer.progressed();
@@ -288,4 +294,34 @@ function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
 
 function keyOf({ topic, partition }: OwnedPartition): string {
   return `${topic}/${partition}`;
+}
+
+/**
+ * Takes records that come while a fetch goes on, as those are taken that end one.
+ *
+ *   the batches                                   then
+ *   are of another assignment, or the session     left out; the fetch ends
+ *   is not certain
+ *   do not begin where reading goes on now        left out; the fetch ends
+ *   cannot be handed over whole, or a partition   taken; the fetch ends, and its loop waits for room
+ *   is paused or resumed
+ *   else                                          taken; the fetch goes on behind them
+ *
+ * @param isOurs whether the partitions are certainly the member's, as when the fetch began.
+ */
+export function takeMore(
+  member: Member,
+  ownership: Pick<Ownership, "offer" | "hasRoom">,
+  isOurs: () => boolean,
+): TakeBatches {
+  // It is another one while a partition is paused.
+  const { pollMs } = member;
+  return (batches) => {
+    if (!isOurs()) return false;
+    ownership.offer(member, batches);
+    if (member.pollMs !== pollMs || !ownership.hasRoom()) return false;
+    return batches.every(({ topic, partition, last }) => {
+      return last !== null && member.positionOf(topic, partition) === last + 1;
+    });
+  };
 }

@@ -33,7 +33,7 @@ interface Waiting {
   readonly again: () => void;
 }
 
-export interface BrokerConnectionOptions {
+interface BrokerConnectionOptions {
   /**
    * Requests of one turn of the event loop go out in one write. Each would cost a system call, and
    * its answer another one.

@@ -30,7 +30,7 @@ export interface SocketRequest {
   readonly onConnect: () => void;
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly brokers: readonly string[];
   readonly clientId: string;
   readonly tls: tls.ConnectionOptions | undefined;

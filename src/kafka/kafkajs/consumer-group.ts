@@ -37,7 +37,7 @@ export interface TopicMetadata {
 }
 
 /** The brokers and topics that a consumer knows. */
-export interface KnownBrokers {
+interface KnownBrokers {
   /** Null before the first look. */
   readonly metadata: { readonly topicMetadata: readonly TopicMetadata[] } | null;
   /** In epoch milliseconds; null: the next fetch refreshes it. */
@@ -48,7 +48,7 @@ export interface KnownBrokers {
 }
 
 /** kafkajs has one for each consumer. */
-export interface GroupCluster {
+interface GroupCluster {
   /** Undefined in tests alone. */
   readonly brokerPool?: KnownBrokers;
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;

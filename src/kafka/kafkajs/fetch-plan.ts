@@ -44,7 +44,7 @@ export interface FetchCursor {
 }
 
 /** A cursor in a plan. */
-export interface CursorEntry extends InFlightItem {
+interface CursorEntry extends InFlightItem {
   readonly cursor: FetchCursor;
   /** In the order of the cursor's partitions. Others may have taken some of them over. */
   readonly slots: readonly Slot[];
@@ -78,7 +78,7 @@ export type Planned = Pick<
   "sessionId" | "sessionEpoch" | "requested" | "forgotten"
 >;
 
-export type Meaning<W extends FetchCursor> =
+type Meaning<W extends FetchCursor> =
   | { readonly kind: "session-lost" }
   | { readonly kind: "failed"; readonly errorCode: number; readonly cursors: readonly W[] }
   | { readonly kind: "results"; readonly results: ReadonlyMap<W, readonly FetchedSet[]> };

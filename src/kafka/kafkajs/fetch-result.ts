@@ -1,12 +1,14 @@
 /**
- * A fetch of kafkajs as the shared fetch has it: the partitions that it asks for, and the answer in
- * the shape that kafkajs reads.
+ * A fetch of kafkajs as the shared fetch has it: the partitions that it requests, and the response,
+ * decoded in the shape that kafkajs reads.
  */
 
+import type { DecodeMessageSet, Inflated } from "../wire/decode-records.ts";
 import type { RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
+import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { loadInternal } from "./kafkajs.ts";
 
 /** A partition's share of what its member may fetch is no smaller. */
@@ -91,4 +93,61 @@ export function resultOf(
     partitions: partitions.map(([, partition]) => partition),
   }));
   return { responses };
+}
+
+interface Place {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** Partitions of topics, told apart. */
+export function isSame(one: Place, other: Place): boolean {
+  return one.partition === other.partition && one.topic === other.topic;
+}
+
+export function overlaps(some: readonly Place[], others: readonly Place[]): boolean {
+  return some.some((each) => others.some((other) => isSame(each, other)));
+}
+
+interface DecodeHow {
+  readonly inflated: Inflated;
+  /** See `Wanted`. */
+  readonly comesInPieces: () => void;
+}
+
+const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
+
+/**
+ * Decodes what a response has for one fetch.
+ *
+ * @param partitions those requested. Others are skipped.
+ * @throws CorruptBatchError
+ */
+export async function decodeResponse(
+  partitions: readonly Requested[],
+  sets: readonly FetchedSet[],
+  { inflated, comesInPieces }: DecodeHow,
+): Promise<FetchResult> {
+  const decoded: [topic: string, DecodedPartition][] = [];
+  for (const set of sets) {
+    const requested = partitions.find((each) => isSame(each, set));
+    if (requested === undefined) continue;
+    const how = { from: requested.offset, comesInPieces, ...requested.policy };
+    const messages = await decodePartition(set.records, set, how, { inflated, messageSet });
+    decoded.push([set.topic, decodedOf(set, requested.offset, messages)]);
+  }
+  return resultOf(decoded);
+}
+
+export function partitionsWithRecords(results: Iterable<readonly FetchedSet[]>): number {
+  let count = 0;
+  for (const sets of results) for (const { records } of sets) if (records.length > 0) count += 1;
+  return count;
+}
+
+/** From a chance one on, and round. */
+export function rotated<Item>(items: readonly Item[]): readonly Item[] {
+  if (items.length < 2) return items;
+  const first = Math.floor(Math.random() * items.length);
+  return [...items.slice(first), ...items.slice(0, first)];
 }

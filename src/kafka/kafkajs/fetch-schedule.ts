@@ -44,7 +44,7 @@ const RESPONSE_MIN_BYTES = 1024;
 const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
-export interface Pacing {
+interface Pacing {
   /** Until then requests so far are enough, evenly spaced: `spacedUntilMs` of the last one. */
   readonly untilMs: number;
   readonly respondedAtMs: number;
@@ -77,7 +77,7 @@ export function throttledPauseMs(throttled: number): number {
   return Math.min(THROTTLED_PAUSE_MAX_MS, 1_000 * 2 ** (throttled - 1));
 }
 
-export interface LastResponse {
+interface LastResponse {
   readonly hasRecords: boolean;
   readonly isWithheld: boolean;
 }
@@ -89,7 +89,7 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
   return last.isWithheld ? Math.max(RESPONSE_MIN_BYTES, bytes / RESPONSE_FACTOR) : bytes;
 }
 
-export interface Waiting {
+interface Waiting {
   /** Whether no member that reads from this broker is without a fetch. */
   readonly isEverybodyIn: boolean;
   /** Since the last records. */

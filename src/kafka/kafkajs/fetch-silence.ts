@@ -32,7 +32,7 @@ export interface FetchObservation {
 }
 
 /** `silent`: it has become so, or still is after another connection. */
-export type FetchFinding = "nothing" | "silent" | "unused";
+type FetchFinding = "nothing" | "silent" | "unused";
 
 export class FetchSilence {
   #isSilent = false;

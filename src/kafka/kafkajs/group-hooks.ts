@@ -14,7 +14,7 @@ import type { FetchedOffset } from "../membership.ts";
 import type { ConsumerGroup } from "./consumer-group.ts";
 import type { Replacement } from "./load-kafkajs.ts";
 import type { RawTarget } from "./raw-request.ts";
-import { readTopicIds } from "./topic-ids.ts";
+import { readTopicIds } from "./raw-request.ts";
 
 export interface ConsumerGroupHooks {
   /**

@@ -6,43 +6,11 @@
 import type * as Kafkajs from "kafkajs";
 
 import { CODECS, type Codec } from "../wire/codecs.ts";
-import { abortedFilter } from "./aborted-filter.ts";
-import { authenticateToBroker } from "./authentication.ts";
-import { connectionPools } from "./connection-pools.ts";
-import { coordinatorResponse } from "./coordinator-answer.ts";
-import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
-import { commitMetadataHook, joinHook } from "./group-hooks.ts";
-import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
-import { produceEncoder } from "./produce-encoder.ts";
-import { requestFrame } from "./request-frame.ts";
-import { requestQueue } from "./request-queue.ts";
-import { brokerVersions, requestVersions } from "./request-versions.ts";
-import { seedAddresses } from "./seed-addresses.ts";
-import { sessions } from "./sessions.ts";
-import { stoppedFetch } from "./stopped-fetch.ts";
+import { loadKafkajs } from "./load-kafkajs.ts";
+import { REPLACEMENTS } from "./replacements.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
-
-/** In an order in which none loads a module that a later one replaces. */
-export const REPLACEMENTS: readonly Replacement[] = [
-  requestFrame,
-  produceEncoder,
-  fetchDecoder,
-  fetchContext,
-  abortedFilter,
-  requestVersions,
-  brokerVersions,
-  requestQueue,
-  authenticateToBroker,
-  sessions,
-  connectionPools,
-  seedAddresses,
-  coordinatorResponse,
-  commitMetadataHook,
-  joinHook,
-  stoppedFetch,
-];
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
 const kafkajs = loaded.exports as typeof Kafkajs;

@@ -25,7 +25,7 @@ export interface Replacement {
   readonly replace: (load: LoadInternal) => unknown;
 }
 
-export interface LoadedKafkajs {
+interface LoadedKafkajs {
   readonly exports: unknown;
   readonly version: string;
   /** Names of the replacements in use; empty when the version is another one. */

@@ -44,11 +44,11 @@ export class SharedMember {
   }
 
   /** From now on the pool has requests to give up. */
-  uses(pool: MemberPool): void {
+  addPool(pool: MemberPool): void {
     this.#pools.add(pool);
   }
 
-  leaves(pool: MemberPool): void {
+  removePool(pool: MemberPool): void {
     this.#pools.delete(pool);
   }
 
@@ -180,7 +180,7 @@ export class MemberPool {
     ending.abort(error);
     for (const { abort } of this.#waiting.all()) abort(error);
     this.#shared.leave(this.#member);
-    this.#member.leaves(this);
+    this.#member.removePool(this);
   }
 
   async #versions(): Promise<unknown> {
@@ -207,7 +207,7 @@ export class MemberPool {
   #untilAbandoned<Result>(send: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);
-      this.#member.uses(this);
+      this.#member.addPool(this);
       const waiting: Waiting = { place: -1, abort: reject };
       this.#waiting.add(waiting);
       send().then(

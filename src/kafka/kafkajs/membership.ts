@@ -6,8 +6,7 @@
  * of batches do nothing.
  */
 
-import type { Consumer as KafkajsConsumer } from "kafkajs";
-
+import type { Assigner, Consumer as KafkajsConsumer, PartitionAssigner } from "kafkajs";
 import type {
   GroupEvents,
   IsWanted,
@@ -24,13 +23,11 @@ import type { DriverClient } from "./client.ts";
 import type { ConsumerGroup } from "./consumer-group.ts";
 import { atCoordinator } from "./coordinator.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
-import { readsFrom } from "./fetch-only.ts";
 import { addPolicy, batchOf } from "./group-fetches.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
 import { commit, heartbeatOf } from "./group-requests.ts";
-import { PartitionAssigners } from "./kafkajs.ts";
-import { isStale, MemberFetches } from "./member-fetches.ts";
-import { clientIdOf, ownMembersOnly } from "./own-members.ts";
+import { AssignerProtocol, PartitionAssigners } from "./kafkajs.ts";
+import { isStale, MemberFetches, readsFrom } from "./member-fetches.ts";
 
 /** The watch of topics says so earlier where something has changed. */
 const METADATA_AGE_MAX_MS = 600_000;
@@ -251,7 +248,7 @@ export class KafkajsMember implements Member {
     return Number(offsetManager.nextOffset(topic, partition).toString());
   }
 
-  passed(topic: string, partition: number, offset: number): void {
+  advance(topic: string, partition: number, offset: number): void {
     const ofTopic = this.#group.offsetManager.resolvedOffsets[topic];
     if (ofTopic !== undefined) ofTopic[partition] = `${offset + 1}`;
   }
@@ -273,4 +270,50 @@ export class KafkajsMember implements Member {
   resumeAll(): void {
     this.#group.resume(this.#group.paused());
   }
+}
+
+const UUID_LENGTH = 36;
+
+/** A member ID is the client ID, a hyphen and a UUID, as the coordinator makes them up. */
+export function clientIdOf(memberId: string): string {
+  return memberId.slice(0, -(UUID_LENGTH + 1));
+}
+
+/**
+ * Partitions are given to the processes of Switchyard alone. Another program that joins one of its
+ * groups would read calls and commit them, so that nobody delivers them.
+ *
+ *   the leader of the group is      a member that is another program     reported to
+ *   a process of Switchyard         is given no partitions               the leader
+ *   another program                 is given what that program likes     all processes, of the leader alone
+ *
+ * @param report called by the leader at each rebalance, with the client IDs of other programs.
+ */
+export function ownMembersOnly(
+  assigner: PartitionAssigner,
+  ownClientId: string,
+  report: (clientIds: readonly string[]) => void,
+): PartitionAssigner {
+  return (config): Assigner => {
+    const own = assigner(config);
+    // Clients of other languages do not read an assignment without any bytes.
+    const nothing = AssignerProtocol.MemberAssignment.encode({
+      version: own.version,
+      assignment: {},
+      userData: Buffer.alloc(0),
+    });
+    const assign: Assigner["assign"] = async ({ members, topics }) => {
+      const isOwn = ({ memberId }: { readonly memberId: string }) =>
+        clientIdOf(memberId) === ownClientId;
+      const others = members.filter((member) => !isOwn(member));
+      report(others.map(({ memberId }) => clientIdOf(memberId)));
+      const assigned = await own.assign({ members: members.filter(isOwn), topics });
+      const none = others.map(({ memberId }) => ({
+        memberId,
+        memberAssignment: nothing,
+      }));
+      return [...assigned, ...none];
+    };
+    return { ...own, assign };
+  };
 }

@@ -4,7 +4,9 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
+import { TOPIC_IDS } from "../wire/request-kinds.ts";
 import { type BrokerVersions, commonVersion, type RequestKind } from "../wire/request-version.ts";
+import { decodeTopicIds, encodeTopicIdRequest } from "../wire/topic-id.ts";
 import { DRIVER_CLOSED } from "./error-names.ts";
 
 /** The part of kafkajs' broker that is needed here. */
@@ -51,4 +53,22 @@ export async function rawRequest<Result>(
     },
   };
   return read((await connectionPool.send(protocol as never)) as Buffer, apiVersion);
+}
+
+/**
+ * Reads topics' ids through a connection of kafkajs, which knows none: it stops at version 6 of Metadata.
+ *
+ * Ids of those of the topics that exist, by name, as UUIDs. Empty when the broker is too old to
+ * know ids. Creates no topic.
+ */
+export async function readTopicIds(
+  broker: RawTarget,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const known = broker.versions?.[TOPIC_IDS.apiKey]?.maxVersion ?? 0;
+  if (known < Math.min(...TOPIC_IDS.versions) || topics.length === 0) return new Map();
+  return await rawRequest(broker, TOPIC_IDS, {
+    encode: () => encodeTopicIdRequest(topics),
+    read: decodeTopicIds,
+  });
 }

@@ -18,22 +18,29 @@
  */
 
 import type { Inflated } from "../wire/decode-records.ts";
+import { encodeFetch, type FetchWithSession } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
+import { readFetchResponse } from "../wire/fetch-response.ts";
+import { FETCH } from "../wire/request-kinds.ts";
 import type { BrokerConnection } from "./broker-connection.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import { decodeResponse, partitionsWithRecords, rotated } from "./decode-response.ts";
-import { isSame, overlaps } from "./fetch-place.ts";
+import type { FetchCursor } from "./fetch-plan.ts";
 import { FetchPlan, type Planned } from "./fetch-plan.ts";
-import { fetchProtocol } from "./fetch-protocol.ts";
 import {
   type DecodedPartition,
   decodedOf,
+  decodeResponse,
   type FetchResult,
+  isSame,
   type NextOffset,
   NOTHING,
+  overlaps,
   parse,
+  partitionsWithRecords,
+  type Requested,
   requestedIn,
   resultOf,
+  rotated,
   type TakeResult,
 } from "./fetch-result.ts";
 import {
@@ -45,7 +52,6 @@ import {
 } from "./fetch-schedule.ts";
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
-import type { FetchingMember, MemberFetch } from "./member-fetch.ts";
 
 /** Fetches set aside at a time. Each holds its response; one more holds up the others. */
 const ASIDE_MAX = 4;
@@ -350,4 +356,36 @@ export class SharedFetch {
     this.#requestedWaitMs = Number.POSITIVE_INFINITY;
     return fetchProtocol({ ...planned, maxWaitMs, maxBytes: this.#responseMaxBytes });
   }
+}
+
+/** A member's fetch, as the shared fetch keeps it. */
+interface FetchingMember {
+  /** The one that waits for an answer. A member has one at a time: a later one ends it. */
+  cursor: MemberFetch | null;
+}
+
+interface MemberFetch extends FetchCursor {
+  readonly member: FetchingMember;
+  readonly partitions: Requested[];
+  readonly take: TakeResult | undefined;
+  readonly resolve: (result: FetchResult) => void;
+  readonly reject: (error: unknown) => void;
+  timer: NodeJS.Timeout | undefined;
+  isLate: boolean;
+}
+
+/** A Fetch request of a session, and its answer, as kafkajs' connections take them. */
+function fetchProtocol(fetch: FetchWithSession): Protocol {
+  return {
+    request: {
+      apiKey: FETCH.apiKey,
+      apiVersion: Math.max(...FETCH.versions),
+      apiName: FETCH.apiName,
+      encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
+    },
+    response: {
+      decode: async (payload: Buffer) => readFetchResponse(payload),
+      parse: async (response: unknown) => response,
+    },
+  };
 }

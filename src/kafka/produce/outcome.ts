@@ -15,7 +15,7 @@ import type { Grant } from "../../domain/permissions.ts";
 import { type Identity, isAboutPermission, permissionText } from "../cluster/permission.ts";
 import type { BlockedBy } from "../port.ts";
 
-export type ProduceOutcome =
+type ProduceOutcome =
   | "acknowledged"
   | "too-large"
   | "retry"

@@ -21,7 +21,7 @@
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
 import type { InFlightItem } from "../../runtime/in-flight-set.ts";
 import type { BlockedBy, RejectedRecord } from "../port.ts";
-import { compressRecord } from "../wire/compress-record.ts";
+import { compressRecord } from "../wire/encode-produce.ts";
 import type { ProducerId } from "./producer-id.ts";
 import { WriteFailures } from "./write-failures.ts";
 
@@ -29,10 +29,10 @@ import { WriteFailures } from "./write-failures.ts";
 export interface SendCall extends InFlightItem {
   /** Records that are not acknowledged yet. */
   unacknowledged: number;
-  readonly refused: RejectedRecord[];
+  readonly rejected: RejectedRecord[];
   /** Its records come back when their topic takes nothing. */
   readonly giveBack: boolean;
-  readonly resolve: (refused: readonly RejectedRecord[]) => void;
+  readonly resolve: (rejected: readonly RejectedRecord[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -57,9 +57,9 @@ export function givenBack(
   blocked: BlockedBy,
   error: string,
 ): void {
-  call.refused.push({ record, error, blocked });
+  call.rejected.push({ record, error, blocked });
   call.unacknowledged -= 1;
-  if (call.unacknowledged === 0) call.resolve(call.refused);
+  if (call.unacknowledged === 0) call.resolve(call.rejected);
 }
 
 /** Encoded lengths of a record beside its payload. */
@@ -192,7 +192,7 @@ export class PartitionBuffer {
    * The next batch is smaller; a single record is compressed, or else refused. If it may be written,
    * under a new id.
    */
-  tooLarge(error: string): void {
+  shrink(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
     if (this.#batchRecords > 1) {
       this.topic.batchWasTooLarge(this.#batchBytes);
@@ -207,7 +207,7 @@ export class PartitionBuffer {
       this.#mayBeWritten = false;
       return;
     }
-    if (record !== undefined) this.#calls[this.#head]?.refused.push({ record, error });
+    if (record !== undefined) this.#calls[this.#head]?.rejected.push({ record, error });
     this.#leave(1);
   }
 
@@ -230,7 +230,7 @@ export class PartitionBuffer {
     });
   }
 
-  failed(mayBeWritten: boolean): void {
+  recordFailure(mayBeWritten: boolean): void {
     this.#failures += 1;
     this.#mayBeWritten ||= mayBeWritten;
   }
@@ -285,7 +285,7 @@ export class PartitionBuffer {
   }
 
   #leave(count: number): void {
-    this.block.taken();
+    this.block.recordSuccess();
     this.#mayBeWritten = false;
     this.#failures = 0;
     const end = this.#head + count;
@@ -293,7 +293,7 @@ export class PartitionBuffer {
       const call = this.#calls[at];
       if (call === undefined) continue;
       call.unacknowledged -= 1;
-      if (call.unacknowledged === 0) call.resolve(call.refused);
+      if (call.unacknowledged === 0) call.resolve(call.rejected);
     }
     this.#head = end;
     if (this.isEmpty) this.#clear();

@@ -59,18 +59,18 @@ export class KafkaProducer implements WatchedProducer {
       const call: SendCall = {
         place: -1,
         unacknowledged: 0,
-        refused: [],
+        rejected: [],
         giveBack,
-        resolve: (refused) => {
+        resolve: (rejected) => {
           this.#calls.delete(call);
           if (this.#isClosed) this.#callEnded.fire();
-          resolve(refused);
+          resolve(rejected);
         },
         reject,
       };
       for (const record of records) this.#add(record, call);
       if (call.unacknowledged === 0) {
-        resolve(call.refused);
+        resolve(call.rejected);
       } else {
         this.#calls.add(call);
         this.#rounds.soon();
@@ -106,13 +106,13 @@ export class KafkaProducer implements WatchedProducer {
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
     if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
       const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} takes`;
-      call.refused.push({ record, error });
+      call.rejected.push({ record, error });
       return;
     }
     const mayComeBack = call.giveBack && topic.mayBeBlocked;
     const block = mayComeBack ? topic.blockFor(record, this.#clock.nowMs()) : null;
     if (block !== null) {
-      call.refused.push({ record, error: block.error, blocked: block.by });
+      call.rejected.push({ record, error: block.error, blocked: block.by });
       return;
     }
     const headers =

@@ -12,10 +12,9 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { Brokers, type ProduceResponse } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";
-import { errorText, errorType } from "../cluster/kafka-error.ts";
+import { errorText, errorType, retryDelayMs } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import type { Identity } from "../cluster/permission.ts";
-import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { BlockedTopic, ProducerOptions } from "../port.ts";
 import { blockedBy, produceOutcome, rejectionText } from "./outcome.ts";
 import type { PartitionBuffer, SendCall } from "./partition-buffer.ts";
@@ -249,7 +248,7 @@ export class ProduceRounds {
     // No broker leaves one out. But a buffer whose answer is missing would wait forever.
     for (const buffer of batches.keys()) {
       if (buffer.state !== "in-flight") continue;
-      buffer.failed(true);
+      buffer.recordFailure(true);
       failed.push(buffer);
     }
     this.#retry(failed);
@@ -271,7 +270,7 @@ export class ProduceRounds {
       case "too-large":
         // Others will stand where it may be written: they need other sequences.
         if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
-        buffer.tooLarge(`${topic} does not take it: ${errorText(errorCode)}`);
+        buffer.shrink(`${topic} does not take it: ${errorText(errorCode)}`);
         return true;
       case "retry-with-new-id":
         this.#ids.drop(buffer.id);
@@ -279,20 +278,20 @@ export class ProduceRounds {
         break;
       case "retry-with-metadata":
         this.#topics.lookUp(this.topic(topic));
-        buffer.failed(true);
+        buffer.recordFailure(true);
         break;
       case "retry-as-it-was":
-        buffer.failed(true);
+        buffer.recordFailure(true);
         break;
       case "retry":
-        buffer.failed(false);
+        buffer.recordFailure(false);
         break;
     }
     const error = `${type}`;
     this.#options.onRetried?.(error);
     const by = blockedBy(error);
     const text = rejectionText(topic, error, this.#identity);
-    buffer.block.refused(by, text, this.#clock.nowMs());
+    buffer.block.recordRejection(by, text, this.#clock.nowMs());
     this.#watch(this.topic(topic));
     if (buffer.failures < WARN_AT) return false;
     if (by === "forbidden") this.#topics.reportRejected(topic, by, text);
@@ -311,7 +310,7 @@ export class ProduceRounds {
     this.#brokers.drop(nodeId);
     for (const buffer of buffers) {
       this.#options.onRetried?.("no-answer");
-      buffer.failed(true);
+      buffer.recordFailure(true);
       this.#topics.lookUp(this.topic(buffer.topic.name));
     }
     if (buffers.some(({ failures }) => failures >= WARN_AT)) {

@@ -29,7 +29,7 @@ export class ProduceTopic {
   /** Why the brokers do not show it, as last logged; null: they show it. */
   reportedError: string | null = null;
   /** It lacks something, and a timer asks for it again. */
-  isAskedAgain = false;
+  isRetryTimed = false;
   /** Of the whole topic: whether the brokers know it. */
   readonly block = new WriteFailures();
   /** Of partitions that records name and that it does not have. */
@@ -162,21 +162,22 @@ export class ProduceTopic {
     dropId: (buffer: PartitionBuffer) => void,
   ): PartitionBuffer[] {
     // Its partitions have refused records because there was no topic.
-    if (this.block.sinceMs !== null) for (const buffer of this.buffers) buffer.block.taken();
-    this.block.taken();
+    if (this.block.sinceMs !== null)
+      for (const buffer of this.buffers) buffer.block.recordSuccess();
+    this.block.recordSuccess();
     for (const { partitionId, leader } of partitionMetadata) {
       this.buffers[partitionId] ??= new PartitionBuffer(this, partitionId);
       const buffer = this.buffers[partitionId];
       const hadLeader = buffer.leader !== null;
       buffer.leader = leader >= 0 ? leader : null;
-      if (buffer.leader === null) buffer.block.refused("unavailable", NO_LEADER, nowMs);
-      else if (!hadLeader) buffer.block.taken();
+      if (buffer.leader === null) buffer.block.recordRejection("unavailable", NO_LEADER, nowMs);
+      else if (!hadLeader) buffer.block.recordSuccess();
     }
     this.#partitions = partitionMetadata.length;
     const moved: WaitingRecord[] = [];
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;
-      buffer.block.taken();
+      buffer.block.recordSuccess();
       // Its answer comes first: then the topic is asked for again.
       if (buffer.state === "in-flight") continue;
       if (buffer.mayBeWritten) dropId(buffer);
@@ -194,8 +195,9 @@ export class ProduceTopic {
 
   #lookForAbsent(nowMs: number): void {
     const named = this.#named;
-    if (named === null) this.#absence.taken();
-    else this.#absence.refused("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
+    if (named === null) this.#absence.recordSuccess();
+    else
+      this.#absence.recordRejection("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
   }
 
   /** By the first record that waits for a partition. */

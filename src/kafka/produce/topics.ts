@@ -12,10 +12,9 @@
 
 import type { Clock } from "../../runtime/clock.ts";
 import type { Brokers } from "../cluster/brokers.ts";
-import { errorType } from "../cluster/kafka-error.ts";
+import { errorType, retryDelayMs } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import type { Identity } from "../cluster/permission.ts";
-import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import type { BlockedBy } from "../port.ts";
 import { blockedBy, rejectionText } from "./outcome.ts";
@@ -26,7 +25,7 @@ const AGE_MAX_MS = 20_000;
 /** Of that age: five minutes. */
 const IDLE_ROUNDS_MAX = 15;
 
-export interface ProduceTopicsOptions {
+interface ProduceTopicsOptions {
   readonly brokers: Brokers;
   readonly outages: OutageLog;
   readonly identity: Identity;
@@ -74,7 +73,7 @@ export class ProduceTopics {
 
   /** The same for records that no leader takes yet, unless a timer is going to ask. */
   lookUpInTurn(topic: ProduceTopic): void {
-    if (!topic.isAskedAgain) this.lookUp(topic);
+    if (!topic.isRetryTimed) this.lookUp(topic);
   }
 
   /** Looks all topics up when the last time is long ago. */
@@ -137,7 +136,7 @@ export class ProduceTopics {
       const error = errorType(metadata.topicErrorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
       const text = rejectionText(topic.name, error, this.#options.identity);
-      topic.block.refused(by, text, this.#options.clock.nowMs());
+      topic.block.recordRejection(by, text, this.#options.clock.nowMs());
       this.#options.onRejected(topic);
       if (topic.reportedError === error) return;
       topic.reportedError = error;
@@ -181,7 +180,7 @@ export class ProduceTopics {
 
   #retryLookup(topics: readonly ProduceTopic[]): void {
     if (this.#isClosed) return;
-    for (const topic of topics) topic.isAskedAgain = true;
+    for (const topic of topics) topic.isRetryTimed = true;
     if (topics.length === 0) {
       this.#failures = 0;
     } else if (this.#timer === null) {
@@ -196,7 +195,7 @@ export class ProduceTopics {
   #inTurn(): void {
     this.#timer = null;
     for (const topic of this.#topics.values()) {
-      topic.isAskedAgain = false;
+      topic.isRetryTimed = false;
       const lacks = topic.isWaiting || topic.isRejecting || (topic.hasRecords && !topic.hasLeaders);
       if (lacks) this.lookUp(topic);
     }

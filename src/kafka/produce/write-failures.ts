@@ -29,13 +29,13 @@ export class WriteFailures {
     return this.#sinceMs;
   }
 
-  refused(by: BlockedBy, error: string, nowMs: number): void {
+  recordRejection(by: BlockedBy, error: string, nowMs: number): void {
     this.#sinceMs ??= nowMs;
     this.by = by;
     this.error = error;
   }
 
-  taken(): void {
+  recordSuccess(): void {
     this.#sinceMs = null;
     this.#probedAtMs = Number.NEGATIVE_INFINITY;
   }

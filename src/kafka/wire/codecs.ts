@@ -18,9 +18,7 @@ import { promisify } from "node:util";
 import { createGunzip, createZstdDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { decompressFrame } from "lz4-napi";
 import { uncompress } from "snappy";
-
-import { lz4Pieces } from "./lz4-pieces.ts";
-import { snappyBytes, snappyPieces, xerialBlocks } from "./snappy-pieces.ts";
+import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
   /** Null when it would be more than so many bytes. Throws when it is not what it should be. */

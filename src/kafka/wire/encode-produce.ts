@@ -3,9 +3,8 @@
  * measured first. Versions 4 to 7 have the same fields.
  */
 
+import { zstdCompressSync } from "node:zlib";
 import { crc32c } from "@node-rs/crc32";
-
-import { ZSTD } from "./compress-record.ts";
 import {
   type MeasuredRecords,
   measureRecords,
@@ -21,9 +20,9 @@ const BATCH_LENGTH_END = 12;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
 const MAGIC = 2;
-/** The producer's timestamps, no transaction; without compression, and with it. */
+/** The producer's timestamps, no transaction; without compression, and with zstd. */
 const PLAIN = 0;
-const COMPRESSED = ZSTD;
+const COMPRESSED = 4;
 /** The length of Kafka's null: there is no transactional id. */
 const NO_STRING = -1;
 
@@ -36,7 +35,7 @@ export interface ProduceRequest {
   }[];
 }
 
-export interface PartitionBatch {
+interface PartitionBatch {
   readonly partition: number;
   readonly messages: readonly OutgoingMessage[];
   readonly producerId: string | number;
@@ -115,4 +114,14 @@ function writeBatch(
   target.writeInt32BE(end - start - BATCH_LENGTH_END, start + 8);
   target.writeUInt32BE(crc32c(target.subarray(start + ATTRIBUTES_AT, end)), start + CRC_AT);
   return end;
+}
+
+/** A record as the compressed records of a batch that holds nothing else. */
+export function compressRecord(message: OutgoingMessage): Buffer {
+  const shared = new Map();
+  // Its time is its batch's, which is written each time.
+  const measured = measureRecords([message], 0, shared);
+  const records = Buffer.allocUnsafe(measured.totalBytes);
+  writeRecords(records, 0, measured, shared);
+  return zstdCompressSync(records);
 }

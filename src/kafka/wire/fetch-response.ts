@@ -34,7 +34,7 @@ export function recordSets(payload: Buffer, version: number): ReadonlyMap<number
   return sets;
 }
 
-export interface AbortedTransaction {
+interface AbortedTransaction {
   readonly producerId: string;
   readonly firstOffset: string;
 }

@@ -78,8 +78,8 @@ export class FetchedRecord implements IncomingRecord {
     return this.#start === REMOVED ? NO_HEADERS : this.#batch.reader.headersAt(this.#start);
   }
 
-  eachHeader(tell: VisitHeader): void {
-    if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, tell);
+  eachHeader(visit: VisitHeader): void {
+    if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, visit);
   }
 
   get encoded(): Buffer {
@@ -107,7 +107,7 @@ export class FetchedRecord implements IncomingRecord {
   }
 
   /** Says where the record lies, and with it all others of its batch. */
-  liesIn(topic: string, partition: number): void {
+  setPlace(topic: string, partition: number): void {
     this.#batch.topic = topic;
     this.#batch.partition = partition;
   }
@@ -153,6 +153,6 @@ export function recordOf(
   message: FetchedRecord | OldMessage,
 ): FetchedRecord | OldRecord {
   if (!(message instanceof FetchedRecord)) return new OldRecord(topic, partition, message);
-  message.liesIn(topic, partition);
+  message.setPlace(topic, partition);
   return message;
 }

@@ -3,7 +3,7 @@
  * id. A request that leaves room for the frame in front of itself is not copied.
  */
 
-export interface RequestHeader {
+interface RequestHeader {
   readonly apiKey: number;
   readonly apiVersion: number;
   readonly correlationId: number;

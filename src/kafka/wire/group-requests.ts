@@ -9,13 +9,13 @@ const MEMBER_BYTES = 2 + 4 + 2;
 const PARTITION_BYTES = 4 + 8 + 2;
 
 /** A member of a group, as its latest join made it. */
-export interface MemberOfGroup {
+interface MemberOfGroup {
   readonly groupId: string;
   readonly generationId: number;
   readonly memberId: string;
 }
 
-export interface OffsetsOfTopic {
+interface OffsetsOfTopic {
   readonly topic: string;
   readonly partitions: readonly {
     readonly partition: number;

@@ -37,7 +37,7 @@ const PIECES_AT_ONCE = 8;
 /** Attributes, two varlongs and a varint. */
 const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
 
-export interface BatchToInflate {
+interface BatchToInflate {
   /** Tells the batch from all others. */
   readonly key: string;
   readonly type: number;

@@ -16,7 +16,7 @@ export interface Part {
   readonly next: number | null;
 }
 
-export interface PartOfRecord {
+interface PartOfRecord {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   /** Each as the record format has it. */

@@ -9,7 +9,7 @@
  */
 
 /** The versions of a request that a broker accepts. */
-export interface AcceptedVersions {
+interface AcceptedVersions {
   readonly minVersion: number;
   readonly maxVersion: number;
 }

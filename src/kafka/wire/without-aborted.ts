@@ -37,16 +37,16 @@ export function withoutAborted<Fetched extends FetchedMessage>({
 }: FilterArguments<Fetched>): Fetched[] {
   if (abortedTransactions === undefined || abortedTransactions === null) return messages;
   if (abortedTransactions.length === 0) return messages;
-  const begins = abortedTransactions
+  const starts = abortedTransactions
     .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
     .sort((one, other) => one.firstOffset - other.firstOffset);
   const aborting = new Set<string>();
   let next = 0;
   return messages.filter((message) => {
     const offset = Number(message.offset);
-    for (let begin = begins[next]; begin !== undefined; begin = begins[next]) {
-      if (begin.firstOffset > offset) break;
-      aborting.add(begin.producerId);
+    for (let start = starts[next]; start !== undefined; start = starts[next]) {
+      if (start.firstOffset > offset) break;
+      aborting.add(start.producerId);
       next += 1;
     }
     const { batchContext } = message;

@@ -2,7 +2,7 @@
 
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
-import { LATEST, listOffsets } from "../../../src/kafka/cluster/list-offsets.ts";
+import { LATEST, listOffsets } from "../../../src/kafka/cluster/offsets.ts";
 import type { KafkaConnection } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 

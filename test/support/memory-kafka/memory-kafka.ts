@@ -144,12 +144,12 @@ export class MemoryKafka implements Kafka {
   /** Consumers here know the ends of their partitions as long as the brokers are up. */
   watch(): ClusterView {
     const { network, clock } = this.#broker;
-    const away = { sinceMs: 0, error: "the brokers are down" };
+    const outage = { sinceMs: 0, error: "the brokers are down" };
     const endsAtMs = () => (network.isUp ? clock.nowMs() : null);
     return {
       endsAtMs,
       throttledMs: () => new Map(),
-      brokers: () => [{ broker: "memory:9092", outage: network.isUp ? null : away }],
+      brokers: () => [{ broker: "memory:9092", outage: network.isUp ? null : outage }],
     };
   }
 

@@ -1,9 +1,9 @@
 /** A partition that a consumer in memory owns: what is handed over, finished and to be committed. */
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
-import { Admission } from "../../../src/kafka/consume/admission.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
 import { encodeHeld, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
+import { Admission } from "../../../src/kafka/consume/owned-partition.ts";
 import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
 import type { Offset, TopicPartition } from "./group.ts";
 import type { MemoryPartition, MemoryTopic } from "./topics.ts";

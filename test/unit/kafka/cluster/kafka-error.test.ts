@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
-
-import { errorKind, errorSentence, errorTypes } from "../../../../src/kafka/cluster/kafka-error.ts";
+import {
+  errorKind,
+  errorSentence,
+  errorTypes,
+  retryDelayMs,
+} from "../../../../src/kafka/cluster/kafka-error.ts";
 
 function error(fields: { name?: string; type?: string; retriable?: boolean }, cause?: unknown) {
   return Object.assign(new Error("something"), fields, cause === undefined ? {} : { cause });
@@ -54,4 +58,8 @@ test("an error that is its own cause ends", () => {
   const round = error({ type: "A" });
   Object.assign(round, { cause: round });
   expect(errorTypes(round)).toEqual(new Set(["A"]));
+});
+
+test("retries wait longer and longer, two seconds at most", () => {
+  expect([1, 2, 3, 6, 100, 10_000].map(retryDelayMs)).toEqual([100, 200, 400, 2000, 2000, 2000]);
 });

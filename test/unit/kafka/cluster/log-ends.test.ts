@@ -18,42 +18,45 @@ test.each([
   ],
 ])("after %s", (_what, heard, seen) => {
   const ends = new LogEnds();
-  ends.endIs("t", 2, { end: 99, atMs: 9_999 });
-  if (heard !== null) ends.endIs("t", 1, heard);
-  expect(ends.seen(progress)).toEqual(seen);
+  ends.setEnd("t", 2, { end: 99, atMs: 9_999 });
+  if (heard !== null) ends.setEnd("t", 1, heard);
+  expect(ends.withLatest(progress)).toEqual(seen);
 });
 
 test("nothing was fetched yet: the look alone counts", () => {
   const ends = new LogEnds();
-  ends.endIs("t", 1, { end: 9, atMs: 5 });
-  expect(ends.seen({ ...progress, end: 5, endAtMs: null })).toMatchObject({ end: 9, endAtMs: 5 });
+  ends.setEnd("t", 1, { end: 9, atMs: 5 });
+  expect(ends.withLatest({ ...progress, end: 5, endAtMs: null })).toMatchObject({
+    end: 9,
+    endAtMs: 5,
+  });
 });
 
 test("what lies before the log's beginning does not wait", () => {
   const ends = new LogEnds();
-  ends.firstIs("t", 1, 6);
-  expect(ends.seen({ ...progress, position: 0 })).toMatchObject({ position: 6, end: 7 });
-  expect(ends.seen({ ...progress, position: 7 })).toMatchObject({ position: 7, end: 7 });
+  ends.setFirst("t", 1, 6);
+  expect(ends.withLatest({ ...progress, position: 0 })).toMatchObject({ position: 6, end: 7 });
+  expect(ends.withLatest({ ...progress, position: 7 })).toMatchObject({ position: 7, end: 7 });
 });
 
 test("a partition that is owned no longer is forgotten", () => {
   const ends = new LogEnds();
-  ends.endIs("t", 1, { end: 20, atMs: 2_000 });
-  ends.firstIs("t", 1, 6);
+  ends.setEnd("t", 1, { end: 20, atMs: 2_000 });
+  ends.setFirst("t", 1, 6);
   ends.keep([{ topic: "t", partition: 1 }]);
-  expect(ends.seen(progress).end).toBe(20);
+  expect(ends.withLatest(progress).end).toBe(20);
   ends.keep([{ topic: "t", partition: 2 }]);
-  expect(ends.seen(progress)).toEqual(progress);
+  expect(ends.withLatest(progress)).toEqual(progress);
 });
 
 test("of one topic some partitions are kept, and others forgotten", () => {
   const ends = new LogEnds();
-  ends.endIs("t", 0, { end: 10, atMs: 2_000 });
-  ends.endIs("t", 1, { end: 20, atMs: 2_000 });
+  ends.setEnd("t", 0, { end: 10, atMs: 2_000 });
+  ends.setEnd("t", 1, { end: 20, atMs: 2_000 });
   ends.keep([{ topic: "t", partition: 1 }]);
-  expect(ends.seen({ ...progress, partition: 0 }).end).toBe(7);
-  expect(ends.seen(progress).end).toBe(20);
-  ends.endIs("t", 0, { end: 11, atMs: 3_000 });
+  expect(ends.withLatest({ ...progress, partition: 0 }).end).toBe(7);
+  expect(ends.withLatest(progress).end).toBe(20);
+  ends.setEnd("t", 0, { end: 11, atMs: 3_000 });
   ends.keep([0, 1].map((partition) => ({ topic: "t", partition })));
-  expect(ends.seen({ ...progress, partition: 0 }).end).toBe(11);
+  expect(ends.withLatest({ ...progress, partition: 0 }).end).toBe(11);
 });

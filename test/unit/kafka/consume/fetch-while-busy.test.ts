@@ -37,7 +37,7 @@ async function world({ recordsMax = 1_000, fetchSpacingMs = 0 } = {}) {
     heardAtMs: Date.now(),
     heartbeat: done,
     positionOf: () => passed.next,
-    passed: (_topic: string, _partition: number, last: number) => {
+    advance: (_topic: string, _partition: number, last: number) => {
       passed.next = last + 1;
     },
     commit: done,

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
-import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
+import { Admission, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
+import type { PartitionHandler } from "../../../../src/kafka/port.ts";
 import { fetchedBatch } from "../../../support/kafkajs/fetched-batch.ts";
 
 const TOPIC_ID = "an-id";
@@ -290,4 +292,46 @@ describe("what was finished and not committed", () => {
     expect(partition.handOver()).toBe("empty");
     expect(taken).toEqual([5, 7, 8]);
   });
+});
+
+// A test per row of the file's table.
+
+const RECORD = {
+  ...{ topic: "t", partition: 0, offset: 0, timestampMs: 0, key: null, value: null, headers: [] },
+} satisfies IncomingRecord;
+
+function handler(admit?: PartitionHandler["admit"]): PartitionHandler {
+  const base = { take: () => undefined, drain: () => Promise.resolve() };
+  return admit === undefined ? base : { ...base, admit };
+}
+
+test("a handler that does not say admits every record, as it is", () => {
+  const admission = new Admission(handler(), () => undefined);
+  expect(admission.admit(RECORD)).toBe(RECORD);
+  expect(admission.isWaiting).toBe(false);
+});
+
+test("the record that the handler gives is handed over", () => {
+  const other = { ...RECORD, value: Buffer.from("other") };
+  const admission = new Admission(
+    handler(() => other),
+    () => undefined,
+  );
+  expect(admission.admit(RECORD)).toBe(other);
+});
+
+test("with a promise the record waits until that resolves; then somebody is told, once", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let told = 0;
+  const admission = new Admission(
+    handler(() => promise),
+    () => {
+      told += 1;
+    },
+  );
+  expect(admission.admit(RECORD)).toBeNull();
+  expect({ isWaiting: admission.isWaiting, told }).toEqual({ isWaiting: true, told: 0 });
+  resolve();
+  await promise;
+  expect({ isWaiting: admission.isWaiting, told }).toEqual({ isWaiting: false, told: 1 });
 });

@@ -1,9 +1,12 @@
 // The tables of src/kafka/kafkajs/member-fetches.ts, on a group that keeps metadata as kafkajs does.
 
 import { expect, test } from "vitest";
-
-import type { ConsumerGroup } from "../../../../src/kafka/kafkajs/consumer-group.ts";
+import type {
+  ConsumerGroup,
+  TopicPartitions,
+} from "../../../../src/kafka/kafkajs/consumer-group.ts";
 import { isStale, MemberFetches } from "../../../../src/kafka/kafkajs/member-fetches.ts";
+import { KafkajsMember } from "../../../../src/kafka/kafkajs/membership.ts";
 
 const POLL_MS = 12_000;
 const MINUTE_MS = 60_000;
@@ -148,4 +151,38 @@ test.each([
   ["a topic that the group has not asked about", "x", [3], false],
 ])("what a group knows beside %s", (_what, topic, leaders, isOld) => {
   expect(isStale(world().group, topic, leaders)).toBe(isOld);
+});
+
+// Whether a broker leads any of the partitions that are wanted.
+
+/** Broker 1 leads topic p, broker 2 topic t. */
+const group = {
+  getActiveTopicPartitions: () => ({ t: new Set([0]), p: new Set([0]) }),
+  filterPartitionsByNode: (nodeId: string, wanted: readonly TopicPartitions[]) =>
+    wanted.map(({ topic, partitions }) => ({
+      topic,
+      partitions: (topic === "p") === (nodeId === "1") ? partitions : [],
+    })),
+};
+
+test.each([
+  ["1", "p", true],
+  ["2", "p", false],
+  ["1", "t", false],
+  ["2", "t", true],
+  ["1", "another", false],
+])("broker %s and topic %s: %s", (nodeId, wanted, expected) => {
+  const member = new KafkajsMember(group as unknown as ConsumerGroup);
+  expect(member.readsFrom(nodeId, (topic) => topic === wanted)).toBe(expected);
+});
+
+test("while a topic's leaders are not known nothing is read from a broker", () => {
+  const unknown = {
+    ...group,
+    filterPartitionsByNode: () => {
+      throw new Error("no metadata");
+    },
+  };
+  const member = new KafkajsMember(unknown as unknown as ConsumerGroup);
+  expect(member.readsFrom("1", () => true)).toBe(false);
 });

@@ -48,7 +48,7 @@ function world() {
 const call = () => ({
   place: -1,
   unacknowledged: 1,
-  refused: [],
+  rejected: [],
   giveBack: false,
   resolve: () => undefined,
   reject: () => undefined,

@@ -107,12 +107,12 @@ test("an answer under the id before does not count under the new one", async () 
 test("an id that is refused late does not take the newer one along", async () => {
   const cluster = await begun();
   const answer = Promise.withResolvers<void>();
-  const refused = { isIgnored: true, errorCode: OUT_OF_ORDER };
-  cluster.finalStates.set(2, [{ ...refused, after: answer.promise }]);
+  const rejected = { isIgnored: true, errorCode: OUT_OF_ORDER };
+  cluster.finalStates.set(2, [{ ...rejected, after: answer.promise }]);
   const underWay = cluster.send(1, "b1");
   await until(() => cluster.finalStates.get(2)?.length === 0);
 
-  cluster.finalStates.set(1, [refused]);
+  cluster.finalStates.set(1, [rejected]);
   await ended(cluster.send(0, "a1"));
   answer.resolve();
   await ended(underWay);
@@ -126,8 +126,8 @@ test("an id that is refused late does not take the newer one along", async () =>
 test("what comes after a record that may be written and is then too large is written", async () => {
   const cluster = await begun();
   cluster.finalStates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
-  const refused = await ended(cluster.send(1, "large"));
-  expect(refused).toHaveLength(1);
+  const rejected = await ended(cluster.send(1, "large"));
+  expect(rejected).toHaveLength(1);
   await ended(cluster.send(1, "b1"));
   expect(cluster.written[1]).toEqual(["b0", "large", "b1"]);
 });
@@ -143,12 +143,12 @@ test("the same when no broker gives a new id at first", async () => {
 
 test("the same when the record was in a batch with others", async () => {
   const cluster = await begun();
-  const tooLarge = { isIgnored: true, errorCode: MESSAGE_TOO_LARGE };
-  cluster.finalStates.set(2, [{ isCut: true }, tooLarge, tooLarge]);
+  const shrink = { isIgnored: true, errorCode: MESSAGE_TOO_LARGE };
+  cluster.finalStates.set(2, [{ isCut: true }, shrink, shrink]);
   const first = cluster.send(1, "large".repeat(100), "b1");
   await until(() => cluster.finalStates.get(2)?.length === 2);
-  const [refused] = await ended(Promise.all([first, cluster.send(1, "b2")]));
-  expect(refused).toHaveLength(1);
+  const [rejected] = await ended(Promise.all([first, cluster.send(1, "b2")]));
+  expect(rejected).toHaveLength(1);
   expect(cluster.written[1]).toContain("b2");
 });
 

@@ -9,8 +9,7 @@ import {
   type SendCall,
 } from "../../../../src/kafka/produce/partition-buffer.ts";
 import type { ProducerId } from "../../../../src/kafka/produce/producer-id.ts";
-import { packRecord } from "../../../../src/kafka/wire/pack-record.ts";
-import { RecordBundle } from "../../../../src/kafka/wire/record-bundle.ts";
+import { packRecord, RecordBundle } from "../../../../src/kafka/wire/record-bundle.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { decode, encodeBatch } from "../../../support/build/record-batches.ts";
 
@@ -36,11 +35,11 @@ function send(buffer: PartitionBuffer, values: readonly string[], bytes = 10): S
   const call: Sent = {
     place: -1,
     unacknowledged: values.length,
-    refused: [],
+    rejected: [],
     giveBack: false,
     result: null,
-    resolve: (refused) => {
-      call.result = refused;
+    resolve: (rejected) => {
+      call.result = rejected;
     },
     reject: () => undefined,
   };
@@ -84,10 +83,10 @@ describe("a buffer", () => {
     const buffer = new PartitionBuffer(laneTopic(1_000), 0);
     send(buffer, ["a"]);
     buffer.cut();
-    buffer.failed(true);
+    buffer.recordFailure(true);
     send(buffer, ["b"]);
     expect(texts(buffer.cut().records)).toEqual(["a"]);
-    buffer.failed(false);
+    buffer.recordFailure(false);
     expect(texts(buffer.cut().records)).toEqual(["a"]);
     expect(buffer.sequence).toBe(0);
     buffer.acknowledge();
@@ -98,7 +97,7 @@ describe("a buffer", () => {
     const buffer = new PartitionBuffer(laneTopic(1_000), 0);
     send(buffer, ["a"]);
     buffer.cut();
-    buffer.failed(false);
+    buffer.recordFailure(false);
     send(buffer, ["b"]);
     expect(texts(buffer.cut().records)).toEqual(["a", "b"]);
   });
@@ -107,8 +106,8 @@ describe("a buffer", () => {
     const buffer = new PartitionBuffer(laneTopic(1_000), 0);
     send(buffer, ["a"]);
     buffer.cut();
-    buffer.failed(false);
-    buffer.failed(true);
+    buffer.recordFailure(false);
+    buffer.recordFailure(true);
     expect(buffer.failures).toBe(2);
     buffer.acknowledge();
     expect(buffer.failures).toBe(0);
@@ -124,7 +123,7 @@ describe("a buffer", () => {
     expect(cut(firstId)).toEqual([firstId, 0]);
     buffer.acknowledge();
     expect(cut(firstId)).toEqual([firstId, 2]);
-    buffer.failed(true);
+    buffer.recordFailure(true);
     expect(cut(secondId)).toEqual([firstId, 2]);
     buffer.acknowledge();
     expect(cut(secondId)).toEqual([secondId, 0]);
@@ -148,8 +147,8 @@ describe("a bundle in a buffer", () => {
     const buffer = new PartitionBuffer(topic, 0);
     send(buffer, ["before"]);
     const call = { ...send(buffer, []), unacknowledged: 1 };
-    call.resolve = (refused) => {
-      call.result = refused;
+    call.resolve = (rejected) => {
+      call.result = rejected;
     };
     buffer.add(bundle, bundle.length, call);
     const behind = send(buffer, ["behind"]);
@@ -177,7 +176,7 @@ describe("a bundle in a buffer", () => {
     buffer.cut();
     buffer.acknowledge();
     buffer.cut();
-    buffer.tooLarge("too large");
+    buffer.shrink("too large");
     const written: (string | undefined)[] = [];
     while (!buffer.isEmpty) {
       expect(call.result).toBeNull();
@@ -196,7 +195,7 @@ describe("a bundle in a buffer", () => {
     buffer.cut();
     buffer.acknowledge();
     buffer.cut();
-    buffer.failed(true);
+    buffer.recordFailure(true);
     topic.batchMaxBytes = 1;
     expect(buffer.cut().records).toEqual([bundle]);
   });
@@ -204,12 +203,12 @@ describe("a bundle in a buffer", () => {
   test("comes back as it is where its partition takes nothing", () => {
     const bundle = bundleOf(["a", "b"]);
     const { buffer, call } = bufferOf(bundle);
-    const wanted = { ...call, giveBack: true, refused: [] };
+    const wanted = { ...call, giveBack: true, rejected: [] };
     buffer.abort();
     buffer.add(bundle, bundle.length, wanted);
-    buffer.block.refused("unavailable", "LEADER_NOT_AVAILABLE", 0);
+    buffer.block.recordRejection("unavailable", "LEADER_NOT_AVAILABLE", 0);
     buffer.giveBack(buffer.block);
-    expect(wanted.refused).toMatchObject([{ record: bundle, blocked: "unavailable" }]);
+    expect(wanted.rejected).toMatchObject([{ record: bundle, blocked: "unavailable" }]);
     expect(buffer.isEmpty).toBe(true);
   });
 });
@@ -222,7 +221,7 @@ test("a buffer whose id is refused takes the next one, whatever may be written",
   buffer.acknowledge();
   buffer.cut();
   buffer.idFor(firstId);
-  buffer.failed(true);
+  buffer.recordFailure(true);
   buffer.rejectId();
   buffer.cut();
   expect([buffer.idFor(secondId), buffer.sequence, buffer.failures]).toEqual([secondId, 0, 2]);
@@ -240,7 +239,7 @@ test("whatever the broker takes: exactly the records above it are refused, the r
         expect(tries).toBeLessThan(200);
         const { records, bytes } = buffer.cut();
         if (bytes > broker) {
-          buffer.tooLarge("too large");
+          buffer.shrink("too large");
         } else {
           expect(buffer.sequence).toBe(written.length);
           written.push(...texts(records));
@@ -276,7 +275,7 @@ describe("a buffer with a record that may be compressed", () => {
     const call = added(buffer, record);
     buffer.cut();
     send(buffer, ["next"]);
-    buffer.tooLarge("too large");
+    buffer.shrink("too large");
     expect(call.result).toBe(null);
     const { records, bytes } = buffer.cut();
     expect(records).toEqual([record]);
@@ -294,7 +293,7 @@ describe("a buffer with a record that may be compressed", () => {
     const call = added(buffer, record);
     for (const error of ["first", "second"]) {
       buffer.cut();
-      buffer.tooLarge(error);
+      buffer.shrink(error);
     }
     expect(call.result).toEqual([{ record, error: "second" }]);
     expect(buffer.isEmpty).toBe(true);
@@ -305,8 +304,8 @@ describe("a buffer with a record that may be compressed", () => {
     added(buffer, large());
     buffer.cut();
     buffer.idFor(firstId);
-    buffer.failed(true);
-    buffer.tooLarge("too large");
+    buffer.recordFailure(true);
+    buffer.shrink("too large");
     buffer.cut();
     expect(buffer.idFor(secondId)).toBe(secondId);
     expect(buffer.sequence).toBe(0);
@@ -317,7 +316,7 @@ describe("a buffer with a record that may be compressed", () => {
     const buffer = new PartitionBuffer(laneTopic(10_000), 0);
     added(buffer, record);
     buffer.cut();
-    buffer.tooLarge("too large");
+    buffer.shrink("too large");
     const [read] = await decode(await encodeBatch(buffer.cut().records));
     expect(read?.value).toEqual(large().value);
   });

@@ -45,8 +45,8 @@ test("records of a partition without a leader come back, those of another are wr
   const cluster = new NumberingCluster();
   cluster.leaders[1] = -1;
   const others = cluster.send(0, "a0");
-  const refused = await ended(giveBack(cluster, 1, "b0", "b1"));
-  expect(refused.map(({ blocked, error }) => [blocked, error])).toEqual([
+  const rejected = await ended(giveBack(cluster, 1, "b0", "b1"));
+  expect(rejected.map(({ blocked, error }) => [blocked, error])).toEqual([
     ["unavailable", "LEADER_NOT_AVAILABLE"],
     ["unavailable", "LEADER_NOT_AVAILABLE"],
   ]);
@@ -64,8 +64,8 @@ test("records of a partition without a leader come back, those of another are wr
 test("a topic without the permission to write it says so", async () => {
   const cluster = new NumberingCluster();
   cluster.finalStates.set(2, refusing(1_000, TOPIC_AUTHORIZATION_FAILED));
-  const [refused] = await ended(giveBack(cluster, 1, "b0"));
-  expect(refused).toMatchObject({ blocked: "forbidden", error: PERMISSION });
+  const [rejected] = await ended(giveBack(cluster, 1, "b0"));
+  expect(rejected).toMatchObject({ blocked: "forbidden", error: PERMISSION });
   expect(cluster.producer.blocked()).toMatchObject([{ by: "forbidden" }]);
 });
 
@@ -88,8 +88,8 @@ test("a partition that answers with errors is probed with one record at a time",
   expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
   await passes();
   const before = cluster.finalStates.get(2)?.length ?? 0;
-  const refused = await ended(giveBack(cluster, 1, "probe", "b2", "b3"));
-  expect(refused).toHaveLength(3);
+  const rejected = await ended(giveBack(cluster, 1, "probe", "b2", "b3"));
+  expect(rejected).toHaveLength(3);
   // One request, for the probe alone.
   expect(before - (cluster.finalStates.get(2)?.length ?? 0)).toBe(1);
   expect(await giveBack(cluster, 1, "b4")).toHaveLength(1);

@@ -14,13 +14,15 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { asError } from "../../runtime/as-error.ts";
+import type { Broker } from "../kafkajs/internals.ts";
 import { request } from "../kafkajs/internals.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffsets } from "../port.ts";
+import { encodeListOffsets, type ListedOffset, readListedOffsets } from "../wire/list-offsets.ts";
+import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 import type { Brokers } from "./brokers.ts";
 import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
-import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
@@ -261,4 +263,85 @@ function keyOf({ topic, partition }: Place): string {
 function chunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
+}
+
+/** In place of a time: the end of the log. */
+export const LATEST = -1;
+/** In place of a time: the first offset that is left. */
+export const EARLIEST = -2;
+
+/**
+ * Offsets of partitions, as their leader lists them: whatever is in the log, open transactions too.
+ * A reader, which stops before these, asks for itself (`range-reader.ts`).
+ *
+ * @param wanted partitions that this broker leads.
+ */
+export async function listOffsets(
+  leader: Broker,
+  wanted: readonly { readonly topic: string; readonly partition: number }[],
+  timestamp: typeof LATEST | typeof EARLIEST,
+): Promise<readonly ListedOffset[]> {
+  const topics = new Map<string, number[]>();
+  for (const { topic, partition } of wanted) {
+    const partitions = topics.get(topic);
+    if (partitions === undefined) topics.set(topic, [partition]);
+    else partitions.push(partition);
+  }
+  return await rawRequest(leader, LIST_OFFSETS, {
+    encode: (version) => encodeListOffsets(topics, timestamp, version),
+    read: readListedOffsets,
+  });
+}
+
+/** For a committer that is no member. */
+const NO_GENERATION = -1;
+const NO_MEMBER = "";
+const WAIT_MS = 100;
+/** The group's coordinator is being found, is loading, or has moved. */
+const PASSING = new Set([
+  "GROUP_COORDINATOR_NOT_AVAILABLE",
+  "GROUP_LOAD_IN_PROGRESS",
+  "NOT_COORDINATOR_FOR_GROUP",
+]);
+
+interface CommitResponse {
+  readonly responses: readonly {
+    readonly partitions: readonly { readonly errorCode: number }[];
+  }[];
+}
+
+/**
+ * Commits offsets for a group without joining it, which kafkajs' admin cannot do with metadata.
+ *
+ * Waits for the coordinator; the caller limits the time. Throws when the group has members.
+ */
+export async function commitOffsets(
+  brokers: Brokers,
+  groupId: string,
+  topic: string,
+  offsets: readonly CommittedOffset[],
+): Promise<void> {
+  const partitions = offsets.map((entry) => ({ ...entry, offset: `${entry.offset}` }));
+  for (;;) {
+    try {
+      const { responses } = await request<CommitResponse>(
+        await brokers.coordinator(groupId),
+        "OffsetCommit",
+        {
+          groupId,
+          groupGenerationId: NO_GENERATION,
+          memberId: NO_MEMBER,
+          topics: [{ topic, partitions }],
+        },
+      );
+      const failed = responses
+        .flatMap((response) => response.partitions)
+        .find(({ errorCode }) => errorCode !== 0);
+      if (failed === undefined) return;
+      throw protocolError(failed.errorCode);
+    } catch (error) {
+      if (![...errorTypes(error)].some((type) => PASSING.has(type))) throw error;
+      await sleep(WAIT_MS);
+    }
+  }
 }

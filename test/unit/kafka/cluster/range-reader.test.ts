@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { firstReadable } from "../../../../src/kafka/cluster/first-readable.ts";
+import { firstReadable } from "../../../../src/kafka/cluster/range-reader.ts";
 
 /** Up to before `readable` nothing can be read. */
 async function search(corrupt: number, end: number, readable: number) {

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { ForeignMembers } from "../../../../src/kafka/consume/foreign-members.ts";
+import { ForeignMembers } from "../../../../src/kafka/consume/consumer.ts";
 
 function world() {
   const logged: (readonly string[])[] = [];

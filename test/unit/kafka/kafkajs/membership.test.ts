@@ -4,7 +4,7 @@ import type { Cluster } from "kafkajs";
 import { expect, test } from "vitest";
 
 import { AssignerProtocol, PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { clientIdOf, ownMembersOnly } from "../../../../src/kafka/kafkajs/own-members.ts";
+import { clientIdOf, ownMembersOnly } from "../../../../src/kafka/kafkajs/membership.ts";
 
 const UUID = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
 const TOPIC = "calls";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { DEAD_LETTER_HEADER } from "../../../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../../../src/domain/delivery.ts";
-import { headerName, headerSlot } from "../../../../src/kafka/wire/header-names.ts";
+import { headerName, headerSlot } from "../../../../src/kafka/wire/record-reader.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 test("a name is what its bytes are in UTF-8, whatever was read before", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readTopicIds } from "../../../../src/kafka/kafkajs/topic-ids.ts";
+import { readTopicIds } from "../../../../src/kafka/kafkajs/raw-request.ts";
 
 test("a broker that knows no ids is not asked", async () => {
   const send = () => Promise.reject(new Error("asked"));

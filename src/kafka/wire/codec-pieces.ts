@@ -1,0 +1,222 @@
+/**
+ * Inflates LZ4 frames and Snappy in pieces. Both formats say "repeat `length` bytes from `distance`
+ * bytes ago", so both keep the last bytes that were written (`History`).
+ */
+
+const LZ4_MAGIC = 0x184d2204;
+const LZ4_WINDOW_BYTES = 64 * 1024;
+const LZ4_MATCH_MIN_BYTES = 4;
+const LZ4_NOT_COMPRESSED = 0x80000000;
+
+/**
+ * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md)
+ *
+ * Checksums of the frame are not looked at: the batch has one of its own.
+ */
+export function* lz4Pieces(frame: Buffer): Generator<Buffer, void, undefined> {
+  if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new Error("no LZ4 frame");
+  const flags = frame.readUInt8(4);
+  const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
+  // Blocks that are independent of each other never reach behind their beginning.
+  const history = new History(LZ4_WINDOW_BYTES);
+  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
+  for (;;) {
+    const size = frame.readUInt32LE(at);
+    at += 4;
+    if (size === 0) break;
+    const bytes = size % LZ4_NOT_COMPRESSED;
+    if (at + bytes > frame.length) throw new Error("an LZ4 block is cut off");
+    const block = frame.subarray(at, at + bytes);
+    if (size >= LZ4_NOT_COMPRESSED) yield* copied(block, 0, bytes, history);
+    else yield* lz4Block(block, history);
+    at += bytes + checksumBytes;
+  }
+  yield history.take();
+}
+
+function* lz4Block(block: Buffer, history: History): Generator<Buffer, void, undefined> {
+  let at = 0;
+  const more = (length: number): number => {
+    let whole = length;
+    if (length < 15) return whole;
+    for (let byte = 255; byte === 255; ) {
+      byte = block.readUInt8(at);
+      at += 1;
+      whole += byte;
+    }
+    return whole;
+  };
+  while (at < block.length) {
+    const token = block.readUInt8(at);
+    at += 1;
+    const literals = more(token >> 4);
+    if (at + literals > block.length) throw new Error("LZ4 literals are cut off");
+    yield* copied(block, at, literals, history);
+    at += literals;
+    // The last sequence has literals alone.
+    if (at === block.length) return;
+    const distance = block.readUInt16LE(at);
+    at += 2;
+    yield* repeated(history, distance, more(token & 0x0f) + LZ4_MATCH_MIN_BYTES);
+  }
+}
+
+function* copied(
+  source: Buffer,
+  start: number,
+  length: number,
+  history: History,
+): Generator<Buffer, void, undefined> {
+  for (let done = 0; done < length; ) {
+    if (history.isFull) yield history.take();
+    done += history.literal(source, start + done, length - done);
+  }
+}
+
+function* repeated(
+  history: History,
+  distance: number,
+  length: number,
+): Generator<Buffer, void, undefined> {
+  for (let done = 0; done < length; ) {
+    if (history.isFull) yield history.take();
+    done += history.repeat(distance, length - done);
+  }
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** The output of a decompressor, in pieces. It keeps as much of it as later parts may repeat. */
+class History {
+  readonly #bytes: Buffer;
+  readonly #keepBytes: number;
+  #end = 0;
+  /** The first byte that was not given out. */
+  #given = 0;
+
+  /** @param keepBytes the largest distance. */
+  constructor(keepBytes: number) {
+    this.#keepBytes = keepBytes;
+    this.#bytes = Buffer.allocUnsafeSlow(keepBytes + 2 * PIECE_BYTES);
+  }
+
+  get isFull(): boolean {
+    return this.#end - this.#given >= PIECE_BYTES;
+  }
+
+  /** A copy of the output since the last call. */
+  take(): Buffer {
+    const piece = Buffer.from(this.#bytes.subarray(this.#given, this.#end));
+    this.#given = this.#end;
+    const from = Math.max(0, this.#end - this.#keepBytes);
+    this.#bytes.copyWithin(0, from, this.#end);
+    this.#end -= from;
+    this.#given = this.#end;
+    return piece;
+  }
+
+  /** Writes at most what fits now. Returns how many bytes of the source it took. */
+  literal(source: Buffer, start: number, length: number): number {
+    const bytes = Math.min(length, this.#room);
+    this.#bytes.set(source.subarray(start, start + bytes), this.#end);
+    this.#end += bytes;
+    return bytes;
+  }
+
+  /** Repeats at most what fits now. Returns how many bytes it wrote. */
+  repeat(distance: number, length: number): number {
+    if (distance <= 0 || distance > this.#end) throw new Error(`a distance of ${distance}`);
+    const bytes = Math.min(length, this.#room);
+    const end = this.#end + bytes;
+    if (distance === 1) {
+      this.#bytes.fill(this.#bytes[this.#end - 1] ?? 0, this.#end, end);
+    } else if (distance >= bytes) {
+      this.#bytes.copyWithin(this.#end, this.#end - distance, end - distance);
+    } else {
+      // The bytes that it repeats are partly those that it writes.
+      for (let at = this.#end; at < end; at += 1) this.#bytes[at] = this.#bytes[at - distance] ?? 0;
+    }
+    this.#end = end;
+    return bytes;
+  }
+
+  get #room(): number {
+    return Math.min(PIECE_BYTES, this.#bytes.length - this.#end);
+  }
+}
+
+/**
+ * All writers of Snappy compress 64 KiB at a time. The format lets a copy reach further back: that is
+ * an error here.
+ */
+const SNAPPY_DISTANCE_MAX = 1024 * 1024;
+
+const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
+/** The magic and two versions. */
+const XERIAL_HEADER_BYTES = 16;
+
+/** The raw blocks of xerial's framing, or null when it is something else. */
+export function xerialBlocks(buffer: Buffer): Buffer[] | null {
+  if (!buffer.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return null;
+  const blocks: Buffer[] = [];
+  for (let at = XERIAL_HEADER_BYTES; at < buffer.length; ) {
+    const start = at + 4;
+    const bytes = buffer.readInt32BE(at);
+    if (bytes < 0 || start + bytes > buffer.length) throw new Error("a snappy block is cut off");
+    blocks.push(buffer.subarray(start, start + bytes));
+    at = start + bytes;
+  }
+  return blocks;
+}
+
+/** A raw snappy block begins with its uncompressed length, an unsigned varint. */
+export function snappyBytes(block: Buffer): number {
+  let bytes = 0;
+  for (let at = 0; at < 5; at += 1) {
+    const byte = block[at] ?? 0;
+    bytes += (byte & 0x7f) * 2 ** (7 * at);
+    if (byte < 0x80) break;
+  }
+  return bytes;
+}
+
+/**
+ * Raw blocks, and xerial's framing of them.
+ * (https://github.com/google/snappy/blob/main/format_description.txt)
+ */
+export function* snappyPieces(buffer: Buffer): Generator<Buffer, void, undefined> {
+  for (const block of xerialBlocks(buffer) ?? [buffer]) {
+    const history = new History(SNAPPY_DISTANCE_MAX);
+    yield* snappyBlock(block, history);
+    yield history.take();
+  }
+}
+
+function* snappyBlock(block: Buffer, history: History): Generator<Buffer, void, undefined> {
+  let at = 0;
+  while (block.readUInt8(at) >= 0x80) at += 1;
+  at += 1;
+  while (at < block.length) {
+    const tag = block.readUInt8(at);
+    at += 1;
+    const kind = tag & 0x03;
+    if (kind === 0) {
+      const short = tag >> 2;
+      const lengthBytes = Math.max(0, short - 59);
+      const length = 1 + (lengthBytes === 0 ? short : block.readUIntLE(at, lengthBytes));
+      at += lengthBytes;
+      if (at + length > block.length) throw new Error("a snappy literal is cut off");
+      yield* copied(block, at, length, history);
+      at += length;
+    } else if (kind === 1) {
+      const distance = ((tag >> 5) << 8) | block.readUInt8(at);
+      at += 1;
+      yield* repeated(history, distance, 4 + ((tag >> 2) & 0x07));
+    } else {
+      const bytes = kind === 2 ? 2 : 4;
+      const distance = block.readUIntLE(at, bytes);
+      at += bytes;
+      yield* repeated(history, distance, 1 + (tag >> 2));
+    }
+  }
+}
