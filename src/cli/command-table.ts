@@ -73,7 +73,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "console",
-    summary: "serve a page that shows how it goes",
+    summary: "serve the console",
     load: async () => (await import("./console/command.ts")).consoleCommand,
   },
   {

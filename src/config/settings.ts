@@ -123,35 +123,35 @@ function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Inv
   if (LOOPBACK.test(values.host) || values.token !== null) return values;
   return place.child("token").fail({
     found: `nothing, with ${values.host} as the host`,
-    expected: "a token, because other machines can reach the page",
+    expected: "a token, because other machines can reach the console",
     hint: "set it from a variable or a file, or listen on 127.0.0.1",
   });
 }
 
 const consoleSettings = section(
-  "The page for people, see [The page](console.md). `switchyard console` serves it, and `run` where its stages name `console`.",
+  "See [The console](console.md). `switchyard console` serves it, and so does `run` with `console` among its stages.",
   {
     host: setting(
       listenHost,
       "127.0.0.1",
-      "Where it listens. Beyond this machine it needs a token.",
+      "Address to listen on. Any address other than this machine requires a token.",
     ),
     port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0: any free port."),
-    token: optional(consoleToken, "People log in with it. At least 16 characters."),
+    token: optional(consoleToken, "Token to sign in with. At least 16 characters."),
     readOnly: setting(
       flag(),
       true,
-      "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, approve.",
+      "If `false`, everybody who may read may also act: pause, resume, retry, wait, cancel, replay and approve.",
     ),
     showPayloads: setting(
       flag(),
       false,
-      "Whether dead letters are shown with the beginning of their value, which is data of your users.",
+      "If `true`, dead letters are shown with the start of their value, which is data of your users.",
     ),
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes to ask. With `run`, its own comes to them.",
+      "Admin ports of the processes. `run` adds its own.",
     ),
   },
   requireToken,

@@ -1,20 +1,17 @@
-/**
- * The words of actions between the server and the browser, as `view.ts` has those of looking.
- * Instants are ISO 8601 texts.
- */
+/** The actions between the server and the browser. Instants are ISO 8601 strings. */
 
 /**
- * Something that people want done. Those with `dryRun` are counted first: the answer names the same
- * instants again, so that what is done is what was counted.
+ * Actions with `dryRun` are counted first: the response contains absolute instants, so that what is done is
+ * what was counted.
  *
- * @template When in a request also a number: so many milliseconds ago
+ * @template When in a request also a number of milliseconds before now.
  */
 export type Action<When = string> =
   | {
       readonly action: "pause";
       readonly destination: string;
       /** Null: until it is resumed. */
-      readonly forMs: number | null;
+      readonly pauseForMs: number | null;
     }
   | { readonly action: "resume" | "retry" | "wait"; readonly destination: string }
   | {
@@ -25,7 +22,7 @@ export type Action<When = string> =
       readonly dryRun: boolean;
     }
   | {
-      /** Of calls, for one destination. */
+      /** Calls, for one destination. */
       readonly action: "replay";
       readonly destination: string;
       readonly since: When;
@@ -33,43 +30,43 @@ export type Action<When = string> =
       /** Empty: all. */
       readonly types: readonly string[];
       readonly events: readonly string[];
-      /** Null: as fast as it goes. */
+      /** Null: no limit. */
       readonly perSecond: number | null;
       readonly dryRun: boolean;
     }
   | {
-      readonly action: "replay-letters";
+      readonly action: "replay-dead-letters";
       /** Null: all. */
       readonly destination: string | null;
       readonly reason: string | null;
       readonly since: When;
       readonly until: When;
-      /** Also those that were replayed before. */
+      /** Also those that have already been replayed. */
       readonly includeReplayed: boolean;
       readonly perSecond: number | null;
       readonly dryRun: boolean;
     }
-  | ({ readonly action: "go-on"; readonly destination: string | null } & NamedReplay)
+  | ({ readonly action: "resume-replay"; readonly destination: string | null } & NamedReplay)
   | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
 export interface NamedReplay {
-  readonly of: "calls" | "letters";
+  readonly kind: "calls" | "dead-letters";
   readonly replay: string;
 }
 
-/** An action under way, or one that was. */
+/** An action in progress, or one that has ended. */
 export interface JobView {
   readonly id: string;
   readonly action: Action;
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly state: "running" | "done" | "failed" | "stopped";
-  /** How far it is; empty where nothing is to be said of that. */
+  /** How far it is; empty if there is nothing to report. */
   readonly progress: string;
-  /** Its words about itself, a sentence each. */
-  readonly said: readonly string[];
-  /** Of one that was counted: how many there are. */
+  /** What it has reported, a sentence each. */
+  readonly messages: readonly string[];
+  /** The result of a count. */
   readonly count: number | null;
-  /** A replay that can be gone on with. */
+  /** A replay that can be resumed. */
   readonly unfinished: NamedReplay | null;
 }

@@ -1,12 +1,12 @@
 /**
  * Reads an action from the body of a request.
  *
- *   the body                                         then
- *   lacks a field of its action                      refused: nothing is done by default
- *   has a field that its action does not know        refused: it may be a misspelt one
- *   names an instant as so many milliseconds ago     the instant, by the server's clock
- *   names one that cannot be read, or the other      refused
- *     way round
+ *   the body                                            result
+ *   lacks a field of its action                         invalid: nothing is done by default
+ *   has a field that its action does not have           invalid: it may be misspelled
+ *   has an instant as a number of milliseconds ago      the instant, by the server's clock
+ *   has one that cannot be parsed, or a range whose     invalid
+ *     end is before its start
  */
 
 import { CALL_TYPES } from "../domain/call.ts";
@@ -16,7 +16,7 @@ import type { Action } from "./action-view.ts";
 
 export type ReadAction =
   | { readonly kind: "action"; readonly action: Action }
-  | { readonly kind: "refused"; readonly why: string };
+  | { readonly kind: "invalid"; readonly why: string };
 
 const YEAR_MS = 365 * 86_400_000;
 const TEXT_MAX = 200;
@@ -40,7 +40,7 @@ class Fields {
   text(name: string): string {
     const value = this.#take(name);
     if (typeof value === "string" && value !== "" && value.length <= TEXT_MAX) return value;
-    this.refuse(`${name} is ${describe(value)}; a text is expected.`);
+    this.reject(`${name} is ${describe(value)}; a string is expected.`);
     return "";
   }
 
@@ -48,10 +48,19 @@ class Fields {
     return this.#json[name] === null ? this.#null(name) : this.text(name);
   }
 
+  oneOf<const Value extends string>(name: string, known: readonly [Value, ...Value[]]): Value {
+    const value = this.#take(name);
+    const found = known.find((each) => each === value);
+    if (found === undefined) {
+      this.reject(`${name} is ${describe(value)}; one of ${known.join(", ")} is expected.`);
+    }
+    return found ?? known[0];
+  }
+
   flag(name: string): boolean {
     const value = this.#take(name);
     if (typeof value === "boolean") return value;
-    this.refuse(`${name} is ${describe(value)}; true or false is expected.`);
+    this.reject(`${name} is ${describe(value)}; true or false is expected.`);
     return true;
   }
 
@@ -60,7 +69,7 @@ class Fields {
     if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) {
       return value;
     }
-    this.refuse(`${name} is ${describe(value)}; a whole number from 1 to ${max} is expected.`);
+    this.reject(`${name} is ${describe(value)}; an integer from 1 to ${max} is expected.`);
     return 1;
   }
 
@@ -75,15 +84,16 @@ class Fields {
         ? this.#nowMs - Math.trunc(value)
         : readTimestamp(typeof value === "string" ? value : null);
     if (atMs !== null) return isoTimestamp(atMs);
-    this.refuse(
-      `${name} is ${describe(value)}; an ISO 8601 time is expected, or so many milliseconds ago.`,
+    this.reject(
+      `${name} is ${describe(value)}; expected is an ISO 8601 time, or a number of milliseconds before now.`,
     );
     return "";
   }
 
   range(): { readonly since: string; readonly until: string } {
     const [since, until] = [this.instant("since"), this.instant("until")];
-    if (since >= until) this.refuse("The time ends before it begins: there is nothing to replay.");
+    if (since >= until)
+      this.reject("The range ends before it starts, so there is nothing to replay.");
     return { since, until };
   }
 
@@ -92,19 +102,20 @@ class Fields {
     const isText = (each: unknown): each is string =>
       typeof each === "string" && each !== "" && (known?.includes(each) ?? true);
     if (Array.isArray(value) && value.length <= EVENTS_MAX && value.every(isText)) return value;
-    const of = known === null ? "texts" : `some of ${known.join(", ")}`;
-    this.refuse(`${name} is ${describe(value)}; a list of ${of} is expected.`);
+    const of = known === null ? "strings" : `some of ${known.join(", ")}`;
+    this.reject(`${name} is ${describe(value)}; a list of ${of} is expected.`);
     return [];
   }
 
-  refuse(why: string): void {
+  reject(why: string): void {
     this.#problem ??= why;
   }
 
   /** Also when there is a field that nobody has read. */
   get problem(): string | null {
     const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
-    if (strange !== undefined) this.refuse(`The action knows no field ${describe(strange)}.`);
+    if (strange !== undefined)
+      this.reject(`The action does not have a field ${describe(strange)}.`);
     return this.#problem;
   }
 
@@ -125,7 +136,8 @@ const READERS: {
 } = {
   pause: (fields) => {
     const destination = fields.text("destination");
-    return { action: "pause", destination, forMs: fields.numberOrNull("forMs", YEAR_MS) };
+    const pauseForMs = fields.numberOrNull("pauseForMs", YEAR_MS);
+    return { action: "pause", destination, pauseForMs };
   },
   resume: (fields) => ({ action: "resume", destination: fields.text("destination") }),
   retry: (fields) => ({ action: "retry", destination: fields.text("destination") }),
@@ -145,8 +157,8 @@ const READERS: {
     perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
     dryRun: fields.flag("dryRun"),
   }),
-  "replay-letters": (fields) => ({
-    action: "replay-letters",
+  "replay-dead-letters": (fields) => ({
+    action: "replay-dead-letters",
     destination: fields.textOrNull("destination"),
     reason: fields.textOrNull("reason"),
     ...fields.range(),
@@ -154,12 +166,11 @@ const READERS: {
     perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
     dryRun: fields.flag("dryRun"),
   }),
-  "go-on": (fields) => {
-    const [of, replay] = [fields.text("of"), fields.text("replay")];
-    if (of !== "calls" && of !== "letters") fields.refuse("of is neither calls nor letters.");
-    if (!/^[\w-]{1,60}$/.test(replay)) fields.refuse("replay is no name of a replay.");
-    const kind = of === "calls" ? "calls" : "letters";
-    return { action: "go-on", of: kind, replay, destination: fields.textOrNull("destination") };
+  "resume-replay": (fields) => {
+    const kind = fields.oneOf("kind", ["calls", "dead-letters"]);
+    const replay = fields.text("replay");
+    if (!/^[\w-]{1,60}$/.test(replay)) fields.reject("replay is not the name of a replay.");
+    return { action: "resume-replay", kind, replay, destination: fields.textOrNull("destination") };
   },
   approve: (fields) => ({
     action: "approve",
@@ -170,19 +181,19 @@ const READERS: {
 
 export function readAction(body: string, nowMs: number): ReadAction {
   const json = parse(body);
-  if (!isJsonObject(json)) return { kind: "refused", why: "The body is no JSON object." };
+  if (!isJsonObject(json)) return { kind: "invalid", why: "The body is not a JSON object." };
   const name = (Object.keys(READERS) as Name[]).find((each) => each === json.action);
   if (name === undefined) {
     const known = Object.keys(READERS).join(", ");
     return {
-      kind: "refused",
-      why: `action is ${describe(json.action)}; expected is one of ${known}.`,
+      kind: "invalid",
+      why: `action is ${describe(json.action)}; one of ${known} is expected.`,
     };
   }
   const fields = new Fields(json, nowMs);
   const action = READERS[name](fields);
   const { problem } = fields;
-  return problem === null ? { kind: "action", action } : { kind: "refused", why: problem };
+  return problem === null ? { kind: "action", action } : { kind: "invalid", why: problem };
 }
 
 function parse(body: string): unknown {
@@ -198,12 +209,12 @@ export function keyOf(action: Action): string {
   switch (action.action) {
     case "approve":
       return `approval of ${action.audience}`;
-    case "replay-letters":
+    case "replay-dead-letters":
       return `replay of dead letters of ${action.destination ?? "all destinations"}`;
     case "replay":
       return `replay of calls for ${action.destination}`;
-    case "go-on":
-      return action.of === "calls"
+    case "resume-replay":
+      return action.kind === "calls"
         ? `replay of calls for ${action.destination ?? "a destination"}`
         : `replay of dead letters of ${action.destination ?? "all destinations"}`;
     case "pause":

@@ -1,10 +1,10 @@
 /**
- * The counts of a process since it was started, as numbers in a row: a thousand destinations are
- * looked at every other second. Counters that are lower than before belong to a process that was
- * started in between: they count from 0.
+ * The counts of a process since it started, in arrays of numbers, because a thousand destinations are polled
+ * every other second. Counters that are lower than before belong to a process that restarted in between: they
+ * count from 0.
  */
 
-import { ANSWERS } from "./view.ts";
+import { RESPONSE_CLASSES } from "./view.ts";
 
 /** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */
 export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
@@ -13,9 +13,9 @@ export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 export const AT = {
   accepted: 0,
   failed: 1,
-  answers: 2,
-  /** Attempts by how long they took, one bucket each; the last: longer than all bounds. */
-  buckets: 2 + ANSWERS.length,
+  responses: 2,
+  /** Attempts by duration, one place per bucket; the last: longer than all bounds. */
+  buckets: 2 + RESPONSE_CLASSES.length,
 } as const;
 export const DESTINATION_WIDTH = AT.buckets + ATTEMPT_BOUNDS_S.length + 1;
 
@@ -34,8 +34,8 @@ export interface Counters {
 export type AllCounters = ReadonlyMap<string, Counters>;
 
 /**
- * The counts between two looks, over the processes that are in both. One that was not there
- * before counts for nothing: nobody knows since when it counts.
+ * The increases between two polls, over the processes that are in both. A process that was not in the first
+ * one is ignored: the time over which it counted is unknown.
  */
 export function increases(before: AllCounters, after: AllCounters): Counters {
   const flow = new Float64Array(FLOW_WIDTH);
@@ -56,7 +56,7 @@ export function increases(before: AllCounters, after: AllCounters): Counters {
 }
 
 function addIncrease(sum: Float64Array, was: Float64Array | undefined, now: Float64Array): void {
-  // Of a process that was started in between, all are lower or equal; one by one is as good.
+  // After a restart all counters are lower or equal, so each can be compared by itself.
   for (let place = 0; place < now.length; place += 1) {
     const [earlier, later] = [was?.[place] ?? 0, now[place] ?? 0];
     sum[place] = (sum[place] ?? 0) + (later < earlier ? later : later - earlier);
@@ -70,8 +70,8 @@ export function addTo(sum: Float64Array, other: Float64Array): void {
 }
 
 /**
- * The time that a share of the attempts took at most, in milliseconds, even within its bucket; null:
- * there was none. Of those beyond the last bound only that is known.
+ * The maximum duration of a share of the attempts, in milliseconds, interpolated within its bucket; null:
+ * there were none. Above the last bound it is that bound.
  */
 export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
   const size = ATTEMPT_BOUNDS_S.length + 1;

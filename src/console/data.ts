@@ -1,25 +1,26 @@
 /**
- * Answers to things that a page asks for once. Reading Kafka is dear, so that few read at a time.
+ * Queries that the console sends once. Reading Kafka is expensive, so only a few run at a time.
  *
- *   name            sent            told
- *   dead-letters    -               those that pass the filters
+ *   name            body            result
+ *   dead-letters    -               those that match the filters
  *   audiences       -               all of them
- *   configuration   -               the file, secrets hidden
- *   call            -               a call's way, by its message id
- *   calls           -               the latest calls of a user, by the hash of the id
+ *   configuration   -               the file, with secrets hidden
+ *   call            -               the timeline of a call, by its message ID
+ *   calls           -               the latest calls of a user, by the hash of the ID
  *   attempts        -               the latest attempts of a destination
- *   user            a user id       its hash, for the address
+ *   user            a user ID       its hash, for the address
  *   changes         a file          what a reload of it would change
  */
 
-import { callQuery, deadLettersQuery, sinceOf } from "./dead-letters-query.ts";
-import type { ConsoleReader } from "./ports.ts";
-import type { DataName, SentName } from "./routes.ts";
-import { userHash } from "./user-hash.ts";
+import { createHmac } from "node:crypto";
 
-/** Reads of Kafka at the same time. */
-const AT_ONCE = 4;
-/** Of the body that is sent. */
+import type { CallQuery, ConsoleReader, DeadLettersQuery } from "./ports.ts";
+import type { DataName, SentName } from "./routes.ts";
+
+/** Concurrent reads of Kafka. */
+const CONCURRENT_MAX = 4;
+const HASH_DIGITS = 32;
+/** The maximum size of a body. */
 export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
   user: 4_096,
   changes: 4 * 1_048_576,
@@ -27,23 +28,23 @@ export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
 
 export interface DataDeps {
   readonly reader: ConsoleReader;
-  /** Of the configuration; null: none. */
+  /** The configured one; null: none. */
   readonly token: string | null;
 }
 
-/** Null: others read just now. */
+/** Returns null while too many others read. */
 export function createData({ reader, token }: DataDeps) {
-  let underWay = 0;
+  let inProgress = 0;
   const bounded = async (work: () => Promise<object>): Promise<object | null> => {
-    if (underWay >= AT_ONCE) return null;
-    underWay += 1;
+    if (inProgress >= CONCURRENT_MAX) return null;
+    inProgress += 1;
     try {
       return await work();
     } finally {
-      underWay -= 1;
+      inProgress -= 1;
     }
   };
-  const told = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
+  const read = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
     switch (name) {
       case "dead-letters":
         return reader.deadLetters(deadLettersQuery(query), signal);
@@ -63,12 +64,55 @@ export function createData({ reader, token }: DataDeps) {
     }
   };
   return {
-    /** @param signal ends reading, when nobody waits for it any more. */
-    told: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
-      bounded(() => told(name, query, signal)),
+    /** @param signal aborts when nobody waits for the result any more. */
+    read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
+      bounded(() => read(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>
       name === "user"
         ? Promise.resolve({ hash: userHash(body.toString(), token) })
         : bounded(() => reader.changes(body)),
   };
+}
+
+/** The times that the console offers. A value that is not one of them counts as not set. */
+const SINCE = {
+  "1h": 3_600_000,
+  "1d": 86_400_000,
+  "7d": 7 * 86_400_000,
+  "30d": 30 * 86_400_000,
+} as const;
+
+function callQuery(query: URLSearchParams): CallQuery {
+  return { messageId: query.get("id") ?? "", sinceMs: sinceOf(query) };
+}
+
+function sinceOf(query: URLSearchParams): number {
+  const since = query.get("since") ?? "";
+  const known = Object.entries(SINCE).find(([name]) => name === since);
+  return known?.[1] ?? SINCE["1d"];
+}
+
+const STATES: ReadonlyMap<string, boolean> = new Map([
+  ["waiting", false],
+  ["replayed", true],
+]);
+
+export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
+  return {
+    destination: query.get("destination") || null,
+    reason: query.get("reason") || null,
+    isReplayed: STATES.get(query.get("state") ?? "") ?? null,
+    sinceMs: sinceOf(query),
+  };
+}
+
+/**
+ * A user ID as it appears in addresses, which browsers and proxies log. Because it contains the token, only
+ * those who know the token can try IDs.
+ *
+ * @param token null: the console is only open to this machine.
+ */
+export function userHash(userId: string, token: string | null): string {
+  const hmac = createHmac("sha256", `switchyard user ${token ?? ""}`);
+  return hmac.update(userId).digest("hex").slice(0, HASH_DIGITS);
 }

@@ -1,10 +1,10 @@
 /**
- * The rates of the last hours, and those of now, in memory alone: a restart begins anew.
+ * The rates of the last hours, and the current ones, in memory only: a restart loses them.
  *
  *   kept                        in steps of   for        of at most
  *   rates of all                1 min         4 h        1 row
  *   a destination's             2 min         4 h        2,000 destinations, about 14 KB each
- *   the present                 as looked     1 min      60 looks
+ *   the present                 each poll     1 min      60 polls
  */
 
 import {
@@ -18,12 +18,12 @@ import {
 } from "./counters.ts";
 import { Ring } from "./ring.ts";
 import {
-  ANSWERS,
-  type Answer,
   type DestinationRates,
   FLOW_NAMES,
   type FlowName,
   type FlowRates,
+  RESPONSE_CLASSES,
+  type ResponseClass,
   type Series,
 } from "./view.ts";
 
@@ -34,7 +34,7 @@ const DESTINATIONS_MAX = 2_000;
 /** The present: rates are over at most this time, shares and latencies over four times as much. */
 const NOW_MS = 15_000;
 const RECENT_MS = 60_000;
-const LOOKS_MAX = 60;
+const POLLS_MAX = 60;
 
 interface Recent {
   readonly counted: Counters;
@@ -61,18 +61,18 @@ export class History {
     this.#flow.add(counted.flow, overMs, atMs);
     for (const [id, row] of counted.destinations) this.#ringOf(id, row)?.add(row, overMs, atMs);
     const since = atMs - RECENT_MS;
-    const kept = this.#recent.filter((each) => each.atMs > since).slice(-LOOKS_MAX + 1);
+    const kept = this.#recent.filter((each) => each.atMs > since).slice(-POLLS_MAX + 1);
     this.#recent = [...kept, { counted, overMs, atMs }];
   }
 
   flowRates(): FlowRates {
-    const looks = this.#within(NOW_MS);
-    const overMs = sum(looks.map((each) => each.overMs));
+    const polls = this.#within(NOW_MS);
+    const overMs = sum(polls.map((each) => each.overMs));
     const perMinute = (name: FlowName) => {
       const place = FLOW_AT[name];
-      const isCounted = looks.some(({ counted }) => counted.counts[place] === true);
+      const isCounted = polls.some(({ counted }) => counted.counts[place] === true);
       if (!isCounted || overMs === 0) return null;
-      const count = sum(looks.map(({ counted }) => counted.flow[place] ?? 0));
+      const count = sum(polls.map(({ counted }) => counted.flow[place] ?? 0));
       return rounded((count * MINUTE_MS) / overMs);
     };
     return {
@@ -91,7 +91,7 @@ export class History {
     return series(this.#flow.stepMs, all);
   }
 
-  /** Of all that are known; a destination that is not there has none. */
+  /** Of all known destinations; any other has none. */
   destinationRates(): (id: string) => DestinationRates {
     const now = this.#sums(NOW_MS);
     const recent = this.#sums(RECENT_MS);
@@ -109,9 +109,9 @@ export class History {
     };
   }
 
-  answers(id: string, nowMs: number): Series<Answer> {
-    const all = ANSWERS.map((name, index) => {
-      const place = AT.answers + index;
+  responses(id: string, nowMs: number): Series<ResponseClass> {
+    const all = RESPONSE_CLASSES.map((name, index) => {
+      const place = AT.responses + index;
       return [name, this.#read(id, nowMs, (counts, ms) => perMinuteOf(counts[place], ms))] as const;
     });
     return series(DESTINATION_SHAPE.stepMs, all);
@@ -135,7 +135,7 @@ export class History {
     return ring.read(nowMs, read);
   }
 
-  /** Null: it has done nothing yet, or there are too many. */
+  /** Null: it has not been active yet, or there are too many. */
   #ringOf(id: string, row: Float64Array): Ring | null {
     const known = this.#destinations.get(id);
     if (known !== undefined) return known;
@@ -147,19 +147,19 @@ export class History {
   }
 
   #sums(withinMs: number) {
-    const looks = this.#within(withinMs);
+    const polls = this.#within(withinMs);
     const rows = new Map<string, Float64Array>();
-    for (const { counted } of looks) {
+    for (const { counted } of polls) {
       for (const [id, row] of counted.destinations) {
         const all = rows.get(id) ?? new Float64Array(DESTINATION_WIDTH);
         addTo(all, row);
         rows.set(id, all);
       }
     }
-    return { rows, overMs: sum(looks.map(({ overMs }) => overMs)) };
+    return { rows, overMs: sum(polls.map(({ overMs }) => overMs)) };
   }
 
-  /** The latest look, and those before it within the time. */
+  /** The latest poll, and those before it within the time. */
   #within(ms: number): readonly Recent[] {
     const latest = this.#recent.at(-1);
     if (latest === undefined) return [];

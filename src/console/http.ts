@@ -1,33 +1,45 @@
 /**
- * Server-sent events, a stream for each open view. That of the overview, which every page has open,
- * also has events `jobs` with all actions, when something of them changes. A peer that does not read
- * is sent nothing more until it does. With the last stream closed, nobody looks at Kafka any more.
+ * Server-sent events, one stream for each open view. The stream of the overview, which every tab has open,
+ * also has `jobs` events with all actions when one of them changes. A peer that does not read is sent nothing
+ * until it does. When the last stream is closed, Kafka is not polled any more.
  */
 
 import type { ServerResponse } from "node:http";
 
-import { NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+import type { Jobs } from "./jobs.ts";
+import type { Poller } from "./poller.ts";
+import type { ConsoleReader, PageFiles } from "./ports.ts";
+import { NOT_KEPT, SECURITY_HEADERS } from "./responses.ts";
 import type { View } from "./routes.ts";
-import type { ServerDeps } from "./server-deps.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 import { destinationOf, overviewOf, rowsOf } from "./views.ts";
 
 const STREAMS_MAX = 100;
-/** How long a browser waits before it asks again. */
+/** How long a browser waits before it reconnects. */
 const RETRY_MS = 2_000;
+
+export interface ServerDeps {
+  readonly reader: ConsoleReader;
+  readonly files: PageFiles;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly poller: Poller;
+  readonly jobs: Jobs;
+}
 
 type Deps = Pick<ServerDeps, "poller" | "reader" | "jobs">;
 
 export function eventStreams({ poller, reader, jobs }: Deps) {
   let open = 0;
-  const telling = (view: View) => {
-    const told = new Map<string, string>();
-    return (seen: ConsoleSnapshot, nowMs: number): object => {
+  const eventsOf = (view: View) => {
+    const sent = new Map<string, string>();
+    return (snapshot: ConsoleSnapshot, nowMs: number): object => {
       const { history } = poller;
-      if (view.of === "overview") return overviewOf(seen, history, nowMs);
-      if (view.of === "destinations") return rowsOf(seen, history, told);
+      if (view.of === "overview") return overviewOf(snapshot, history, nowMs);
+      if (view.of === "destinations") return rowsOf(snapshot, history, sent);
       const sources = reader.sourcesOf(view.id);
-      return destinationOf(seen, history, view.id, sources, nowMs) ?? { isMissing: true };
+      return destinationOf(snapshot, history, view.id, sources, nowMs) ?? { isMissing: true };
     };
   };
   return {
@@ -39,25 +51,25 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
         ...SECURITY_HEADERS,
         "cache-control": NOT_KEPT,
         "content-type": "text/event-stream; charset=utf-8",
-        // For proxies that gather answers.
+        // For proxies that buffer responses.
         "x-accel-buffering": "no",
       });
       response.write(`retry: ${RETRY_MS}\n\n`);
-      const tell = telling(view);
+      const eventOf = eventsOf(view);
       let isBehind = false;
-      const tellJobs = () => {
+      const sendJobs = () => {
         isBehind = response.writableNeedDrain;
         if (isBehind) return;
         response.write(`event: jobs\ndata: ${JSON.stringify(jobs.views())}\n\n`);
       };
-      const tellsJobs = view.of === "overview";
-      const watch = poller.watch((seen, nowMs) => {
-        if (tellsJobs && (isBehind || jobs.isAnyRunning)) tellJobs();
+      const hasJobs = view.of === "overview";
+      const watch = poller.watch((snapshot, nowMs) => {
+        if (hasJobs && (isBehind || jobs.isAnyRunning)) sendJobs();
         if (response.writableNeedDrain) return;
-        response.write(`data: ${JSON.stringify(tell(seen, nowMs))}\n\n`);
+        response.write(`data: ${JSON.stringify(eventOf(snapshot, nowMs))}\n\n`);
       });
-      if (tellsJobs) tellJobs();
-      const change = tellsJobs ? jobs.onChange(tellJobs) : null;
+      if (hasJobs) sendJobs();
+      const change = hasJobs ? jobs.onChange(sendJobs) : null;
       response.once("close", () => {
         open -= 1;
         watch[Symbol.dispose]();

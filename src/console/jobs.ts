@@ -1,16 +1,16 @@
 /**
- * Actions, while they are under way and for a while after. They live in this process alone.
+ * Actions in progress and the latest that ended. They exist in this process only.
  *
- *   an action                                         then
- *   of a kind and destination that is under way       refused (409): one at a time
- *   when eight are under way                          refused (503)
- *   that the configuration does not allow             refused (400), with the reason
- *   otherwise                                         it begins, and the log says who wanted it
- *   its work is done                                  done, with its words
- *   its work says that it is not, or throws           failed, or stopped where that was asked for
- *   the process ends                                  it is stopped, and waited for
+ *   an action                                         result
+ *   of a kind and destination that is in progress     rejected (409): one at a time
+ *   while eight are in progress                       rejected (503)
+ *   that the configuration does not allow             rejected (400), with the reason
+ *   otherwise                                         starts; the log has its sender
+ *   whose work is done                                done, with its messages
+ *   whose work is incomplete, or throws               failed, or stopped if that was requested
+ *   when the process ends                             is stopped, and awaited
  *
- * `src/cli/console/action-runner.ts` says what a crash does to each.
+ * `src/cli/console/action-runner.ts` has the effect of a crash on each.
  */
 
 import { asError } from "../runtime/as-error.ts";
@@ -19,7 +19,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
 import type { Action, JobView, NamedReplay } from "./action-view.ts";
-import type { ActionRunner, JobTelling, Work } from "./ports.ts";
+import type { ActionProgress, ActionRunner, Work } from "./ports.ts";
 
 const RUNNING_MAX = 8;
 const ENDED_MAX = 20;
@@ -28,13 +28,13 @@ export interface JobsDeps {
   readonly runner: ActionRunner;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
-  /** Another one each time: a UUID. */
+  /** A new UUID each time. */
   readonly newId: () => string;
 }
 
 export type Begun =
   | { readonly kind: "begun"; readonly job: JobView }
-  | { readonly kind: "refused"; readonly status: 400 | 409 | 503; readonly why: string };
+  | { readonly kind: "rejected"; readonly status: 400 | 409 | 503; readonly why: string };
 
 export class Jobs implements AsyncDisposable {
   readonly #deps: JobsDeps;
@@ -50,26 +50,26 @@ export class Jobs implements AsyncDisposable {
     const running = this.#jobs.filter(({ isRunning }) => isRunning);
     const key = keyOf(action);
     if (running.some((job) => keyOf(job.action) === key)) {
-      return refused(409, `Under way already: ${key}. Wait for its end, or stop it.`);
+      return rejected(409, `Already in progress: ${key}. Wait until it ends, or stop it.`);
     }
     if (running.length >= RUNNING_MAX) {
-      return refused(503, `${RUNNING_MAX} actions are under way. Try again when one has ended.`);
+      return rejected(503, `${RUNNING_MAX} actions are in progress. Try again when one has ended.`);
     }
     let work: Work;
     try {
       work = this.#deps.runner.begin(action);
     } catch (error) {
-      return refused(400, asError(error).message);
+      return rejected(400, asError(error).message);
     }
-    const job = new Job(action, this.#deps, () => this.#tell());
+    const job = new Job(action, this.#deps, () => this.#notify());
     this.#deps.log.info({ job: job.id, action, ...sender }, "console.action.started");
     this.#keep(job);
-    void job.run(work).then(() => this.#tell());
-    this.#tell();
+    void job.run(work).then(() => this.#notify());
+    this.#notify();
     return { kind: "begun", job: job.view };
   }
 
-  /** False: there is none of this id under way. */
+  /** False: no action with this ID is in progress. */
   stop(id: string): boolean {
     const job = this.#jobs.find((each) => each.id === id && each.isRunning);
     job?.stop();
@@ -85,7 +85,7 @@ export class Jobs implements AsyncDisposable {
     return this.#jobs.some(({ isRunning }) => isRunning);
   }
 
-  /** Called when one begins, says something, or ends. */
+  /** Called when one starts, reports something, or ends. */
   onChange(listener: () => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
@@ -102,12 +102,12 @@ export class Jobs implements AsyncDisposable {
     this.#jobs = [...this.#jobs.filter((each) => !old.has(each)), job];
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
 
-class Job implements JobTelling {
+class Job implements ActionProgress {
   readonly id: string;
   readonly action: Action;
   ended: Promise<void> = Promise.resolve();
@@ -115,7 +115,7 @@ class Job implements JobTelling {
   readonly #onChange: () => void;
   readonly #stopping = new AbortController();
   readonly #startedAt: string;
-  readonly #said: string[] = [];
+  readonly #messages: string[] = [];
   #endedAt: string | null = null;
   #state: JobView["state"] = "running";
   #progress: () => string = () => "";
@@ -142,7 +142,7 @@ class Job implements JobTelling {
       endedAt: this.#endedAt,
       state: this.#state,
       progress: this.isRunning ? this.#progress() : "",
-      said: [...this.#said],
+      messages: [...this.#messages],
       count: this.#count,
       unfinished: this.#unfinished,
     };
@@ -161,8 +161,8 @@ class Job implements JobTelling {
     this.#progress = text;
   }
 
-  say(sentence: string): void {
-    this.#said.push(sentence);
+  report(sentence: string): void {
+    this.#messages.push(sentence);
     this.#deps.log.info({ job: this.id, progress: sentence }, "console.action.progress");
     this.#onChange();
   }
@@ -176,7 +176,7 @@ class Job implements JobTelling {
       this.#count = outcome.count;
       this.#unfinished = outcome.unfinished;
     } catch (error) {
-      if (!signal.aborted) this.say(asError(error).message);
+      if (!signal.aborted) this.report(asError(error).message);
     }
     this.#state = isDone ? "done" : signal.aborted ? "stopped" : "failed";
     this.#endedAt = this.#now();
@@ -188,6 +188,6 @@ class Job implements JobTelling {
   }
 }
 
-function refused(status: 400 | 409 | 503, why: string): Begun {
-  return { kind: "refused", status, why };
+function rejected(status: 400 | 409 | 503, why: string): Begun {
+  return { kind: "rejected", status, why };
 }

@@ -1,9 +1,9 @@
 /**
- * Looks while somebody watches, and counts now and then while nobody does.
+ * Polls Kafka and the processes while somebody is watching.
  *
- *   somebody watches   at Kafka and the processes, 1.5 s after the look before began, at least
- *                      half a second after it ended
- *   nobody             at the metrics of the processes, every 30 s, for the rates of the last hours
+ *   somebody watches   polls Kafka and the processes, 1.5 s after the previous poll started, at least half a
+ *                      second after it ended
+ *   nobody             reads the metrics of the processes every 30 s, for the rates of the last hours
  */
 
 import { asError } from "../runtime/as-error.ts";
@@ -14,27 +14,27 @@ import { History } from "./history.ts";
 import type { ConsoleReader } from "./ports.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 
-const LOOK_EVERY_MS = 1_500;
+const POLL_EVERY_MS = 1_500;
 const REST_MS = 500;
 const SAMPLE_EVERY_MS = 30_000;
-/** A rate over a longer time would be told as one of the present. */
+/** A rate over a longer time would look like a current one. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
-export type Listener = (seen: ConsoleSnapshot, nowMs: number) => void;
+export type Listener = (snapshot: ConsoleSnapshot, nowMs: number) => void;
 
 export class Poller implements AsyncDisposable {
   readonly history = new History();
-  readonly #reader: Pick<ConsoleReader, "look" | "sample">;
+  readonly #reader: Pick<ConsoleReader, "pollOnce" | "sample">;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Set<Listener>();
   readonly #end = new AbortController();
   #wake = new AbortController();
   #before: { readonly counters: AllCounters; readonly atMs: number } | null = null;
-  #latest: { readonly seen: ConsoleSnapshot; readonly atMs: number } | null = null;
+  #latest: { readonly snapshot: ConsoleSnapshot; readonly atMs: number } | null = null;
   readonly #ended: Promise<void>;
 
-  constructor(reader: Pick<ConsoleReader, "look" | "sample">, clock: Clock, log: Log) {
+  constructor(reader: Pick<ConsoleReader, "pollOnce" | "sample">, clock: Clock, log: Log) {
     this.#reader = reader;
     this.#clock = clock;
     this.#log = log;
@@ -45,12 +45,13 @@ export class Poller implements AsyncDisposable {
     return this.#listeners.size;
   }
 
-  /** Calls it with each look from now on; with the last one at once, where that is fresh. */
+  /** Calls it with each snapshot from now on, and with the latest one at once if that is fresh. */
   watch(listener: Listener): Disposable {
     this.#listeners.add(listener);
     const nowMs = this.#clock.nowMs();
     const latest = this.#latest;
-    if (latest !== null && nowMs - latest.atMs < 2 * LOOK_EVERY_MS) listener(latest.seen, nowMs);
+    if (latest !== null && nowMs - latest.atMs < 2 * POLL_EVERY_MS)
+      listener(latest.snapshot, nowMs);
     if (this.#listeners.size === 1) this.#wake.abort();
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
@@ -66,25 +67,25 @@ export class Poller implements AsyncDisposable {
       this.#wake = new AbortController();
       const isWatched = this.#listeners.size > 0;
       try {
-        if (isWatched) await this.#look();
+        if (isWatched) await this.#pollOnce();
         else this.#count(await this.#reader.sample(this.#end.signal));
       } catch (error) {
-        // The next look may succeed, and there is always a next one.
+        // There is always another poll.
         this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
       }
       // The clock may have been set back meanwhile.
       const tookMs = Math.max(0, this.#clock.nowMs() - beganMs);
-      if (isWatched) await this.#pause(Math.max(REST_MS, LOOK_EVERY_MS - tookMs));
+      if (isWatched) await this.#pause(Math.max(REST_MS, POLL_EVERY_MS - tookMs));
       else if (this.#listeners.size === 0) await this.#pause(SAMPLE_EVERY_MS, this.#wake.signal);
     }
   }
 
-  async #look(): Promise<void> {
-    const { seen, counters } = await this.#reader.look(this.#end.signal);
+  async #pollOnce(): Promise<void> {
+    const { snapshot, counters } = await this.#reader.pollOnce(this.#end.signal);
     this.#count(counters);
     const nowMs = this.#clock.nowMs();
-    this.#latest = { seen, atMs: nowMs };
-    for (const listener of this.#listeners) listener(seen, nowMs);
+    this.#latest = { snapshot, atMs: nowMs };
+    for (const listener of this.#listeners) listener(snapshot, nowMs);
   }
 
   #count(counters: AllCounters): void {

@@ -1,8 +1,7 @@
-/** The console is handed eyes, hands, and the files of the page. */
+/** What the console is given: a reader, an action runner, and the files for the browser. */
 
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
-import type { CallQuery, DeadLettersQuery } from "./dead-letters-query.ts";
 import type {
   AttemptsView,
   AudienceView,
@@ -14,29 +13,44 @@ import type {
 } from "./query-view.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 
-export interface Look {
-  readonly seen: ConsoleSnapshot;
+export interface Poll {
+  readonly snapshot: ConsoleSnapshot;
   readonly counters: AllCounters;
 }
 
+export interface DeadLettersQuery {
+  /** Null: all. */
+  readonly destination: string | null;
+  readonly reason: string | null;
+  /** Null: both. */
+  readonly isReplayed: boolean | null;
+  /** How long ago at most. */
+  readonly sinceMs: number;
+}
+
+export interface CallQuery {
+  readonly messageId: string;
+  readonly sinceMs: number;
+}
+
 export interface UserQuery {
-  /** Whether an id is the one that is meant: only its hash is known. */
+  /** Whether an ID is the right one: only its hash is known. */
   readonly isWanted: (userId: string) => boolean;
   /** How long ago at most. */
   readonly sinceMs: number;
 }
 
 export interface ConsoleReader {
-  /** At Kafka and at the processes. */
-  readonly look: (signal: AbortSignal) => Promise<Look>;
-  /** At the counters of the processes alone. */
+  /** Reads Kafka and the processes. */
+  readonly pollOnce: (signal: AbortSignal) => Promise<Poll>;
+  /** Reads only the counters of the processes. */
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
-  /** Ids of the sources that are connected to a destination. */
+  /** IDs of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
-  /** @throws Error for people, such as that Kafka is away. So do the next ones. */
+  /** @throws Error with a sentence, such as that Kafka is unreachable. So do the next ones. */
   readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
-  /** Without steps: nothing is known of it. */
+  /** Without steps: nothing was found. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly userCalls: (query: UserQuery, signal: AbortSignal) => Promise<UserCallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
@@ -47,40 +61,40 @@ export interface ConsoleReader {
 
 export interface ActionRunner {
   /**
-   * The work of an action. Nothing is done before it is called.
+   * The work of an action. Nothing is done until it is called.
    *
-   * @throws Error a sentence: the configuration does not allow it.
+   * @throws Error with a sentence: the configuration does not allow it.
    */
   readonly begin: (action: Action) => Work;
 }
 
-/** @throws Error for people, such as that Kafka is away. @param signal aborts when it is to stop. */
-export type Work = (telling: JobTelling, signal: AbortSignal) => Promise<WorkOutcome>;
+/** @throws Error with a sentence, such as that Kafka is unreachable. @param signal stops it. */
+export type Work = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
 
-export interface JobTelling {
-  /** @param text how far it is; asked for again and again, until the work ends. */
+export interface ActionProgress {
+  /** @param text the progress, queried repeatedly until the work ends. */
   readonly follow: (text: () => string) => void;
-  readonly say: (sentence: string) => void;
+  readonly report: (sentence: string) => void;
 }
 
 export interface WorkOutcome {
-  /** Whether all that was asked for is done. */
+  /** Whether everything is done. */
   readonly isDone: boolean;
-  /** Of one that was only counted: how many there are. */
+  /** The result if it only counted. */
   readonly count: number | null;
-  /** The replay that can be gone on with; null: there is nothing left to do. */
+  /** The replay that can be resumed; null: there is nothing left to do. */
   readonly unfinished: NamedReplay | null;
 }
 
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;
-  /** The same, compressed, for browsers that say that they take it. */
+  /** The same, compressed, for browsers that accept it. */
   readonly gzip: Uint8Array;
 }
 
 export interface PageFiles {
-  /** The document of every address of the page. */
+  /** The document of every address. */
   readonly document: PageFile;
   /** The same for addresses with one more part, such as `/destinations/crm`. */
   readonly deeper: PageFile;
@@ -92,7 +106,7 @@ export interface ConsoleConfig {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Null: none is asked for. Only on this machine's own addresses. */
+  /** Null: no token is required. Only for addresses of this machine. */
   readonly token: string | null;
   readonly readOnly: boolean;
   readonly version: string;

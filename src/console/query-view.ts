@@ -1,9 +1,9 @@
-/** The words between server and browser about what is asked for once. Instants as in `view.ts`. */
+/** The results of queries between server and browser. Instants as in `view.ts`. */
 
 import type { Series } from "./view.ts";
 
 export interface DeadLetterView {
-  /** When it was sent again; null: it waits. */
+  /** Null: it waits. */
   readonly replayedAt: string | null;
   readonly at: string;
   readonly stage: string;
@@ -13,12 +13,12 @@ export interface DeadLetterView {
   readonly destination: string | null;
   readonly messageId: string | null;
   readonly from: string;
-  /** The beginning of its value; null: the configuration does not allow it, or there is none. */
+  /** The start of its value; null: the configuration does not allow it, or there is none. */
   readonly payload: string | null;
 }
 
 export interface DeadLettersView {
-  /** Of those that pass the filters, the largest first. */
+  /** Of those that match the filters, the largest first. */
   readonly counts: readonly {
     readonly destination: string | null;
     readonly reason: string;
@@ -44,11 +44,11 @@ export interface CallStep {
   readonly tone: "good" | "bad" | "warn" | "quiet";
 }
 
-/** The request that deliver would make of the call now; nothing is sent. */
+/** The request that the deliver stage would send for the call now; nothing is sent. */
 export interface CallRequest {
   /** A destination's id. */
   readonly destination: string;
-  /** As people meet it everywhere; null: there is no request, and `note` says why. */
+  /** Its name; null: there is no request, and `note` has the reason. */
   readonly endpoint: string | null;
   readonly method: string;
   /** Scheme, host and port. The rest may be secret. */
@@ -58,17 +58,17 @@ export interface CallRequest {
   /** Null: the configuration does not allow it, or there is none. */
   readonly body: string | null;
   readonly bodyBytes: number;
-  /** A sentence about what is there in place of a request. */
+  /** Why there is no request. */
   readonly note: string | null;
 }
 
-/** One call's way, in order of time. */
+/** The timeline of a call. */
 export interface CallView {
   readonly requests: readonly CallRequest[];
   readonly steps: readonly CallStep[];
-  /** How it stands with each destination. */
+  /** The state for each destination. */
   readonly finalStates: readonly Omit<CallStep, "at" | "kind">[];
-  /** Sentences about things that cannot be known. */
+  /** Sentences about what is unknown. */
   readonly gaps: readonly string[];
 }
 
@@ -84,11 +84,11 @@ export interface UserCall {
 export interface UserCallsView {
   /** The latest first. */
   readonly calls: readonly UserCall[];
-  /** Records that were looked at. */
-  readonly looked: number;
-  /** All since then was looked at; later than what was asked for where time ran out, or enough was found. */
+  /** Records that were read. */
+  readonly scanned: number;
+  /** All since then was read; later than requested if the time limit was reached, or enough was found. */
   readonly since: string;
-  /** Whether there was no time to look at all of it. */
+  /** Whether the time limit was reached. */
   readonly isCut: boolean;
 }
 
@@ -98,9 +98,9 @@ export interface AttemptView {
   readonly attempt: number;
   /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
-  /** The answer of each endpoint. */
+  /** The response of each endpoint. */
   readonly text: string;
-  /** When it is tried again. */
+  /** When it is retried. */
   readonly retryAt: string | null;
   readonly tone: "good" | "bad" | "warn";
 }
@@ -110,7 +110,7 @@ export interface AttemptsView {
   readonly isOn: boolean;
   /** The latest first. */
   readonly attempts: readonly AttemptView[];
-  /** All since then was looked at. */
+  /** All since then was read. */
   readonly since: string | null;
   readonly isCut: boolean;
 }
@@ -154,9 +154,9 @@ export interface AudienceView {
   readonly members: number;
   readonly openSyncId: string | null;
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
-  /** As far back as its topic tells, the latest first. */
+  /** As far back as its topic goes, the latest first. */
   readonly syncs: readonly SyncView[];
-  /** As far back as its topic tells, about a day; null: none is known. */
+  /** As far back as its topic goes, about a day; null: unknown. */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;
@@ -166,7 +166,7 @@ export interface AudienceView {
 }
 
 export interface ConfigurationView {
-  /** The file of this process, secrets hidden; null: it is not told. */
+  /** The file of this process, with secrets hidden; null: it is invalid. */
   readonly yaml: string | null;
   readonly hash: string;
 }

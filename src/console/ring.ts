@@ -2,9 +2,9 @@
  * Counts over a bounded time, in slots of one length. The oldest slot is used again.
  *
  *   a slot                      its rate
- *   was looked at all its time  its count by its length
- *   was looked at in part       its count by that part: it is the present one, or looking began in it
- *   was not looked at           null
+ *   was measured completely     its count by its length
+ *   was measured in part        its count by that part: it is the current one, or measuring started in it
+ *   was not measured            null
  */
 
 export class Ring {
@@ -35,7 +35,7 @@ export class Ring {
     }
   }
 
-  /** Of the slots up to the one of `atMs`, each read by `read`; null where nobody looked. */
+  /** The slots up to the one of `atMs`, each read by `read`; null: not measured. */
   read<Value>(
     atMs: number,
     read: (counts: Float32Array, coveredMs: number) => Value,
@@ -61,7 +61,7 @@ export class Ring {
 
   #open(number: number): number | null {
     const latest = this.#latest ?? number - this.#slots;
-    // Every slot since the last one begins anew, at most all of them.
+    // Every slot since the last one is cleared, at most all of them.
     for (let next = Math.max(latest + 1, number - this.#slots + 1); next <= number; next += 1) {
       const slot = next % this.#slots;
       this.#counts.fill(0, slot * this.#width, (slot + 1) * this.#width);

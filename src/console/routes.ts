@@ -2,20 +2,20 @@
  * The meaning of an address of the server.
  *
  *   address                              is
- *   /, /destinations, /destinations/ID,  the page, which reads the address itself
+ *   /, /destinations, /destinations/ID,  the document, which reads the address
  *     /calls, /calls/MESSAGE_ID,
  *     /dead-letters, /audiences,
  *     /configuration
- *   /assets/NAME                         a file of the page
- *   /api/session                         GET: who asks; POST: log in; DELETE: log out
+ *   /assets/NAME                         a file that it loads
+ *   /api/session                         GET: the session; POST: sign in; DELETE: sign out
  *   /api/events?of=VIEW                  server-sent events of a view
- *   /api/actions                         GET: the jobs; POST: begins one
+ *   /api/actions                         GET: the jobs; POST: starts one
  *   /api/actions/ID                      DELETE: stops it
  *   /api/dead-letters, /api/audiences,   JSON
  *     /api/configuration, /api/call,
  *     /api/calls, /api/attempts
- *   /api/user, /api/changes              POST: JSON about what the body says, which is kept out of
- *                                        addresses and logs; nothing is changed
+ *   /api/user, /api/changes              POST: JSON about the body, which must not appear in addresses
+ *                                        and logs; nothing is changed
  *   anything else                        404
  */
 
@@ -55,9 +55,9 @@ const SENT_NAMES = ["user", "changes"] as const;
 export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {
-  // Only its path and query count: whatever host the request names.
+  // Only its path and query matter, whatever host the request names.
   const base = "http://console.invalid";
-  // A proxy that takes `/path` off `/path/calls`, and puts a `/` of its own before it, doubles it.
+  // A proxy that removes `/path` from `/path/calls` and adds a `/` doubles it.
   const url = `${base}${target.replace(/^\/+/, "/")}`;
   if (!target.startsWith("/") || !URL.canParse(url)) return { kind: "unknown" };
   const { pathname, searchParams } = new URL(url);

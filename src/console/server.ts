@@ -1,5 +1,5 @@
 /**
- * HTTP for the page: `access.ts` says who may ask, `routes.ts` what for, `data.ts` what is told.
+ * HTTP for the console: `access.ts` decides who may request something, `routes.ts` what, `data.ts` reads it.
  */
 
 import { once } from "node:events";
@@ -10,25 +10,32 @@ import { asError } from "../runtime/as-error.ts";
 import { hostAndPort, listenOn } from "../runtime/listening.ts";
 import {
   type Access,
-  type Asked,
+  type AccessRequest,
   accessOf,
   ENDED_COOKIE,
   isLoopback,
   isToken,
   sessionCookie,
 } from "./access.ts";
-import { answerAction } from "./action-routes.ts";
-import { type Answer, empty, file, json, text } from "./answers.ts";
+import { handleAction } from "./action-routes.ts";
 import { createData, SENT_MAX_BYTES } from "./data.ts";
-import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
-import { eventStreams } from "./http.ts";
+import { eventStreams, type ServerDeps } from "./http.ts";
 import type { ConsoleConfig } from "./ports.ts";
-import { readBody } from "./read-body.ts";
+import {
+  empty,
+  file,
+  type HttpResponse,
+  json,
+  KEPT,
+  NOT_KEPT,
+  readBody,
+  SECURITY_HEADERS,
+  text,
+} from "./responses.ts";
 import { type Route, routeOf, type SentName } from "./routes.ts";
-import type { ServerDeps } from "./server-deps.ts";
 import type { Session } from "./view.ts";
 
-const LOGIN_MAX_BYTES = 1_024;
+const TOKEN_MAX_BYTES = 1_024;
 const HEADERS_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
 const CONNECTIONS_MAX = 256;
@@ -96,35 +103,35 @@ async function handle(
   const access = accessOf(asked, world.config, world.clock.nowMs());
   if (access.kind === "allowed" && route.kind === "events" && method === "GET") {
     if (world.streams.open(response, route.view)) return;
-    return send(request, response, text(503, "Too many pages are open."));
+    return send(request, response, text(503, "Too many consoles are open."));
   }
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  const made = await answer(request, route, access, gone.signal, world).catch((error: unknown) =>
+  const made = await respond(request, route, access, gone.signal, world).catch((error: unknown) =>
     json(503, { error: asError(error).message }),
   );
   send(request, response, made);
 }
 
-function kindOf({ kind }: Route, method: string): Asked["kind"] {
+function kindOf({ kind }: Route, method: string): AccessRequest["kind"] {
   if (kind === "page" || kind === "asset" || kind === "unknown") return "page";
   if (kind === "actions" && method !== "GET" && method !== "HEAD") return "action";
   return kind === "session" ? "session" : "data";
 }
 
-async function answer(
+async function respond(
   request: IncomingMessage,
   route: Route,
   access: Access,
   gone: AbortSignal,
   world: World,
-): Promise<Answer> {
-  if (access.kind === "refused") return json(access.status, { error: access.why });
-  if (route.kind === "actions") return await answerAction(request, route, world);
+): Promise<HttpResponse> {
+  if (access.kind === "rejected") return json(access.status, { error: access.why });
+  if (route.kind === "actions") return await handleAction(request, route, world);
   if (route.kind === "session") return await session(request, access.isKnown, world);
   if (route.kind === "sent") return await sent(request, route.name, world);
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return text(405, "Only GET and HEAD are answered here.", { allow: "GET, HEAD" });
+    return text(405, "Only GET and HEAD are allowed here.", { allow: "GET, HEAD" });
   }
   const encodings = request.headers["accept-encoding"];
   switch (route.kind) {
@@ -133,15 +140,15 @@ async function answer(
     case "asset": {
       const found = world.files.assets.get(route.name);
       return found === undefined
-        ? text(404, "There is no such file.")
+        ? text(404, "This file does not exist.")
         : file(found, KEPT, encodings);
     }
     case "data":
-      return dataAnswer(await world.data.told(route.name, route.query, gone));
+      return dataResponse(await world.data.read(route.name, route.query, gone));
     case "events":
-      return text(405, "Events are read by GET.", { allow: "GET" });
+      return text(405, "Events are read with GET.", { allow: "GET" });
     case "unknown":
-      return text(404, "There is no such page.");
+      return text(404, "This page does not exist.");
   }
 }
 
@@ -149,48 +156,54 @@ async function session(
   request: IncomingMessage,
   isKnown: boolean,
   { config, clock }: World,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { token, readOnly, version } = config;
   if (request.method === "DELETE") return empty({ "set-cookie": ENDED_COOKIE });
   if (request.method !== "POST") {
-    // Strangers need not know the version.
-    const told: Session = {
+    // The version is only for those who are signed in.
+    const known: Session = {
       isKnown,
       hasToken: token !== null,
       readOnly,
       version: isKnown ? version : "",
     };
-    return json(200, told);
+    return json(200, known);
   }
-  const given = (await readBody(request, LOGIN_MAX_BYTES))?.toString() ?? "";
+  const given = (await readBody(request, TOKEN_MAX_BYTES))?.toString() ?? "";
   if (token === null) return empty({});
-  if (!isToken(given, token)) return json(401, { error: "That is not the token." });
+  if (!isToken(given, token)) return json(401, { error: "The token is wrong." });
   const isSecure = request.headers["x-forwarded-proto"] === "https";
   return empty({ "set-cookie": sessionCookie(token, clock.nowMs(), isSecure) });
 }
 
-async function sent(request: IncomingMessage, name: SentName, { data }: World): Promise<Answer> {
-  if (request.method !== "POST") return text(405, "Only POST is answered here.", { allow: "POST" });
+async function sent(
+  request: IncomingMessage,
+  name: SentName,
+  { data }: World,
+): Promise<HttpResponse> {
+  if (request.method !== "POST") return text(405, "Only POST is allowed here.", { allow: "POST" });
   const body = await readBody(request, SENT_MAX_BYTES[name]);
   if (body === null) {
     return json(413, {
-      error: `At most ${SENT_MAX_BYTES[name].toLocaleString("en")} bytes are read.`,
+      error: `The maximum is ${SENT_MAX_BYTES[name].toLocaleString("en")} bytes.`,
     });
   }
-  return dataAnswer(await data.sent(name, body));
+  return dataResponse(await data.sent(name, body));
 }
 
-function dataAnswer(told: object | null): Answer {
-  return told === null ? json(503, { error: "Others read just now. Try again." }) : json(200, told);
+function dataResponse(found: object | null): HttpResponse {
+  return found === null
+    ? json(503, { error: "Too many queries are in progress. Try again." })
+    : json(200, found);
 }
 
-function send(request: IncomingMessage, response: ServerResponse, made: Answer): void {
+function send(request: IncomingMessage, response: ServerResponse, made: HttpResponse): void {
   const body = Buffer.from(made.body);
   response.writeHead(made.status, {
     ...SECURITY_HEADERS,
     "cache-control": NOT_KEPT,
     ...(made.type === "" ? {} : { "content-type": made.type, "content-length": body.length }),
-    // The rest of a body that nobody reads must not be taken for the next request.
+    // The rest of a body that was not read must not be taken for the next request.
     ...(request.complete ? {} : { connection: "close" }),
     ...made.headers,
   });

@@ -1,6 +1,5 @@
 /**
- * The page for people, as a part of a process. It reads no topic with a group. It writes where people
- * act on it, and only then.
+ * The console as a part of a process. It joins no consumer group, and writes only for actions.
  */
 
 import { randomUUID } from "node:crypto";
@@ -22,13 +21,13 @@ export interface ConsoleDeps {
 }
 
 export interface RunningConsole extends RunningStage {
-  /** The real one where 0 was configured. */
+  /** The actual one if 0 was configured. */
   readonly port: number;
-  /** Of the page, for people. */
+  /** Its address. */
   readonly url: string;
 }
 
-/** Resolves when it listens. @throws Error when it cannot, or when it would tell strangers. */
+/** Resolves when it listens. @throws Error if it cannot, or if it would be open to everybody. */
 export async function startConsole(
   { reader, runner, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,

@@ -1,7 +1,7 @@
 /**
- * The words between the server and the browser. Instants are ISO 8601 texts,
- * null means: not known. No secret and no payload, except `Letter.payload` where the configuration
- * allows it. Ages are told as instants, so that a row that has not changed reads the same.
+ * The data between the server and the browser. Instants are ISO 8601 strings, and null means unknown. It
+ * contains no secret and no payload, except `DeadLetterView.payload` if the configuration allows it. Ages
+ * are sent as instants, so that a row that has not changed stays the same.
  */
 
 import type {
@@ -12,23 +12,23 @@ import type {
 } from "../domain/destination-status.ts";
 
 export interface Session {
-  /** Nothing else is told before. */
+  /** Nothing else is available before. */
   readonly isKnown: boolean;
-  /** Whether there is anything to log in with. */
+  /** Whether a token is required. */
   readonly hasToken: boolean;
   readonly readOnly: boolean;
   readonly version: string;
 }
 
-export interface Trouble {
+export interface HealthProblem {
   readonly level: "bad" | "warn";
   /** One sentence or two. */
   readonly text: string;
-  /** An address of the page; null: there is none. */
+  /** An address of the console; null: there is none. */
   readonly link: string | null;
 }
 
-/** Events a minute, of an evenly spaced row of times; null: nobody looked. */
+/** Values at evenly spaced times; null: nothing was measured. */
 export interface Series<Name extends string = string> {
   /** Of the first entry. */
   readonly fromMs: number;
@@ -37,7 +37,7 @@ export interface Series<Name extends string = string> {
 }
 
 export interface DelayTopicView {
-  readonly tier: string;
+  readonly delay: string;
   readonly waiting: number | null;
   readonly dueAt: string | null;
   readonly retired: boolean;
@@ -58,7 +58,7 @@ export interface DeadLetterCounts {
 
 export interface ProcessView {
   readonly admin: string;
-  /** Why it cannot be reached. */
+  /** Why it is unreachable. */
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
@@ -68,10 +68,10 @@ export interface ProcessView {
   readonly configInvalidSince: string | null;
   readonly settingsToRestart: number;
   readonly destinationsWaiting: number;
-  readonly brokersAway: readonly string[];
+  readonly unreachableBrokers: readonly string[];
 }
 
-/** How many destinations are so. `quiet` ones are paused or disabled, `topics` others read. */
+/** How many destinations are in a state. `quiet`: paused or disabled; `topics`: read by other consumers. */
 export interface StateCounts {
   readonly failing: number;
   readonly "on-hold": number;
@@ -79,7 +79,7 @@ export interface StateCounts {
   readonly idle: number;
   readonly quiet: number;
   readonly topics: number;
-  /** Other processes than those that were asked own their partitions. */
+  /** Their partitions are on other processes. */
   readonly "not-owned": number;
   readonly unknown: number;
 }
@@ -90,56 +90,56 @@ export interface EndpointView {
   readonly breaker: CircuitState | null;
   readonly failingSince: string | null;
   readonly failedShare: number | null;
-  readonly awayUntil: string | null;
+  readonly unavailableUntil: string | null;
   readonly last: LastOutcome | null;
 }
 
-/** A destination as it was seen, without its rates. */
-export interface DestinationSeen {
+/** A destination without its rates. */
+export interface DestinationSnapshot {
   readonly id: string;
   readonly name: string;
   readonly kind: "webhook" | "topic" | "unknown";
   readonly state: DestinationStateName | null;
-  /** The smaller, the worse: from 0, halted, to 6, none. */
-  readonly trouble: number;
+  /** How urgent its problem is: from 0, halted, to 6, none. */
+  readonly severity: number;
   readonly failingSince: string | null;
   /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
   readonly failedShare: number | null;
-  readonly held: {
-    readonly because: HoldReason;
+  readonly hold: {
+    readonly reason: HoldReason;
     readonly since: string | null;
     readonly until: string | null;
   } | null;
-  readonly waiting: number | null;
-  readonly inTiers: number | null;
+  readonly queued: number | null;
+  readonly awaitingRetry: number | null;
   readonly oldestAt: string | null;
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
   readonly lastAcceptedAt: string | null;
   readonly nextAttemptAt: string | null;
   readonly deadLettersLastDay: number | null;
   readonly endpoints: readonly EndpointView[];
-  readonly dueAgain: number | null;
+  readonly due: number | null;
   readonly byDelay: Readonly<Record<string, number>> | null;
   readonly note: string | null;
 }
 
-/** All that is seen at one time. */
+/** The result of one poll. */
 export interface ConsoleSnapshot {
   readonly at: string;
-  /** Null: Kafka was asked. */
+  /** Null: Kafka was reachable. */
   readonly kafkaError: string | null;
   /** Of the file that this process reads. */
   readonly configHash: string;
   readonly stages: readonly StageView[];
-  readonly tiers: readonly DelayTopicView[];
+  readonly delayTopics: readonly DelayTopicView[];
   readonly deadLetters: DeadLetterCounts | null;
   readonly processes: readonly ProcessView[];
-  readonly troubles: readonly Trouble[];
-  /** Those in trouble first. */
-  readonly destinations: readonly DestinationSeen[];
+  readonly healthProblems: readonly HealthProblem[];
+  /** Those with a problem first. */
+  readonly destinations: readonly DestinationSnapshot[];
 }
 
-/** Events a minute; null: no process that was reached counts them. */
+/** Events per minute; null: no process that was reached counts them. */
 export interface FlowRates {
   readonly calls: number | null;
   readonly routed: number | null;
@@ -159,7 +159,7 @@ export const FLOW_NAMES: readonly FlowName[] = [
 export interface Overview extends Omit<ConsoleSnapshot, "destinations"> {
   readonly rates: FlowRates;
   readonly states: StateCounts;
-  readonly waiting: { readonly lines: number | null; readonly tiers: number | null };
+  readonly waiting: { readonly queued: number | null; readonly awaitingRetry: number | null };
   readonly history: Series<FlowName>;
 }
 
@@ -175,12 +175,12 @@ export interface DestinationRates extends Latency {
   readonly share: number | null;
 }
 
-/** A row of the table: what fits there. */
+/** A row of the table. */
 export interface DestinationRow
   extends DestinationRates,
     Omit<
-      DestinationSeen,
-      "endpoints" | "failedShare" | "dueAgain" | "byDelay" | "lastAcceptedAt" | "note"
+      DestinationSnapshot,
+      "endpoints" | "failedShare" | "due" | "byDelay" | "lastAcceptedAt" | "note"
     > {}
 
 /** Rows that have changed since the last event, and the order of all. */
@@ -191,19 +191,19 @@ export interface RowsEvent {
   readonly ids: readonly string[];
 }
 
-/** Classes of answers, then causes why there was none; `tls` stands for all of TLS. */
-export const ANSWERS = [
+/** Classes of responses, then causes why there was none; `tls` stands for all of TLS. */
+export const RESPONSE_CLASSES = [
   ...(["2xx", "3xx", "4xx", "429", "5xx"] as const),
   ...(["timeout", "refused", "reset", "dns", "unreachable", "address", "tls"] as const),
   ...(["protocol", "other"] as const),
 ] as const;
-export type Answer = (typeof ANSWERS)[number];
+export type ResponseClass = (typeof RESPONSE_CLASSES)[number];
 
-export interface DestinationView extends DestinationSeen, DestinationRates {
+export interface DestinationView extends DestinationSnapshot, DestinationRates {
   readonly at: string;
   readonly kafkaError: string | null;
-  /** Requests by answer, or by the cause why there was none. */
-  readonly answers: Series<Answer>;
+  /** Requests by class of response, or by the cause why there was none. */
+  readonly responses: Series<ResponseClass>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;
   /** Sources that are connected to it. */

@@ -88,14 +88,14 @@ test(
     await expect.poll(isIdle, SOON).toBe(true);
     expect(accepted("crm")).toBeLessThan(ledger.length);
     await press(page, "Retry now");
-    await ended(page, "Retry now", "Returned at once:");
+    await ended(page, "Retry now", "Retried now:");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
     await press(page, "Wait");
     await ended(page, "Wait", "Nothing is left.");
 
     expect(program.lines.find(({ msg }) => msg === "console.action.started")).toMatchObject({
-      action: { action: "pause", destination: "crm", forMs: 3_600_000 },
-      by: "nobody is asked",
+      action: { action: "pause", destination: "crm", pauseForMs: 3_600_000 },
+      by: "no token required",
       from: "127.0.0.1",
     });
     expect(errors).toEqual([]);
@@ -118,7 +118,7 @@ test(
     await publish(30);
     await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);
     // Route may write the last copies of one destination after those of the other have arrived.
-    await page.getByText("30 in its line").waitFor();
+    await page.getByText("30 queued, not attempted yet").waitFor();
     await press(page, "Cancel…");
     await press(page, "Count first");
     await page.getByText("30 deliveries would be cancelled.").waitFor();
@@ -134,7 +134,7 @@ test(
     await press(page, "Replay these…");
     await press(page, "Count first");
     await page.getByText("30 dead letters to replay.").waitFor();
-    await press(page, "Send 30 dead letters again");
+    await press(page, "Replay 30 dead letters");
     await ended(page, "Replay of dead letters", "30 of 30 replayed.");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
 
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  "a sync is approved by its button, once, and the users are notified",
+  "a sync is approved by its button, once, and the users are removed",
   async ({ skip }) => {
     if (browser === null) return skip(NO_CHROMIUM);
     const approval = "audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }\n";
@@ -180,7 +180,7 @@ test(
     await page.getByText("2 of 4 members would leave").waitFor();
     await press(page, "Approve… vip");
     const dialog = page.getByRole("dialog", { name: "Approve the sync of vip" });
-    await dialog.getByText("2 members of vip leave, and each destination is told.").waitFor();
+    await dialog.getByText("2 members of vip leave, and each destination is notified.").waitFor();
     expect(told()).toHaveLength(4);
     await press(page, "Approve: 2 members leave");
     await ended(page, "Approval of vip", "Approved: 2 users will be removed.");
@@ -190,8 +190,8 @@ test(
     }
     // The users are told before the topic of audiences says that the sync has ended.
     const readAgain = async () => {
-      await press(page, "Read again");
-      return page.getByText(/in step$/).count();
+      await press(page, "Refresh");
+      return page.getByText(/Up to date$/).count();
     };
     await expect.poll(readAgain, { ...SOON, interval: 500 }).toBe(1);
     expect(await page.getByRole("button", { name: "Approve…" }).count()).toBe(0);

@@ -77,8 +77,8 @@ async function consoleOf(world: ProgramWorld, args: readonly string[]): Promise<
   child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
     said += piece;
   });
-  await expect.poll(() => said, SOON).toMatch(/The page: \S+/);
-  return /The page: (\S+)/.exec(said)?.[1] ?? "";
+  await expect.poll(() => said, SOON).toMatch(/Console: \S+/);
+  return /Console: (\S+)/.exec(said)?.[1] ?? "";
 }
 
 function there(skip: (note: string) => never): PageOnKafka {
@@ -144,7 +144,7 @@ test(
     await using view = await opened("/destinations/down", /in the tier 10m/);
     const { page } = view;
     await page.getByText(/^It has been failing for .*in the last minute/).waitFor();
-    await page.getByText(/^Next attempt in/).waitFor();
+    await page.getByText(/^Next retry in/).waitFor();
     await page
       .getByText(/down\[1\] 127\.0\.0\.1:\d+ 503 in/)
       .first()
@@ -190,10 +190,10 @@ test(
       "/dead-letters?state=replayed",
       "1 found: 0 waiting, 1 replayed",
     );
-    await view.page.getByText("● replayed").waitFor();
+    await view.page.getByText("● Replayed").waitFor();
     await view.page.getByRole("button", { name: "waiting" }).click();
     await view.page.getByRole("link", { name: SCRIPT_ID }).waitFor();
-    expect(await view.page.getByText("● replayed").count()).toBe(0);
+    expect(await view.page.getByText("● Replayed").count()).toBe(0);
   },
   TEST_LIMIT_MS,
 );
@@ -222,13 +222,13 @@ test(
     writeFileSync(stolen, SECRET);
     await using view = await open("/configuration");
     const { page } = view;
-    const text = page.getByLabel("or its text");
+    const text = page.getByLabel("or its content");
     const compare = async (yaml: string, words: string) => {
       await text.fill(yaml);
       await page.getByRole("button", { name: "Compare" }).click();
       await page.getByText(words).first().waitFor();
     };
-    await compare(config, "A reload of it would change nothing.");
+    await compare(config, "A reload would change nothing.");
     await compare(
       config.replace("id: sheet, type", "id: sheets, type").replace("picky, sheet]", "picky]"),
       "sheets is added",
@@ -238,7 +238,7 @@ test(
     const thief = config.replace("brokers: [", `topicPrefix: "\${file:${stolen}}", brokers: [`);
     await compare(thief, "only files that the configuration in place names are read here");
     const path = config.replace("id: sheet,", `id: ${TAKEN},`);
-    await compare(path, "This file cannot be used");
+    await compare(path, "This file is invalid");
     expect(await page.content()).not.toContain(`"${process.env.HOME}"`);
     expect(view.errors).toEqual([]);
   },
@@ -261,7 +261,7 @@ test(
       throw new Error(`${name} is not reached by Tab`);
     };
     await page.keyboard.press("Tab");
-    await page.getByText("To the content").waitFor();
+    await page.getByText("Skip to content").waitFor();
     await tabTo("Destinations");
     // Where one is can be seen.
     const outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle");
@@ -274,7 +274,7 @@ test(
     await tabTo("good");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "good", level: 1 }).waitFor();
-    await tabTo("Read again");
+    await tabTo("Refresh");
     await page.keyboard.press("Enter");
     await tabTo("Its dead letters");
     await page.keyboard.press("Enter");
@@ -292,7 +292,7 @@ test(
     there(skip);
     await using view = await opened("/calls/m-1", "received: track");
     const times = await view.page
-      .locator("time.time")
+      .locator("main time:has(small)")
       .evaluateAll((all) =>
         all.map((each) => [each.getAttribute("datetime") ?? "", each.textContent ?? ""] as const),
       );
@@ -336,9 +336,9 @@ test(
     await using destination = await open("/destinations/good");
     await flow.page.getByText(LIVE).waitFor();
     kafka.takeAway();
-    await flow.page.getByText(/^▲ Kafka is away$/).waitFor({ timeout: SOON.timeout });
-    await flow.page.getByText(/Kafka is away: /).waitFor();
-    await destination.page.getByText(/Kafka is away: /).waitFor({ timeout: SOON.timeout });
+    await flow.page.getByText(/^▲ Kafka is unreachable$/).waitFor({ timeout: SOON.timeout });
+    await flow.page.getByText(/Kafka is unreachable: /).waitFor();
+    await destination.page.getByText(/Kafka is unreachable: /).waitFor({ timeout: SOON.timeout });
     // What the process itself knows is told all the same.
     await flow.page.locator('[data-node="endpoints"] .rate b').waitFor();
     const asking = ["/dead-letters", "/audiences", "/calls/m-1", "/calls?user=0a1b"];
@@ -408,7 +408,7 @@ async function* waitingRows(body: ReadableStream<Uint8Array> | null) {
     text = lines.pop() ?? "";
     for (const line of lines.filter((each) => each.startsWith("data: "))) {
       const { changed } = JSON.parse(line.slice("data: ".length)) as RowsEvent;
-      for (const { id, waiting } of changed) if (id === "good") yield waiting;
+      for (const { id, queued } of changed) if (id === "good") yield queued;
     }
   }
 }

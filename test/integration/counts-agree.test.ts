@@ -45,10 +45,10 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     admins,
     useKafka: (work) => work(kafka),
   });
-  const { seen } = await reader.look(new AbortController().signal);
-  for (const { id, waiting, inTiers } of seen.destinations)
-    said[`console ${id}`] = [waiting, inTiers];
-  said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
+  const { snapshot } = await reader.pollOnce(new AbortController().signal);
+  for (const { id, queued, awaitingRetry } of snapshot.destinations)
+    said[`console ${id}`] = [queued, awaitingRetry];
+  said["console tiers"] = snapshot.delayTopics.map(({ waiting }) => waiting);
   for (const id of IDS) {
     const { remaining } = await json("wait", id, "--timeout", "1ms", "--json");
     said[`wait ${id}`] = [remaining.queued + remaining.due, remaining.awaitingRetry];

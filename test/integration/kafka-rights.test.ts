@@ -196,8 +196,8 @@ async function actOnPage(page: number, action: object): Promise<void> {
   const { id } = (await begun.json()) as { id: string };
   const stateOf = async () => {
     const { jobs } = (await (await fetch(url)).json()) as { jobs: Record<string, unknown>[] };
-    const { state, said } = jobs.find((job) => job.id === id) ?? {};
-    return state === "done" ? state : `${state}: ${String(said)}`;
+    const { state, messages } = jobs.find((job) => job.id === id) ?? {};
+    return state === "done" ? state : `${state}: ${String(messages)}`;
   };
   await expect.poll(stateOf, POLL).toBe("done");
 }
@@ -205,14 +205,14 @@ async function actOnPage(page: number, action: object): Promise<void> {
 async function actInAllWays(page: number): Promise<void> {
   const of = { destination: "hook" };
   const all = { since: 3_600_000, until: 0, perSecond: null, dryRun: false };
-  await actOnPage(page, { action: "pause", ...of, forMs: null });
+  await actOnPage(page, { action: "pause", ...of, pauseForMs: null });
   await actOnPage(page, { action: "resume", ...of });
   await actOnPage(page, { action: "retry", ...of });
   await actOnPage(page, { action: "wait", ...of });
   await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
   await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
   const deadLetters = { destination: "reject", reason: null, includeReplayed: true };
-  await actOnPage(page, { action: "replay-letters", ...deadLetters, ...all });
+  await actOnPage(page, { action: "replay-dead-letters", ...deadLetters, ...all });
 }
 
 /** `status` may read these topics. */

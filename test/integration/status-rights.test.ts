@@ -124,7 +124,7 @@ async function seen() {
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const useKafka = <Result>(work: (one: Kafka) => Promise<Result>) => work(kafka);
   const reader = createConsoleReader({ current: () => loaded, load, admins: [], useKafka });
-  const page = (await reader.look(never)).seen;
+  const page = (await reader.pollOnce(never)).snapshot;
   const report = JSON.parse(json.output()) as StatusReport;
   return { exits, text: text.output(), report, page };
 }
@@ -177,7 +177,9 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(report.unknown).toEqual([]);
     const counts = report.destinations.map((each) => [each.waiting, each.awaitingRetry]);
     expect(counts.filter(([waiting, inTiers]) => waiting === 2 && inTiers === 1)).toHaveLength(19);
-    expect(page.troubles.map((each) => each.text)).toEqual([expect.stringContaining("No process")]);
+    expect(page.healthProblems.map((each) => each.text)).toEqual([
+      expect.stringContaining("No processes are known"),
+    ]);
   });
 
   test.each(given)("without $name", { timeout: TIMEOUT_MS }, async (each) => {
@@ -197,7 +199,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
         report.destinations.map(({ destination, waiting, awaitingRetry }) => {
           return [destination, waiting, awaitingRetry];
         }),
-        page.destinations.map(({ id, waiting, inTiers }) => [id, waiting, inTiers]),
+        page.destinations.map(({ id, queued, awaitingRetry }) => [id, queued, awaitingRetry]),
       ];
       for (const view of views) {
         const expected = IDS.map((id) => {
@@ -208,8 +210,8 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
         expect(view.toSorted()).toEqual(expected.toSorted());
       }
       expect(page.kafkaError).toBeNull();
-      const troubles = page.troubles.map((one) => one.text);
-      expect(troubles).toContain(`Not everything is known: ${report.unknown[0]}.`);
+      const problems = page.healthProblems.map((one) => one.text);
+      expect(problems).toContain(`Incomplete: ${report.unknown[0]}.`);
     } finally {
       await broker?.grant(USER, [missing]);
       await expect.poll(async () => (await seen()).exits[0], SOON).toBe(0);

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { Action } from "../../src/console/action-view.ts";
 import type { WorkOutcome } from "../../src/console/ports.ts";
-import { destinationSeen, seen } from "../support/build/console-seen.ts";
+import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
 import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 
@@ -31,7 +31,10 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 beforeEach(async () => {
   site = await startTestConsole({ readOnly: false });
-  site.told.seen = seen([destinationSeen("crm"), destinationSeen("lake", { kind: "topic" })]);
+  site.data.snapshot = snapshot([
+    destinationSnapshot("crm"),
+    destinationSnapshot("lake", { kind: "topic" }),
+  ]);
   return () => site[Symbol.asyncDispose]();
 });
 
@@ -66,9 +69,9 @@ async function brokenRules(page: Page): Promise<readonly string[]> {
 
 /** Counts say 12, and everything is done at once. */
 function countTwelve(): void {
-  site.told.work = (action) => (telling) => {
+  site.data.work = (action) => (progress) => {
     const isCount = "dryRun" in action && action.dryRun;
-    telling.say(isCount ? "12 would be done." : "12 are done.");
+    progress.report(isCount ? "12 would be done." : "12 are done.");
     return Promise.resolve({ ...DONE, count: isCount ? 12 : null });
   };
 }
@@ -83,12 +86,12 @@ test("a dialog is opened, filled in and closed by keyboard, and the focus comes 
   const cancel = page.getByRole("button", { name: "Cancel…" });
   await cancel.focus();
   await page.keyboard.press("Enter");
-  const dialog = page.getByRole("dialog", { name: "Cancel what waits for crm" });
+  const dialog = page.getByRole("dialog", { name: "Cancel deliveries to crm" });
   await dialog.waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   expect(await page.evaluate("document.activeElement.textContent")).toBe("Cancel…");
-  expect(site.told.acted).toEqual([]);
+  expect(site.data.acted).toEqual([]);
 
   await page.keyboard.press("Enter");
   await dialog
@@ -100,7 +103,7 @@ test("a dialog is opened, filled in and closed by keyboard, and the focus comes 
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
-  const [counted, done] = site.told.acted as Extract<Action, { action: "cancel" }>[];
+  const [counted, done] = site.data.acted as Extract<Action, { action: "cancel" }>[];
   expect(counted).toMatchObject({ action: "cancel", destination: "crm", dryRun: true });
   expect(done).toEqual({ ...counted, dryRun: false });
   expect(Date.now() - Date.parse(done?.before ?? "")).toBeGreaterThanOrEqual(2 * 86_400_000);
@@ -133,8 +136,8 @@ test("each dialog breaks no rule of WCAG, in light and dark", async ({ skip }) =
 test("a count that is closed is stopped; nothing to do can only be closed", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const aborted = Promise.withResolvers<void>();
-  site.told.work = () => async (telling, signal) => {
-    telling.follow(() => "7 counted");
+  site.data.work = () => async (progress, signal) => {
+    progress.follow(() => "7 counted");
     await once(signal, "abort");
     aborted.resolve();
     return { ...DONE, isDone: false };
@@ -146,7 +149,7 @@ test("a count that is closed is stopped; nothing to do can only be closed", asyn
   await page.getByText("Counting. 7 counted").waitFor();
   await page.getByRole("button", { name: "Close" }).click();
   await aborted.promise;
-  site.told.work = () => () => Promise.resolve({ ...DONE, count: 0 });
+  site.data.work = () => () => Promise.resolve({ ...DONE, count: 0 });
   await page.getByRole("button", { name: "Cancel…" }).click();
   await page.getByRole("button", { name: "Count first" }).click();
   await page.getByRole("dialog").getByRole("status").waitFor({ state: "attached" });
@@ -161,40 +164,44 @@ test("a time that ends before it begins is refused in the dialog's words", async
   const { page } = opened;
   await page.getByRole("button", { name: "Replay…" }).click();
   const dialog = page.getByRole("dialog", { name: "Replay calls to crm" });
-  await dialog.getByLabel("Until, in your zone").fill("2020-01-01T00:00");
+  await dialog.getByLabel("Until (your time zone").fill("2020-01-01T00:00");
   await dialog.getByRole("button", { name: "Count first" }).click();
-  const problem = dialog.getByText("The time ends before it begins: there is nothing to replay.");
+  const problem = dialog.getByText(
+    "The range ends before it starts, so there is nothing to replay.",
+  );
   await problem.waitFor();
   expect(await dialog.textContent()).not.toMatch(/--|since/);
-  expect(site.told.acted).toEqual([]);
+  expect(site.data.acted).toEqual([]);
 });
 
 test("a replay that was stopped can be gone on with, and a refusal is said", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  site.told.work = () => async (telling, signal) => {
-    telling.follow(() => "5 of 9 read");
+  site.data.work = () => async (progress, signal) => {
+    progress.follow(() => "5 of 9 read");
     await once(signal, "abort");
-    return { isDone: false, count: null, unfinished: { of: "calls", replay: "r-1" } };
+    return { isDone: false, count: null, unfinished: { kind: "calls", replay: "r-1" } };
   };
   await using opened = await open(at("/destinations/crm"));
   const { page } = opened;
   await page.getByRole("button", { name: "Wait" }).click();
   await page.getByText("5 of 9 read").waitFor();
   await page.getByRole("button", { name: "Wait", exact: true }).click();
-  await page.getByText("Under way already: wait of crm.").waitFor();
+  await page.getByText("Already in progress: wait of crm.").waitFor();
   await page.getByRole("button", { name: "Stop Wait" }).click();
-  await page.getByRole("button", { name: "Go on with replay r-1" }).click();
+  await page.getByRole("button", { name: "Resume replay r-1" }).click();
   await expect
-    .poll(() => site.told.acted.at(-1), POLL)
-    .toEqual({ action: "go-on", destination: "crm", of: "calls", replay: "r-1" });
+    .poll(() => site.data.acted.at(-1), POLL)
+    .toEqual({ action: "resume-replay", destination: "crm", kind: "calls", replay: "r-1" });
 });
 
-test("a sync is approved as it was shown; letters are those of the filters", async ({ skip }) => {
+test("a sync is approved as it was shown; dead letters are those of the filters", async ({
+  skip,
+}) => {
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();
   const awaitingApproval = { syncId: "s-2", since: SINCE, removals: 9_000 };
   const vip = { id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null };
-  site.told.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
+  site.data.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
   await using opened = await open(at("/audiences"));
   const { page } = opened;
   await page.getByText("If that is right, press Approve…").waitFor();
@@ -213,12 +220,12 @@ test("a sync is approved as it was shown; letters are those of the filters", asy
   await page.getByRole("button", { name: "Replay these…" }).click();
   expect(await brokenRules(page)).toEqual([]);
   await page.getByRole("button", { name: "Count first" }).click();
-  await page.getByRole("button", { name: "Send 12 dead letters again" }).click();
+  await page.getByRole("button", { name: "Replay 12 dead letters" }).click();
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
-  expect(site.told.acted).toMatchObject([
+  expect(site.data.acted).toMatchObject([
     { action: "approve", audience: "vip", syncId: "s-2" },
-    { action: "replay-letters", destination: "crm", reason: "expired", dryRun: true },
-    { action: "replay-letters", destination: "crm", reason: "expired", dryRun: false },
+    { action: "replay-dead-letters", destination: "crm", reason: "expired", dryRun: true },
+    { action: "replay-dead-letters", destination: "crm", reason: "expired", dryRun: false },
   ]);
 });
 
@@ -231,10 +238,10 @@ test("a topic that others read can be replayed to alone; a read-only page has no
   await actions.waitFor();
   expect(await actions.getByRole("button").allTextContents()).toEqual(["Replay…"]);
   await using guarded = await startTestConsole();
-  guarded.told.seen = site.told.seen;
+  guarded.data.snapshot = site.data.snapshot;
   for (const path of ["/destinations/crm", "/dead-letters"]) {
     await using shown = await open(new URL(path, guarded.url).href);
-    await shown.page.getByText("This page is read-only").waitFor();
+    await shown.page.getByText("This console is read-only").waitFor();
     expect(await shown.page.getByRole("button", { name: /…$/ }).count()).toBe(0);
   }
 });
@@ -272,8 +279,8 @@ test("another site that is open in the same browser cannot act", async ({ skip }
     document.body.append(form);
     form.submit();
   })()`);
-  await opened.page.getByText("Only this page itself may send this.").waitFor();
-  expect([site.told.acted, site.log.seen.includes("console.action.started")]).toEqual([[], false]);
+  await opened.page.getByText("Only the console itself may send this.").waitFor();
+  expect([site.data.acted, site.log.seen.includes("console.action.started")]).toEqual([[], false]);
   other.close();
   other.closeAllConnections();
 });

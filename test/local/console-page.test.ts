@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
 import type { DeadLetterView } from "../../src/console/query-view.ts";
-import { destinationSeen, seen } from "../support/build/console-seen.ts";
+import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 import {
@@ -40,13 +40,13 @@ function open(path: string): Promise<OpenedView> {
   return openView(browser, site.url, path);
 }
 
-const FAILING = destinationSeen("flaky-hook", {
+const FAILING = destinationSnapshot("flaky-hook", {
   state: "on-hold",
-  trouble: 1,
+  severity: 1,
   failingSince: SINCE,
-  held: { because: "circuit-open", since: SINCE, until: SINCE },
-  waiting: 1_204,
-  inTiers: 40,
+  hold: { reason: "circuit-open", since: SINCE, until: SINCE },
+  queued: 1_204,
+  awaitingRetry: 40,
   byDelay: { "10s": 40 },
   oldestAt: SINCE,
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
@@ -65,31 +65,31 @@ const LETTER: DeadLetterView = {
 };
 
 function tellEverything(): void {
-  site.told.seen = seen(
+  site.data.snapshot = snapshot(
     [
       FAILING,
-      destinationSeen("crm-hook"),
-      destinationSeen("paused-hook", {
-        trouble: 3,
+      destinationSnapshot("crm-hook"),
+      destinationSnapshot("paused-hook", {
+        severity: 3,
         state: "on-hold",
-        held: { because: "paused", since: SINCE, until: null },
+        hold: { reason: "paused", since: SINCE, until: null },
       }),
     ],
     {
-      troubles: [
+      healthProblems: [
         { level: "bad", text: "flaky-hook fails.", link: "/destinations/flaky-hook" },
         { level: "warn", text: "1 destination paused.", link: "/destinations?q=paused" },
       ],
     },
   );
-  site.told.deadLetters = {
+  site.data.deadLetters = {
     counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
     replayed: 1,
     samples: [LETTER, { ...LETTER, from: "switchyard.delays.10s/0/6", replayedAt: SINCE }],
     isCut: false,
   };
-  site.told.call = {
+  site.data.call = {
     steps: [
       { at: SINCE, destination: null, kind: "received", text: "received: track", tone: "quiet" },
       {
@@ -122,16 +122,16 @@ function tellEverything(): void {
   };
   const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
   const calls = [{ ...found, source: "web" }];
-  site.told.userCalls = { calls, looked: 12_345, since: SINCE, isCut: false };
+  site.data.userCalls = { calls, scanned: 12_345, since: SINCE, isCut: false };
   const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", retryAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
-  site.told.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
-  site.told.changes = {
+  site.data.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
+  site.data.changes = {
     ...{ kind: "changes", hash: "0123456789ab", isSame: false },
     atOnce: [{ title: "Destinations", lines: ["crm is added"] }],
     needsRestart: ["kafka.topicPrefix"],
   };
-  site.told.audiences = [
+  site.data.audiences = [
     {
       id: "vip",
       name: "VIP",
@@ -152,16 +152,16 @@ function tellEverything(): void {
 
 /** As a process counts on. */
 function countOn(): void {
-  const flow = Float64Array.from(site.told.counters.flow);
+  const flow = Float64Array.from(site.data.counters.flow);
   for (const place of Object.values(FLOW_AT)) flow[place] = (flow[place] ?? 0) + 10;
   const row = Float64Array.from(
-    site.told.counters.destinations.get("flaky-hook") ?? new Float64Array(DESTINATION_WIDTH),
+    site.data.counters.destinations.get("flaky-hook") ?? new Float64Array(DESTINATION_WIDTH),
   );
   row[AT.failed] = (row[AT.failed] ?? 0) + 10;
-  row[AT.answers + 4] = (row[AT.answers + 4] ?? 0) + 10;
+  row[AT.responses + 4] = (row[AT.responses + 4] ?? 0) + 10;
   row[AT.buckets + 2] = (row[AT.buckets + 2] ?? 0) + 10;
-  site.told.counters = {
-    ...site.told.counters,
+  site.data.counters = {
+    ...site.data.counters,
     flow,
     destinations: new Map([["flaky-hook", row]]),
   };
@@ -238,16 +238,16 @@ test("rates and plots follow the counters", async ({ skip }) => {
     )
     .toMatch(/5xx [1-9]/);
   await opened.page.goBack();
-  await opened.page.getByRole("heading", { name: "Calls in" }).waitFor();
+  await opened.page.getByRole("heading", { name: "Received" }).waitFor();
   expect(opened.errors).toEqual([]);
 });
 
 test("of a thousand destinations some are in the document, and all are found", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const many = Array.from({ length: 1_000 }, (_, index) =>
-    destinationSeen(`hook-${`${index}`.padStart(4, "0")}`, { waiting: index }),
+    destinationSnapshot(`hook-${`${index}`.padStart(4, "0")}`, { queued: index }),
   );
-  site.told.seen = seen([FAILING, ...many]);
+  site.data.snapshot = snapshot([FAILING, ...many]);
   await using opened = await open("/destinations");
   const { page } = opened;
   await page.getByText("1001 shown").waitFor();
@@ -259,11 +259,11 @@ test("of a thousand destinations some are in the document, and all are found", a
   await page.getByRole("link", { name: "hook-0999" }).waitFor();
   expect(await names.count()).toBeLessThan(80);
   await page.evaluate("scrollTo(0, 0)");
-  await page.getByRole("button", { name: "In line" }).click();
+  await page.getByRole("button", { name: "Queued" }).click();
   await expect.poll(() => names.first().textContent()).toBe("flaky-hook");
-  await page.getByRole("button", { name: "In line" }).click();
+  await page.getByRole("button", { name: "Queued" }).click();
   await expect.poll(() => names.first().textContent()).toBe("hook-0000");
-  expect(page.url()).toContain("sort=waiting");
+  expect(page.url()).toContain("sort=queued");
   await page.keyboard.press("/");
   await page.keyboard.type("hook-01 delivering");
   await page.getByText("100 of 1001 shown").waitFor();
@@ -274,9 +274,9 @@ test("of a thousand destinations some are in the document, and all are found", a
 
 test("names, sentences and values that want to be scripts are only read", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  const hostile = destinationSeen(HOSTILE, {
+  const hostile = destinationSnapshot(HOSTILE, {
     name: HOSTILE,
-    trouble: 1,
+    severity: 1,
     failingSince: SINCE,
     last: { at: SINCE, outcome: "retry", cause: HOSTILE, endpoint: HOSTILE },
     note: HOSTILE,
@@ -287,19 +287,19 @@ test("names, sentences and values that want to be scripts are only read", async 
         breaker: "open",
         failingSince: SINCE,
         failedShare: 1,
-        awayUntil: SINCE,
+        unavailableUntil: SINCE,
         last: { at: SINCE, outcome: "retry", cause: HOSTILE },
       },
     ],
   });
-  site.told.seen = seen([hostile], {
+  site.data.snapshot = snapshot([hostile], {
     kafkaError: HOSTILE,
-    troubles: [{ level: "bad", text: HOSTILE, link: null }],
-    tiers: [{ tier: HOSTILE, waiting: 1, dueAt: null, retired: true }],
+    healthProblems: [{ level: "bad", text: HOSTILE, link: null }],
+    delayTopics: [{ delay: HOSTILE, waiting: 1, dueAt: null, retired: true }],
     deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
   });
   const deadLetter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
-  site.told.deadLetters = {
+  site.data.deadLetters = {
     counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
     replayed: 0,
@@ -312,7 +312,7 @@ test("names, sentences and values that want to be scripts are only read", async 
   const awaitingApproval = { syncId: HOSTILE, since: SINCE, removals: 1 };
   const last = { syncId: HOSTILE, endedAt: SINCE };
   const syncs = [{ ...last, members: 1 }];
-  site.told.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];
+  site.data.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];
   const step = {
     at: SINCE,
     destination: HOSTILE,
@@ -325,14 +325,14 @@ test("names, sentences and values that want to be scripts are only read", async 
     ...{ headers: [[HOSTILE, HOSTILE] as const], body: HOSTILE, bodyBytes: 1 },
   };
   const call = { at: SINCE, messageId: HOSTILE, type: HOSTILE, event: HOSTILE, source: HOSTILE };
-  site.told.userCalls = { calls: [call], looked: 1, since: SINCE, isCut: true };
+  site.data.userCalls = { calls: [call], scanned: 1, since: SINCE, isCut: true };
   const attempt = { at: SINCE, messageId: HOSTILE, attempt: 1, decision: HOSTILE, text: HOSTILE };
-  site.told.attempts = {
+  site.data.attempts = {
     ...{ isOn: true, since: SINCE, isCut: true },
     attempts: [{ ...attempt, retryAt: SINCE, tone: "bad" }],
   };
-  site.told.call = { steps: [step], finalStates: [step], gaps: [HOSTILE], requests: [request] };
-  site.told.yaml = HOSTILE;
+  site.data.call = { steps: [step], finalStates: [step], gaps: [HOSTILE], requests: [request] };
+  site.data.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
     ...["/audiences", "/configuration", `/calls/${encodeURIComponent(HOSTILE)}`],
@@ -358,7 +358,7 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   page.on("request", (request) => asked.push(request.url()));
   await page.getByLabel("Calls of a user").fill(" ada@example.com ");
   await page.keyboard.press("Enter");
-  await page.getByText("12,345 records were looked at.").waitFor();
+  await page.getByText("12,345 records were read.").waitFor();
   expect(page.url()).toMatch(/\/calls\?user=[\da-f]{32}$/);
   expect(asked.join()).not.toMatch(/ada|example\.com/);
   // The address can be shared, and leads to the call.
@@ -367,11 +367,11 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   await page.getByText("flaky-hook[1] example.com").click();
   await page.getByText("X-Api-Key: (hidden)").waitFor();
   // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
-  const finalState = page.locator(".fates li");
+  const finalState = page.locator(".final-states li");
   expect(await finalState.textContent()).toMatch(
     /due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/,
   );
-  await page.getByText("(1,234 bytes, which console.showPayloads: true shows)").waitFor();
+  await page.getByText("(1,234 bytes, shown with console.showPayloads: true)").waitFor();
   expect(opened.errors).toEqual([]);
 });
 
@@ -384,18 +384,18 @@ test("what a file would change is said, of a file that is chosen or pasted", asy
   page.on("request", (request) => {
     if (request.method() === "POST") sent.push(request.postData());
   });
-  await page.getByLabel("or its text").fill("kafka: {}");
+  await page.getByLabel("or its content").fill("kafka: {}");
   await page.getByRole("button", { name: "Compare" }).click();
   await page.getByText("crm is added").waitFor();
   await page.getByRole("heading", { name: "Only after a restart" }).waitFor();
   expect(await brokenRules(page)).toEqual([]);
   const problems = [{ where: "kafka.brokers", line: 2, text: HOSTILE }];
-  site.told.changes = { kind: "unusable", problems };
+  site.data.changes = { kind: "unusable", problems };
   const file = { name: "new.yaml", mimeType: "text/yaml", buffer: Buffer.from("kafka: []") };
-  await page.getByLabel("A file", { exact: true }).setInputFiles(file);
-  await expect.poll(() => page.getByLabel("or its text").inputValue()).toBe("kafka: []");
+  await page.getByLabel("File", { exact: true }).setInputFiles(file);
+  await expect.poll(() => page.getByLabel("or its content").inputValue()).toBe("kafka: []");
   await page.getByRole("button", { name: "Compare" }).click();
-  await page.getByText("This file cannot be used: a reload would refuse it.").waitFor();
+  await page.getByText("This file is invalid: a reload would reject it.").waitFor();
   await page.getByText("(line 2)").waitFor();
   expect(sent).toEqual(["kafka: {}", "kafka: []"]);
   expect(opened.errors).toEqual([]);
@@ -406,9 +406,9 @@ test("a destination whose attempts are not written down says so", async ({ skip 
   tellEverything();
   await using opened = await open("/destinations/flaky-hook");
   await opened.page.getByText("flaky-hook[1] 503 in 21 ms").waitFor();
-  site.told.attempts = { isOn: false, attempts: [], since: null, isCut: false };
-  await opened.page.getByRole("button", { name: "Read again" }).click();
-  await opened.page.getByText("Attempts are not written down").waitFor();
+  site.data.attempts = { isOn: false, attempts: [], since: null, isCut: false };
+  await opened.page.getByRole("button", { name: "Refresh" }).click();
+  await opened.page.getByText("Attempts are not recorded").waitFor();
 });
 
 test("dead letters that were replayed are told from those that wait", async ({ skip }) => {
@@ -416,7 +416,7 @@ test("dead letters that were replayed are told from those that wait", async ({ s
   tellEverything();
   await using opened = await open("/dead-letters");
   await opened.page.getByText("3 found: 2 waiting, 1 replayed").waitFor();
-  expect(await opened.page.getByText("● replayed").count()).toBe(1);
+  expect(await opened.page.getByText("● Replayed").count()).toBe(1);
   const asked = opened.page.waitForRequest(/state=waiting/);
   await opened.page.getByRole("button", { name: "waiting" }).click();
   await asked;
@@ -424,18 +424,18 @@ test("dead letters that were replayed are told from those that wait", async ({ s
 
 test("Kafka away is said on every view that needs it, and its end is seen", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  const away = { kafkaError: "no broker answers", deadLetters: null, stages: [], tiers: [] };
-  site.told.seen = seen([FAILING], {
+  const away = { kafkaError: "no broker answers", deadLetters: null, stages: [], delayTopics: [] };
+  site.data.snapshot = snapshot([FAILING], {
     ...away,
-    troubles: [{ level: "bad", text: "Kafka is away: no broker answers", link: null }],
+    healthProblems: [{ level: "bad", text: "Kafka is unreachable: no broker answers", link: null }],
   });
   for (const path of ["/", "/destinations", "/destinations/flaky-hook"]) {
     await using opened = await open(path);
-    await opened.page.getByText("Kafka is away: no broker answers").waitFor();
-    await opened.page.getByText(/^▲ Kafka is away$/).waitFor();
+    await opened.page.getByText("Kafka is unreachable: no broker answers").waitFor();
+    await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   }
   await using opened = await open("/");
-  await opened.page.getByText(/^▲ Kafka is away$/).waitFor();
+  await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   tellEverything();
   await opened.page.getByText(LIVE).waitFor();
 });
@@ -443,24 +443,24 @@ test("Kafka away is said on every view that needs it, and its end is seen", asyn
 test("a token is asked for once, and nothing is seen before", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using guarded = await startTestConsole({ token: "0123456789abcdef" });
-  guarded.told.seen = seen([destinationSeen("crm-hook")]);
+  guarded.data.snapshot = snapshot([destinationSnapshot("crm-hook")]);
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(new URL("/destinations", guarded.url).href);
   const field = page.getByLabel("Token");
   await field.waitFor();
-  expect(guarded.told.looks).toBe(0);
+  expect(guarded.data.polls).toBe(0);
   expect(await brokenRules(page)).toEqual([]);
   await field.fill("wrong");
   await page.keyboard.press("Enter");
-  await page.getByText("That is not the token.").waitFor();
+  await page.getByText("The token is wrong.").waitFor();
   await field.fill("0123456789abcdef");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "crm-hook" }).waitFor();
   expect(await page.evaluate("document.cookie")).toBe("");
   await page.reload();
   await page.getByRole("link", { name: "crm-hook" }).waitFor();
-  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByRole("button", { name: "Sign out" }).click();
   await field.waitFor();
   await context.close();
 });
@@ -473,7 +473,7 @@ test("a server that is gone is said, and found again by itself", async ({ skip }
   await page.goto(first.url);
   await page.getByText(LIVE).waitFor();
   await first[Symbol.asyncDispose]();
-  await page.getByText("no connection").waitFor();
+  await page.getByText("No connection").waitFor();
   await using _second = await startTestConsole({ port: first.port });
   await page.getByText(LIVE).waitFor();
   await context.close();
@@ -526,7 +526,7 @@ test("below a path of a reverse proxy one can look, follow links, load again and
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using acting = await startTestConsole({ readOnly: false });
-  acting.told.seen = seen([destinationSeen("crm-hook")]);
+  acting.data.snapshot = snapshot([destinationSnapshot("crm-hook")]);
   using proxy = await proxyBelowPath(acting.url);
   await using view = await openView(browser, proxy.url, "destinations");
   const { page, errors } = view;
@@ -536,6 +536,6 @@ test("below a path of a reverse proxy one can look, follow links, load again and
   await page.getByText(LIVE).waitFor();
   await page.getByRole("button", { name: "Pause" }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
-  await expect.poll(() => acting.told.acted.length).toBe(1);
+  await expect.poll(() => acting.data.acted.length).toBe(1);
   expect(errors).toEqual([]);
 });

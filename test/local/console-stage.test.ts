@@ -16,7 +16,7 @@ interface Said {
   readonly body: string;
 }
 
-async function say(
+async function send(
   url: string,
   path: string,
   options: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -33,13 +33,13 @@ const POLL = { interval: 50 };
 
 test("the page is the same for everybody, and its files are named by their content", async () => {
   await using page = await startTestConsole({ token: TOKEN });
-  const document = await say(page.url, "/destinations/crm");
+  const document = await send(page.url, "/destinations/crm");
   expect(document.status).toBe(200);
   expect(document.headers["content-type"]).toBe("text/html; charset=utf-8");
   const paths = [...document.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
   expect(paths.length).toBe(3);
   for (const path of paths) {
-    const file = await say(page.url, path);
+    const file = await send(page.url, path);
     expect([path, file.status, file.headers["cache-control"]]).toEqual([
       path,
       200,
@@ -82,41 +82,41 @@ test("what may stand in no address is sent, bounded, by the page itself", async 
   await using page = await startTestConsole({ token: TOKEN });
   const known = { ...OWN, authorization: `Bearer ${TOKEN}` };
   const post = (path: string, body: string, headers: Record<string, string> = known) =>
-    say(page.url, path, { method: "POST", headers, body });
-  const told = await post("/api/user", "ada@example.com");
-  expect(JSON.parse(told.body)).toEqual({ hash: expect.stringMatching(/^[\da-f]{32}$/) });
+    send(page.url, path, { method: "POST", headers, body });
+  const data = await post("/api/user", "ada@example.com");
+  expect(JSON.parse(data.body)).toEqual({ hash: expect.stringMatching(/^[\da-f]{32}$/) });
   expect((await post("/api/changes", "kafka: {}")).status).toBe(200);
   expect((await post("/api/user", "x".repeat(5_000))).status).toBe(413);
   expect((await post("/api/user", "x", OWN)).status).toBe(401);
   const foreign = { authorization: `Bearer ${TOKEN}` };
   expect((await post("/api/changes", "x", foreign)).status).toBe(403);
-  expect((await say(page.url, "/api/user", { headers: known })).status).toBe(405);
+  expect((await send(page.url, "/api/user", { headers: known })).status).toBe(405);
 });
 
 test("reading ends for a page that leaves, and others may read then", async () => {
   await using page = await startTestConsole();
-  page.told.isSlow = true;
+  page.data.isSlow = true;
   const leaving = Array.from({ length: 4 }, () => {
     const asked = request(new URL("/api/audiences", page.url), { agent: false });
     asked.on("error", () => undefined).end();
     return asked;
   });
-  await expect.poll(() => page.told.reading).toBe(4);
-  const refused = await say(page.url, "/api/audiences");
+  await expect.poll(() => page.data.reading).toBe(4);
+  const refused = await send(page.url, "/api/audiences");
   expect([refused.status, refused.body]).toEqual([
     503,
-    JSON.stringify({ error: "Others read just now. Try again." }),
+    JSON.stringify({ error: "Too many queries are in progress. Try again." }),
   ]);
   for (const asked of leaving) asked.destroy();
-  await expect.poll(() => page.told.reading).toBe(0);
-  page.told.isSlow = false;
-  expect((await say(page.url, "/api/audiences")).status).toBe(200);
+  await expect.poll(() => page.data.reading).toBe(0);
+  page.data.isSlow = false;
+  expect((await send(page.url, "/api/audiences")).status).toBe(200);
 });
 
 test("every answer forbids what is not its own", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   for (const path of ["/", "/assets/none.js", "/api/session", "/api/audiences", "/nothing"]) {
-    const { headers } = await say(page.url, path);
+    const { headers } = await send(page.url, path);
     const policy = headers["content-security-policy"];
     expect(policy, path).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -125,7 +125,7 @@ test("every answer forbids what is not its own", async () => {
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(headers["access-control-allow-origin"]).toBeUndefined();
   }
-  const { headers } = await say(page.url, "/api/session");
+  const { headers } = await send(page.url, "/api/session");
   expect(headers["cache-control"]).toBe("no-store");
 });
 
@@ -133,9 +133,9 @@ test("data is told to those who know the token, by cookie or as bearer", async (
   await using page = await startTestConsole({ token: TOKEN });
   const paths = ["/api/audiences", "/api/dead-letters", "/api/configuration"];
   for (const path of [...paths, "/api/events?of=overview"]) {
-    expect([path, (await say(page.url, path)).status]).toEqual([path, 401]);
+    expect([path, (await send(page.url, path)).status]).toEqual([path, 401]);
   }
-  const session = await say(page.url, "/api/session");
+  const session = await send(page.url, "/api/session");
   expect(JSON.parse(session.body)).toEqual({
     isKnown: false,
     hasToken: true,
@@ -143,22 +143,26 @@ test("data is told to those who know the token, by cookie or as bearer", async (
     version: "",
   });
   const headers = { authorization: `Bearer ${TOKEN}` };
-  for (const path of paths) expect((await say(page.url, path, { headers })).status).toBe(200);
-  const wrong = await say(page.url, "/api/session", {
+  for (const path of paths) expect((await send(page.url, path, { headers })).status).toBe(200);
+  const wrong = await send(page.url, "/api/session", {
     method: "POST",
     headers: OWN,
     body: `${TOKEN}x`,
   });
   expect([wrong.status, wrong.headers["set-cookie"]]).toEqual([401, undefined]);
-  const right = await say(page.url, "/api/session", { method: "POST", headers: OWN, body: TOKEN });
+  const right = await send(page.url, "/api/session", {
+    method: "POST",
+    headers: OWN,
+    body: TOKEN,
+  });
   const [cookie = ""] = right.headers["set-cookie"] ?? [];
   expect([right.status, cookie]).toEqual([
     204,
     expect.stringMatching(/; HttpOnly; SameSite=Strict/),
   ]);
   const [pair = ""] = cookie.split(";");
-  expect((await say(page.url, "/api/audiences", { headers: { cookie: pair } })).status).toBe(200);
-  const out = await say(page.url, "/api/session", {
+  expect((await send(page.url, "/api/audiences", { headers: { cookie: pair } })).status).toBe(200);
+  const out = await send(page.url, "/api/session", {
     method: "DELETE",
     headers: { ...OWN, cookie: pair },
   });
@@ -167,28 +171,30 @@ test("data is told to those who know the token, by cookie or as bearer", async (
 
 test("another page can neither read nor write, and no foreign name leads here", async () => {
   await using page = await startTestConsole();
-  const rebound = await say(page.url, "/api/audiences", {
+  const rebound = await send(page.url, "/api/audiences", {
     headers: { host: `attacker.example:${page.port}` },
   });
   expect(rebound.status).toBe(421);
   const foreign = { ...OWN, origin: "https://attacker.example" };
   for (const headers of [foreign, { origin: `http://127.0.0.1:${page.port}` }]) {
-    const said = await say(page.url, "/api/session", { method: "POST", headers, body: "x" });
+    const said = await send(page.url, "/api/session", { method: "POST", headers, body: "x" });
     expect(said.status).toBe(403);
   }
-  const { headers } = await say(page.url, "/api/audiences", { headers: { origin: "https://a.b" } });
+  const { headers } = await send(page.url, "/api/audiences", {
+    headers: { origin: "https://a.b" },
+  });
   expect(headers["access-control-allow-origin"]).toBeUndefined();
 });
 
 test("nothing else is answered", async () => {
   await using page = await startTestConsole();
-  expect((await say(page.url, "/api/audiences", { method: "POST", headers: OWN })).status).toBe(
+  expect((await send(page.url, "/api/audiences", { method: "POST", headers: OWN })).status).toBe(
     405,
   );
   for (const path of ["/assets/%2e%2e/package.json", "/api/none", "/.git/config"]) {
-    expect((await say(page.url, path)).status).toBe(404);
+    expect((await send(page.url, path)).status).toBe(404);
   }
-  const huge = await say(page.url, "/api/session", {
+  const huge = await send(page.url, "/api/session", {
     method: "POST",
     headers: OWN,
     body: "x".repeat(4_000),
@@ -201,7 +207,7 @@ test("beyond this machine it does not start without a token", async () => {
     "console.token is not set. Set a token, or listen on 127.0.0.1.",
   );
   await using page = await startTestConsole({ host: "0.0.0.0", token: TOKEN });
-  expect((await say(`http://127.0.0.1:${page.port}`, "/api/audiences")).status).toBe(401);
+  expect((await send(`http://127.0.0.1:${page.port}`, "/api/audiences")).status).toBe(401);
 });
 
 test("a port that is taken is said with its setting", async () => {
@@ -213,8 +219,8 @@ test("a port that is taken is said with its setting", async () => {
 
 test("Kafka is looked at while a stream is open, and not after the last is closed", async () => {
   await using page = await startTestConsole();
-  await say(page.url, "/api/audiences");
-  expect(page.told.looks).toBe(0);
+  await send(page.url, "/api/audiences");
+  expect(page.data.polls).toBe(0);
   const asked = request(new URL("/api/events?of=overview", page.url), { agent: false });
   asked.end();
   const [stream] = await once(asked, "response");
@@ -229,9 +235,9 @@ test("Kafka is looked at while a stream is open, and not after the last is close
   asked.destroy();
   await expect
     .poll(async () => {
-      const before = page.told.looks;
+      const before = page.data.polls;
       await new Promise((resolve) => setTimeout(resolve, 2_500));
-      return page.told.looks - before;
+      return page.data.polls - before;
     })
     .toBe(0);
 });
@@ -241,7 +247,7 @@ const RETRY = JSON.stringify({ action: "retry", destination: "crm" });
 
 function act(page: TestConsole, headers: Record<string, string> = {}, body = RETRY) {
   const all = { ...OWN, ...JSON_TYPE, ...headers };
-  return say(page.url, "/api/actions", { method: "POST", headers: all, body });
+  return send(page.url, "/api/actions", { method: "POST", headers: all, body });
 }
 
 test("an action needs the token, this page itself, and JSON; nothing is done without", async () => {
@@ -260,10 +266,10 @@ test("an action needs the token, this page itself, and JSON; nothing is done wit
   for (const [headers, status] of refused) {
     expect([headers, (await act(page, headers)).status]).toEqual([headers, status]);
   }
-  expect([page.told.acted, page.log.seen]).toEqual([[], ["console.listening"]]);
+  expect([page.data.acted, page.log.seen]).toEqual([[], ["console.listening"]]);
   const begun = await act(page, { ...bearer, "x-forwarded-for": "10.1.2.3" });
   expect(begun.status).toBe(202);
-  expect(page.told.acted).toEqual([{ action: "retry", destination: "crm" }]);
+  expect(page.data.acted).toEqual([{ action: "retry", destination: "crm" }]);
   expect(page.log.lines.find(({ msg }) => msg === "console.action.started")?.fields).toEqual({
     job: (JSON.parse(begun.body) as { id: string }).id,
     action: { action: "retry", destination: "crm" },
@@ -278,12 +284,12 @@ test("a page that is read-only refuses every action, and says why", async () => 
   const said = await act(page, { authorization: `Bearer ${TOKEN}` });
   expect([said.status, JSON.parse(said.body)]).toEqual([
     403,
-    { error: "This page is read-only: console.readOnly is true." },
+    { error: "This console is read-only: console.readOnly is true." },
   ]);
   const path = "/api/actions/00000000-0000-0000-0000-000000000000";
   const headers = { ...OWN, authorization: `Bearer ${TOKEN}` };
-  expect((await say(page.url, path, { method: "DELETE", headers })).status).toBe(403);
-  expect(page.told.acted).toEqual([]);
+  expect((await send(page.url, path, { method: "DELETE", headers })).status).toBe(403);
+  expect(page.data.acted).toEqual([]);
 });
 
 test("an action that is none, too large, or not allowed is refused with a sentence", async () => {
@@ -293,21 +299,21 @@ test("an action that is none, too large, or not allowed is refused with a senten
     "destination is missing",
   );
   expect((await act(page, {}, `${" ".repeat(5_000)}${RETRY}`)).status).toBe(413);
-  page.told.work = () => {
+  page.data.work = () => {
     throw new Error("no destination has the id");
   };
   expect((await act(page)).body).toContain("no destination has the id");
-  expect(page.told.acted).toEqual([]);
-  const put = await say(page.url, "/api/actions", { method: "PUT", headers: OWN });
+  expect(page.data.acted).toEqual([]);
+  const put = await send(page.url, "/api/actions", { method: "PUT", headers: OWN });
   expect([put.status, put.headers.allow]).toEqual([405, "GET, HEAD, POST"]);
 });
 
 test("an action under way is told by events, and can be stopped", async () => {
   await using page = await startTestConsole({ readOnly: false });
-  page.told.work = () => async (telling, signal) => {
-    telling.follow(() => "12 left");
+  page.data.work = () => async (progress, signal) => {
+    progress.follow(() => "12 left");
     await once(signal, "abort");
-    telling.say("9 left.");
+    progress.report("9 left.");
     return { isDone: false, count: null, unfinished: null };
   };
   const stream = request(new URL("/api/events?of=overview", page.url), { agent: false });
@@ -322,10 +328,10 @@ test("an action under way is told by events, and can be stopped", async () => {
   await expect.poll(() => heard, POLL).toMatch(/event: jobs\ndata: \[.*12 left/);
   expect((await act(page)).status).toBe(409);
   const path = `/api/actions/${begun.id}`;
-  expect((await say(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(204);
-  await expect.poll(() => heard, POLL).toMatch(/"stopped","progress":"","said":\["9 left."\]/);
-  expect((await say(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(404);
-  const listed = JSON.parse((await say(page.url, "/api/actions")).body) as { jobs: object[] };
+  expect((await send(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(204);
+  await expect.poll(() => heard, POLL).toMatch(/"stopped","progress":"","messages":\["9 left."\]/);
+  expect((await send(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(404);
+  const listed = JSON.parse((await send(page.url, "/api/actions")).body) as { jobs: object[] };
   expect(listed.jobs).toMatchObject([{ id: begun.id, state: "stopped" }]);
   stream.destroy();
 });

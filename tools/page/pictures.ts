@@ -1,5 +1,5 @@
 /**
- * `npm run pictures`: pictures of the page for the README and its page, from the demonstration with
+ * `npm run pictures`: pictures of the console for the README and its page, from the demonstration with
  * calls flowing and one destination that fails. Needs a Chromium, and what `npm start` needs.
  */
 
@@ -32,9 +32,9 @@ interface Picture {
 
 const HEIGHT = 850;
 const PICTURES: readonly Picture[] = [
-  { name: "flow", path: "/" },
+  { name: "overview", path: "/" },
   { name: "destination", path: "/destinations/flaky-hook" },
-  { name: "acting", path: "/destinations/flaky-hook", act: countReplay },
+  { name: "replay", path: "/destinations/flaky-hook", act: countReplay },
   { name: "call", path: `/calls/${CALL}` },
 ];
 
@@ -59,7 +59,7 @@ try {
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, path, act } of PICTURES) {
     await tab.goto(new URL(path, page).href);
-    await tab.getByText(/^● live$/).waitFor();
+    await tab.getByText(/^● Live$/).waitFor();
     await sleep(4_000);
     await act?.(tab);
     await tab.screenshot({ path: join(FOLDER, `${name}.png`) });

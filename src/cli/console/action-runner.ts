@@ -1,22 +1,22 @@
 /**
- * The hands of the page: it does what the commands do, by the same functions.
+ * Carries out the actions of the console, with the functions of the commands.
  *
- *   an action          writes                        a crash of the process of the page
- *   pause, resume      one record to operations      it is written, or it is not
- *   retry, cancel      one record to operations,     before: nothing has changed. After: the stages
- *                      after counting                carry it out
- *   drain              nothing: it watches           nothing
- *   approve            one record to audience-syncs  it is written, or it is not
- *   replay of calls,   batches, a commit after each  at most a batch is written again when somebody
- *   or of letters                                    goes on with it; its name is in the log
+ *   action             writes                             if the serving process crashes
+ *   pause, resume      one record to operator-actions     it is written, or it is not
+ *   retry, cancel      one record to operator-actions,    before it: nothing has changed; after it: the
+ *                      after counting                     stages carry it out
+ *   wait               nothing                            nothing
+ *   approve            one record to audience-syncs       it is written, or it is not
+ *   replay of calls    batches, with a commit after       at most a batch is written again when somebody
+ *   or dead letters    each                               resumes it; its name is in the log
  *
- * The list of actions is lost with the process. Nobody goes on with a replay by itself: it was
- * begun by a person, who may have stopped the process because of it.
+ * The list of actions is lost with the process. A replay is not resumed automatically: a person started it,
+ * and may have stopped the process because of it.
  */
 
 import type { Config } from "../../config/config.ts";
 import type { Action } from "../../console/action-view.ts";
-import type { ActionRunner, JobTelling, Work, WorkOutcome } from "../../console/ports.ts";
+import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../../console/ports.ts";
 import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
@@ -50,7 +50,7 @@ const BY = "console";
 
 export interface ActionRunnerOptions {
   readonly current: () => { readonly config: Config };
-  /** Does some work with a connection to Kafka. @throws Error when there is none. */
+  /** Works with a connection to Kafka. @throws Error if there is none. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
@@ -68,37 +68,37 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
     begin: (action): Work => {
       const { config } = current();
       const act = actOf(action, config);
-      return async (job, signal) => {
-        const telling = onPage(job);
-        const say = (sentence: string) => job.say(sentence);
+      return async (progress, signal) => {
+        const telling = tellingOf(progress);
+        const report = (sentence: string) => progress.report(sentence);
         return await useKafka(async (kafka) => {
           const own = kafka.producer();
           await using _ended = { [Symbol.asyncDispose]: () => own.close(0) };
           const producer = commandProducer({ producer: () => own }, telling, signal);
-          return await act({ kafka, producer, config, telling, say, signal });
+          return await act({ kafka, producer, config, telling, report, signal });
         });
       };
     },
   };
 }
 
-/** Lines of the log are of no use there: whatever they are about fails with a sentence, or is waited for. */
-function onPage(job: JobTelling): Telling {
+/** Log lines are dropped: what they are about fails with a sentence, or is awaited. */
+function tellingOf(progress: ActionProgress): Telling {
   return {
     follow: (text) => {
-      job.follow(text);
-      const end = () => job.follow(() => "");
-      return { say: (line) => job.say(line), end, [Symbol.dispose]: end };
+      progress.follow(text);
+      const end = () => progress.follow(() => "");
+      return { say: (line) => progress.report(line), end, [Symbol.dispose]: end };
     },
     err: () => undefined,
   };
 }
 
-/** @throws WrongUsage where the configuration does not allow it. */
+/** @throws WrongUsage if the configuration does not allow it. */
 function actOf(action: Action, config: Config): Act {
   switch (action.action) {
     case "pause":
-      return pause(webhookOf(action.destination, config).id, action.forMs);
+      return pause(webhookOf(action.destination, config).id, action.pauseForMs);
     case "resume":
       return resume(action.destination);
     case "retry":
@@ -110,14 +110,14 @@ function actOf(action: Action, config: Config): Act {
     case "replay": {
       routedTo(config, action.destination);
       const plan = planOf(action);
-      if (!fits(plan)) throw new Error("These are more events than a replay can keep.");
+      if (!fits(plan)) throw new Error("There are more events than a replay can store.");
       return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
     }
-    case "replay-letters":
+    case "replay-dead-letters":
       return (doing) => workOnDeadLetters(doing, action);
-    case "go-on": {
+    case "resume-replay": {
       const chosen = { kind: "resume", name: action.replay, perSecond: null } as const;
-      if (action.of === "calls") return (doing) => workOnCalls(doing, chosen, false);
+      if (action.kind === "calls") return (doing) => workOnCalls(doing, chosen, false);
       return (doing) => workOnDeadLetters(doing, chosen);
     }
     case "approve":
@@ -127,13 +127,13 @@ function actOf(action: Action, config: Config): Act {
 
 type Webhook = ReturnType<typeof webhookOf>["id"];
 
-function pause(destination: Webhook, forMs: number | null): Act {
+function pause(destination: Webhook, pauseForMs: number | null): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
-    const asked = { forMs, untilResumed: false };
+    const asked = { forMs: pauseForMs, untilResumed: false };
     const paused = await pauseNow({ looking, by: BY }, await operatingOf(doing), asked);
-    doing.say(pausedSentence(paused));
-    doing.say(
+    doing.report(pausedSentence(paused));
+    doing.report(
       pausedText(await waitingOfPaused(looking, paused.pause.untilMs))
         .trim()
         .replaceAll("\n", " "),
@@ -142,14 +142,14 @@ function pause(destination: Webhook, forMs: number | null): Act {
   };
 }
 
-/** Also one that is no longer configured. */
+/** Also for a destination that is no longer configured. */
 function resume(id: string): Act {
-  if (!isDestinationId(id)) throw new Error("That is no id of a destination.");
+  if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {
     await resumeDestination(await operatingOf(doing), id);
-    doing.say("Resumed.");
+    doing.report("Resumed.");
     const why = stillOnHold(id, doing.config);
-    if (why !== null) doing.say(why);
+    if (why !== null) doing.report(why);
     return DONE;
   };
 }
@@ -159,7 +159,7 @@ function retry(destination: Webhook): Act {
     const looking = lookingOf(doing, destination);
     const acting = { looking, telling: doing.telling, by: BY };
     const waiting = await retryNow(acting, await operatingOf(doing));
-    doing.say(`Returned at once: ${deliveries(waiting)} that waited in tiers.`);
+    doing.report(`Retried now: ${deliveries(waiting)} that awaited retry.`);
     return DONE;
   };
 }
@@ -168,10 +168,10 @@ function waitUntilDrained(destination: Webhook): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const why = await stillText(looking, systemClock.nowMs());
-    if (why !== null) doing.say(`${why}; until then nothing leaves.`);
+    if (why !== null) doing.report(`${why}; until then nothing is delivered.`);
     const left = await waitUntilNoneIsLeft({ looking, telling: doing.telling }, null);
     const isDone = sumOf(left) === 0;
-    doing.say(isDone ? "Nothing is left." : `${remainingText(left)}.`);
+    doing.report(isDone ? "Nothing is left." : `${remainingText(left)}.`);
     return { ...DONE, isDone };
   };
 }
@@ -186,16 +186,16 @@ function cancel(
     const acting = { looking, telling: doing.telling, by: BY };
     const waiting = await cancelWaiting(acting, operating, Date.parse(before));
     if (dryRun) {
-      doing.say(`${deliveries(waiting)} would be cancelled.`);
+      doing.report(`${deliveries(waiting)} would be cancelled.`);
       return { ...DONE, count: waiting };
     }
-    doing.say(`Cancelled: ${deliveries(waiting)}. They become dead letters now.`);
+    doing.report(`Cancelled: ${deliveries(waiting)}. They become dead letters.`);
     return DONE;
   };
 }
 
 function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }>): Act {
-  return async ({ kafka, producer, config, say, signal }) => {
+  return async ({ kafka, producer, config, report, signal }) => {
     const topics = configuredTopics(config);
     const audience = (await readClaims(kafka, topics, signal)).of(id);
     if (audience?.awaitingApproval?.syncId !== syncId) {
@@ -203,7 +203,7 @@ function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }
     }
     await assertTopics(kafka.admin, [topics.audienceSyncs]);
     await approveSync(producer, topics, audience, syncId);
-    say(`Approved: ${counted(audience.awaitingApproval.removals, "user")} will be removed.`);
+    report(`Approved: ${counted(audience.awaitingApproval.removals, "user")} will be removed.`);
     return DONE;
   };
 }

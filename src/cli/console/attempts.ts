@@ -1,6 +1,6 @@
 /**
- * The latest attempts of a destination, from the topic of attempts where there is one. It holds those of
- * all destinations: after 5 s this tells what it has, which are the latest.
+ * The latest attempts of a destination, from the `attempts` topic if there is one. It contains those of
+ * all destinations: after 5 s, what was found is returned, which are the latest.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -30,10 +30,10 @@ export async function readAttempts(
   destination: string,
 ): Promise<AttemptsView> {
   const { attempts: topic } = configuredTopics(config);
-  // One that is off now may have been on, and what it wrote then is there still.
+  // If it is off now, it may have been on, and what was written then still exists.
   if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
   const nowMs = Date.now();
-  // As the record has it: most are of others, and need not be read as JSON.
+  // As the record has it: most are of other destinations, and need not be parsed.
   const bytes = Buffer.from(JSON.stringify(destination));
   const find = ({ value }: IncomingRecord): AttemptRecord | null => {
     if (value?.includes(bytes) !== true) return null;
@@ -58,7 +58,7 @@ export async function readAttempts(
   };
 }
 
-/** @param showPayloads whether heads of answers may be shown: endpoints repeat there what they were sent. */
+/** @param showPayloads whether starts of responses may be shown: endpoints repeat there what they were sent. */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
   names: Names,

@@ -1,7 +1,7 @@
 /**
- * The requests of a call as `explain` shows them: those that deliver would make of it now. Nothing is
- * sent. Static headers may be secret, and of a URL all but scheme, host and port. A body is data of
- * users, which `console.showPayloads` allows.
+ * The requests that the deliver stage would send for a call now, as `explain` shows them. Nothing is sent.
+ * Static headers may be secret, and so may all of a URL but scheme, host and port. A body is data of users,
+ * which `console.showPayloads` allows.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -27,7 +27,7 @@ const NO_REQUEST = {
   bodyBytes: 0,
 };
 
-/** @param record of `calls`, with the schema of its value where it has one */
+/** @param record of `calls`, with the schema of its value if it has one. */
 export function callRequests(
   record: IncomingRecord,
   config: Config,
@@ -47,7 +47,7 @@ function requestsOf(
 ): readonly CallRequest[] {
   const { id } = destination;
   if (destination.kind !== "webhook" || first === null) {
-    const note = "no request: somebody else reads its topic";
+    const note = "receives no requests: its topic is read by other consumers";
     return [{ ...NO_REQUEST, destination: id, note }];
   }
   if (first.kind !== "attempt") {

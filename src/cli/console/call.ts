@@ -1,11 +1,11 @@
 /**
- * One call's way for the page, in the sentences of `switchyard timeline`. People wait in front of it:
- * after 20 s it gives up. Names of events and heads of answers are data of users, which
+ * The timeline of one call for the console, in the sentences of `switchyard timeline`, for 20 s at most,
+ * because somebody is waiting. Names of events and starts of responses are data of users, which
  * `console.showPayloads` allows. The call's requests are those of `call-requests.ts`.
  */
 
 import type { Config } from "../../config/config.ts";
-import type { CallQuery } from "../../console/dead-letters-query.ts";
+import type { CallQuery } from "../../console/ports.ts";
 import type { CallStep, CallView } from "../../console/query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -21,7 +21,7 @@ const LIMIT_MS = 20_000;
 export interface CallSource {
   readonly kafka: Kafka;
   readonly config: Config;
-  /** Schemas of values; closed when it is read. */
+  /** Schemas of values; closed after reading. */
   readonly openSchemas: typeof openCommandSchemas;
   readonly signal: AbortSignal;
 }
@@ -38,13 +38,13 @@ export async function readCallView(
   const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
-  // Without its schema nothing of it can be made; its way says so.
+  // Without its schema there are no requests; the timeline shows why.
   const read = record === null ? "" : await schemas.given(record);
   const requests = typeof read === "string" ? [] : callRequests(read, config, nowMs);
   return { ...callView(found, names, config.console.showPayloads), requests };
 }
 
-/** The call itself, where it is there still. */
+/** The call itself, if it still exists. */
 async function recordOf(
   kafka: Kafka,
   { steps }: CallTimeline,
@@ -58,7 +58,7 @@ async function recordOf(
   return null;
 }
 
-/** @param payloads whether data of users may be shown */
+/** @param payloads whether data of users may be shown. */
 function callView(
   { steps, finalStates, gaps }: CallTimeline,
   names: Names,

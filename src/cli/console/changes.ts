@@ -1,7 +1,7 @@
 /**
- * The changes that a reload of another file would make, in words. Nothing is applied, and no value is
- * told: ids and paths of settings alone, as `config diff` does. People who look at the page may not read
- * the environment and the files of its process. So all that the file takes from there is hidden.
+ * The changes that a reload of another file would make, as text. Nothing is applied, and no value is shown,
+ * only IDs and paths of settings, as in `config diff`. Users of the console may not read the environment and
+ * the files of its process, so all that the file takes from there is hidden.
  */
 
 import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
@@ -12,10 +12,10 @@ import type { ChangeGroup, ChangesView } from "../../console/query-view.ts";
 
 const PROBLEMS_MAX = 50;
 
-/** Makes a text fit to be shown. */
+/** Hides a text that must not be shown. */
 export type Hide = (text: string) => string;
 
-/** @param inPlace the configuration that a reload would start from */
+/** @param inPlace the configuration that a reload would start from. */
 export function changesView(inPlace: Config, given: Loaded, hide: Hide): ChangesView {
   if (given.kind === "invalid") {
     const { problems } = given;
@@ -61,7 +61,7 @@ function problemView({ path, line, found, expected, hint }: LocatedProblem, hide
   return { where: hide(pathText(path)), line, text };
 }
 
-/** Enough of a long value to know it by: texts of problems are cut. */
+/** Enough of a long value to recognize it: texts of problems are cut. */
 const KNOWN_BY = 40;
 
 /**

@@ -1,4 +1,4 @@
-/** `switchyard console`: the page for people, beside the processes that it asks. */
+/** `switchyard console`: serves the console. */
 
 import { Command, InvalidArgumentError } from "commander";
 
@@ -15,22 +15,22 @@ interface ConsoleFlags extends ConfigOption {
 
 export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("console")
-    .summary("serve a page that shows how it goes")
+    .summary("serve the console")
     .description(
-      "Serves a page for people: the flow of calls, each destination, dead letters, audiences and " +
-        "what the processes run. It reads Kafka, and asks the admin ports of the processes. It runs " +
-        "until Ctrl-C or SIGTERM.",
+      "Serves a web UI with the path of calls, each destination, dead letters, audiences and the " +
+        "configuration of each process. Reads Kafka and the admin ports of the processes. Runs until " +
+        "Ctrl-C or SIGTERM.",
     )
     .addOption(configOption())
     .option(
       "--admin <host:port>",
-      "admin port of a process; may be repeated, or take several with commas",
+      "admin port of a process (repeatable, or several separated by commas)",
       adminAddress,
     )
-    .option("--port <port>", "in place of console.port; 0: any free port", port)
+    .option("--port <port>", "instead of console.port; 0: any free port", port)
     .addHelpText(
       "after",
-      "\nExit status: 0 it was asked to stop; 1 it cannot listen; 2 wrong usage or configuration.\n\n" +
+      "\nExit status: 0 stopped; 1 cannot listen; 2 invalid usage or configuration.\n\n" +
         "Examples:\n  switchyard console --config switchyard.yaml --admin host-1:9464,host-2:9464\n" +
         "  switchyard run --stages route,deliver,delay,console --config switchyard.yaml",
     )
@@ -49,5 +49,5 @@ export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void)
 function port(text: string): number {
   const number = Number(text);
   if (/^\d{1,5}$/.test(text) && number <= 65_535) return number;
-  throw new InvalidArgumentError(`"${text}" is no port from 0 to 65535.`);
+  throw new InvalidArgumentError(`"${text}" is not a port from 0 to 65535.`);
 }

@@ -1,4 +1,4 @@
-/** The eyes of the page: Kafka, and the admin ports of the processes. */
+/** Reads what the console shows, from Kafka and the admin ports of the processes. */
 
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
@@ -18,35 +18,35 @@ import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
 import { askAll, countersOf } from "./scrape.ts";
-import { seenOf } from "./snapshot.ts";
+import { snapshotOf } from "./snapshot.ts";
 import { readUserCalls } from "./user-calls.ts";
 
 export interface ConsoleReaderOptions {
-  /** The configuration by now, and its hash. */
+  /** The current configuration, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
-  /** Reads the file again, or what somebody gives in its place. */
+  /** Reads the file again, or other content instead of it. */
   readonly load: Load;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
-  /** Left out: the configured registry is asked. */
+  /** If not set, the configured registry is used. */
   readonly openSchemas?: typeof openCommandSchemas;
-  /** Does some work with a connection to Kafka. @throws Error when there is none. */
+  /** Works with a connection to Kafka. @throws Error if there is none. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
-/** Longer than anything that is read for a page may take. */
-const ANSWER_LIMIT_MS = 25_000;
-const AWAY_LIMIT_MS = 3_000;
+/** Longer than any query of the console may take. */
+const QUERY_LIMIT_MS = 25_000;
+const UNREACHABLE_LIMIT_MS = 3_000;
 const CUT =
   "Not everything could be read in time. Choose a shorter time, or use: switchyard timeline";
 
 export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReader {
   const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
-  let isAway = false;
-  const answered = asking(useKafka, () => isAway);
+  let isUnreachable = false;
+  const answered = asking(useKafka, () => isUnreachable);
   let looks: ReadonlyMap<string, Look> = new Map();
   return {
-    look: async (signal) => {
+    pollOnce: async (signal) => {
       const { config, hash } = current();
       const options = { config, hash, admins, rateWindowMs: 0, json: true, failing: false };
       const shown = { ...options, destination: null };
@@ -57,12 +57,12 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       ]);
       looks = asked.looks;
       const report = reportOf(shown, asked.scraped, found);
-      isAway = report.kafkaError !== null;
-      return { seen: seenOf(report, config), counters: asked.counters };
+      isUnreachable = report.kafkaError !== null;
+      return { snapshot: snapshotOf(report, config), counters: asked.counters };
     },
     sample: (signal) => {
-      // Nobody looks, so that nobody knows.
-      isAway = false;
+      // Kafka is not polled, so nothing is known about it.
+      isUnreachable = false;
       return countersOf(admins, signal);
     },
     sourcesOf: (destination) =>
@@ -113,13 +113,13 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
   };
 }
 
-/** People wait for these. While Kafka is known to be away they need not wait for long. */
-function asking(useKafka: ConsoleReaderOptions["useKafka"], isAway: () => boolean) {
+/** Somebody is waiting for these, but not for long if Kafka is known to be unreachable. */
+function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () => boolean) {
   return async <Result>(
     work: (kafka: Kafka) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> => {
-    const limitMs = isAway() ? AWAY_LIMIT_MS : ANSWER_LIMIT_MS;
+    const limitMs = isUnreachable() ? UNREACHABLE_LIMIT_MS : QUERY_LIMIT_MS;
     try {
       return await inTime(useKafka(work), signal, limitMs);
     } catch (error) {

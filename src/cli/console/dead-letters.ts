@@ -1,9 +1,9 @@
 /**
- * Reads dead letters for the page, replayed ones told from waiting, the latest of them as samples. People wait in front of it: after
- * 5 s it tells what it has, which are the oldest of the time that was asked for.
+ * Dead letters for the console: counts of waiting and replayed ones, and the latest as samples. After 5 s,
+ * what was read is returned, which are the oldest of the requested time.
  */
 
-import type { DeadLettersQuery } from "../../console/dead-letters-query.ts";
+import type { DeadLettersQuery } from "../../console/ports.ts";
 import type { DeadLettersView, DeadLetterView } from "../../console/query-view.ts";
 import { type DeadLetter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
@@ -67,7 +67,7 @@ export async function readDeadLettersView(
     row.replayed += marked;
     counts.set(key, row);
     samples.push(deadLetter);
-    // Each sample keeps what was fetched with it alive.
+    // Each sample keeps in memory what was fetched with it.
     if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
   }
   return {

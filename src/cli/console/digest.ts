@@ -1,4 +1,4 @@
-/** From the lines of `/metrics` to the numbers that the page's history goes by. */
+/** Turns the lines of `/metrics` into the numbers of the console's history. */
 
 import {
   AT,
@@ -8,7 +8,7 @@ import {
   FLOW_AT,
   FLOW_WIDTH,
 } from "../../console/counters.ts";
-import { ANSWERS } from "../../console/view.ts";
+import { RESPONSE_CLASSES } from "../../console/view.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 
@@ -47,7 +47,7 @@ export function digest(samples: readonly Sample[]): Counters {
         break;
       }
       case METRICS.requests.name:
-        add(rowOf(destination), AT.answers + answerAt(outcome), value);
+        add(rowOf(destination), AT.responses + responseAt(outcome), value);
         break;
       case METRICS.callsRouted.name:
         count(FLOW_AT.routed, value);
@@ -59,22 +59,22 @@ export function digest(samples: readonly Sample[]): Counters {
         count(FLOW_AT.deadLetters, value);
         break;
       case DURATION_BUCKET:
-        // Of all destinations together where `metrics.destinations` is not full.
+        // For all destinations together if `metrics.destinations` is not full.
         if (destination !== "") bucket(rowOf(destination), labels.le ?? "", value);
         break;
     }
   }
-  // A stage that runs and has counted nothing yet counts all the same.
+  // A stage that runs but has counted nothing yet has a count of 0.
   if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
   return { flow, destinations, counts };
 }
 
-function answerAt(outcome: string): number {
-  const at = (ANSWERS as readonly string[]).indexOf(outcome.replace(/^tls-.*/, "tls"));
-  return at < 0 ? ANSWERS.indexOf("other") : at;
+function responseAt(outcome: string): number {
+  const at = (RESPONSE_CLASSES as readonly string[]).indexOf(outcome.replace(/^tls-.*/, "tls"));
+  return at < 0 ? RESPONSE_CLASSES.indexOf("other") : at;
 }
 
-/** Prometheus' buckets hold all below their bound; the next one's count is taken off again. */
+/** Prometheus buckets are cumulative: the count is subtracted from the next bucket. */
 function bucket(row: Float64Array, le: string, value: number): void {
   const found = ATTEMPT_BOUNDS_S.findIndex((bound) => `${bound}` === le);
   const at = found < 0 ? ATTEMPT_BOUNDS_S.length : found;

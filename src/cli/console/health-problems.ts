@@ -1,19 +1,19 @@
 /**
- * Troubles as sentences, the worst first.
+ * Health problems as sentences, the worst first.
  *
- *   bad                                          warn
- *   Kafka is away                                paused destinations
- *   a stage or destination halts at a damaged    a process runs another configuration, waits for a
- *     batch                                        restart or for topics, or cannot reach a broker
- *   a destination fails, or is held by its       a topic takes nothing
- *     endpoints                                  an endpoint fails while others accept
- *   a process cannot be reached                  deliveries of a tier are overdue
- *   an audience's state store cannot be used
- *   the configuration file is refused            no process is known
- *                                                something of Kafka may not be read
+ *   bad                                            warn
+ *   Kafka is unreachable                           paused destinations
+ *   a stage or destination is halted at a          a process runs another configuration, needs a restart
+ *     corrupt batch                                  or topics, or cannot reach a broker
+ *   a destination is failing or on hold because    a topic is not writable
+ *     of its endpoints                             one of several endpoints is failing
+ *   a process is unreachable                       deliveries in a delay topic are overdue
+ *   the state store of an audience is unusable     no processes are known
+ *   the configuration file is invalid              permissions to read from Kafka are missing
  */
 
-import type { Trouble } from "../../console/view.ts";
+import type { HealthProblem } from "../../console/view.ts";
+import type { HoldReason } from "../../domain/destination-status.ts";
 import { ageText } from "../age.ts";
 import { counted, percentText } from "../count.ts";
 import { type DestinationReport, severityOf } from "../status/destinations.ts";
@@ -24,49 +24,53 @@ import type { ProcessReport, StatusReport } from "../status/report.ts";
 const NAMED_MAX = 4;
 const OVERDUE_MS = 15_000;
 
-export function troublesOf(report: StatusReport): readonly Trouble[] {
+export function healthProblemsOf(report: StatusReport): readonly HealthProblem[] {
   const nowMs = Date.parse(report.at);
   const all = [
-    ...kafkaTroubles(report),
+    ...kafkaProblems(report),
     ...report.stages.flatMap(({ stage, halted: halts }) =>
       halts.map((halt) => halted(stage, halt)),
     ),
-    ...destinationTroubles(report.destinations, nowMs),
-    ...report.processes.flatMap(processTroubles),
-    ...configurationTroubles(report),
-    ...report.unknown.map((error) => warn(`Not everything is known: ${error}.`)),
+    ...destinationProblems(report.destinations, nowMs),
+    ...report.processes.flatMap(processProblems),
+    ...configurationProblems(report),
+    ...report.unknown.map((error) => warn(`Incomplete: ${error}.`)),
     ...report.unwritableTopics.map(({ topic }) =>
-      warn(`${topic} takes nothing: what belongs there waits or goes around it.`),
+      warn(`Brokers reject writes to ${topic}: its records wait or are rerouted.`),
     ),
     ...report.delayTopics.flatMap(({ delay, dueInMs }) =>
       (dueInMs ?? 0) < -OVERDUE_MS
-        ? [warn(`Deliveries in the tier ${delay} are overdue by ${ageText(-(dueInMs ?? 0))}.`)]
+        ? [
+            warn(
+              `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`,
+            ),
+          ]
         : [],
     ),
   ];
-  const isBad = ({ level }: Trouble) => level === "bad";
+  const isBad = ({ level }: HealthProblem) => level === "bad";
   return [...all.filter(isBad), ...all.filter((each) => !isBad(each))];
 }
 
-function kafkaTroubles({ kafkaError, processes }: StatusReport): readonly Trouble[] {
+function kafkaProblems({ kafkaError, processes }: StatusReport): readonly HealthProblem[] {
   if (kafkaError !== null) {
     const [first] = kafkaError.split("\n");
-    return [bad(`Kafka is away: ${first}`, null)];
+    return [bad(`Kafka is unreachable: ${first}`, null)];
   }
   if (processes.length > 0) return [];
   return [
     warn(
-      "No process is asked, so states, outcomes and rates are not known: name admin ports with --admin or console.adminAddresses.",
+      "No processes are known, so states, responses and rates are unknown. Set their admin addresses with --admin or in console.adminAddresses.",
       "/configuration",
     ),
   ];
 }
 
-function destinationTroubles(
+function destinationProblems(
   destinations: readonly DestinationReport[],
   nowMs: number,
-): readonly Trouble[] {
-  const of = (rank: number) => destinations.filter((each) => severityOf(each) === rank);
+): readonly HealthProblem[] {
+  const of = (severity: number) => destinations.filter((each) => severityOf(each) === severity);
   const [failing, partly, paused] = [of(1), of(2), of(3)];
   return [
     ...of(0).flatMap(({ destination, halted: halts }) =>
@@ -75,18 +79,18 @@ function destinationTroubles(
     ...failing
       .slice(0, NAMED_MAX)
       .map((each) => bad(failure(each, nowMs), address(each.destination))),
-    ...rest(failing, "more fail", "bad"),
+    ...rest(failing, "more destinations are failing", "bad"),
     ...partly
       .slice(0, NAMED_MAX)
       .map(({ destination }) =>
-        warn(`${destination}: an endpoint fails, others accept.`, address(destination)),
+        warn(`An endpoint of ${destination} is failing, but others accept.`, address(destination)),
       ),
-    ...rest(partly, "more have an endpoint that fails", "warn"),
+    ...rest(partly, "more destinations have a failing endpoint", "warn"),
     ...(paused.length === 0
       ? []
       : [
           warn(
-            `${counted(paused.length, "destination")} paused: their deliveries wait.`,
+            `${counted(paused.length, "destination")} paused. New deliveries stay in the queue.`,
             "/destinations?q=paused",
           ),
         ]),
@@ -96,52 +100,65 @@ function destinationTroubles(
 function failure(
   { destination, failingSince, failedShare, hold, last, waiting }: DestinationReport,
   nowMs: number,
-) {
+): string {
   const since = failingSince ?? hold?.since ?? null;
+  const verb = `has been ${failingSince === null ? "on hold" : "failing"}`;
   const long = since === null ? "" : ` for ${ageText(Math.max(0, nowMs - Date.parse(since)))}`;
-  const why = last === null || last.outcome === "accepted" ? "" : `: ${causeText(last.cause)}`;
-  const left = hold === null ? "" : `; it is left alone (${hold.reason})`;
-  const waits =
-    (waiting ?? 0) === 0 ? "" : `, ${counted(waiting ?? 0, "delivery", "deliveries")} wait`;
-  const verb = failingSince === null ? "is held" : "has been failing";
   const share =
     failingSince === null || failedShare === null
       ? ""
-      : `, ${percentText(failedShare)} of attempts in the last minute`;
-  return `${destination} ${verb}${long}${share}${why}${left}${waits}.`;
+      : ` (${percentText(failedShare)} of attempts in the last minute)`;
+  const response =
+    last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
+  const onHold =
+    hold === null || failingSince === null ? "" : ` It is on hold: ${reasonText(hold.reason)}.`;
+  const queued = waiting ?? 0;
+  const backlog =
+    queued === 0
+      ? ""
+      : ` ${counted(queued, "delivery", "deliveries")} ${queued === 1 ? "is" : "are"} queued.`;
+  return `${destination} ${verb}${long}${share}.${response}${onHold}${backlog}`;
 }
 
-function causeText(cause: string): string {
-  return /^\d{3}$/.test(cause) ? `it answers ${cause}` : `no answer (${cause})`;
+function reasonText(reason: HoldReason): string {
+  return reason === "retry-after" ? "it sent Retry-After" : "its circuit is open";
 }
 
-function rest(all: readonly unknown[], words: string, level: Trouble["level"]): readonly Trouble[] {
+function responseText(cause: string): string {
+  return /^\d{3}$/.test(cause) ? `Last response: ${cause}` : `No response: ${cause}`;
+}
+
+function rest(
+  all: readonly unknown[],
+  words: string,
+  level: HealthProblem["level"],
+): readonly HealthProblem[] {
   const left = all.length - NAMED_MAX;
   return left <= 0 ? [] : [{ level, text: `${left} ${words}.`, link: "/destinations" }];
 }
 
-function processTroubles(process: ProcessReport): readonly Trouble[] {
+function processProblems(process: ProcessReport): readonly HealthProblem[] {
   const { admin, error, unreachableBrokers, configInvalidSince } = process;
   const { settingsToRestart, destinationsWaiting, stateStoresUnavailable } = process;
   const link = "/configuration";
-  if (error !== null) return [bad(`The process ${admin} cannot be reached (${error}).`, link)];
+  if (error !== null) return [bad(`${admin} is unreachable (${error}).`, link)];
   return [
     ...unreachableBrokers.map(({ broker }) =>
-      warn(`${admin} gets no answer from the broker ${broker}.`, link),
+      warn(`${admin} cannot reach the broker ${broker}.`, link),
     ),
     ...(configInvalidSince === null
       ? []
-      : [bad(`${admin} refuses its configuration file and runs an earlier one.`, link)]),
+      : [bad(`The configuration file of ${admin} is invalid, so it runs an earlier one.`, link)]),
     ...(stateStoresUnavailable > 0
-      ? [bad(`${admin}: a state store cannot be used, and its audiences wait.`, "/audiences")]
+      ? [bad(`A state store of ${admin} is unusable, so its audiences wait.`, "/audiences")]
       : []),
     ...processWarnings(process).map((text) => warn(text, link)),
     ...(settingsToRestart === 0
       ? []
-      : [warn(`${admin}: ${counted(settingsToRestart, "setting")} count after a restart.`, link)]),
+      : [warn(`${counted(settingsToRestart, "setting")} of ${admin} pending a restart.`, link)]),
     ...(destinationsWaiting === 0
       ? []
-      : [warn(`${admin}: ${counted(destinationsWaiting, "destination")} wait for topics.`, link)]),
+      : [warn(`${counted(destinationsWaiting, "destination")} of ${admin} pending topics.`, link)]),
   ];
 }
 
@@ -152,11 +169,11 @@ function processWarnings({ admin, clockOffsetSeconds, routesMissing }: ProcessRe
     ...(clock === null ? [] : [`The clock of ${admin} is ${clock} the brokers' clock.`]),
     ...(routesMissing === 0
       ? []
-      : [`Calls that ${admin} routes do not reach ${missing} that another process has.`]),
+      : [`Calls routed by ${admin} do not reach ${missing} of another process.`]),
   ];
 }
 
-function configurationTroubles({ configHash, processes }: StatusReport): readonly Trouble[] {
+function configurationProblems({ configHash, processes }: StatusReport): readonly HealthProblem[] {
   const known = processes.flatMap((each) => each.configHash ?? []);
   if (new Set(known).size > 1) {
     return [warn("The processes run different configurations.", "/configuration")];
@@ -171,9 +188,9 @@ function halted(
   what: string,
   { topic, partition, offset }: HaltReport,
   link: string | null = null,
-): Trouble {
+): HealthProblem {
   return bad(
-    `${what} halts at a damaged batch: ${topic}, partition ${partition}, offset ${offset}.`,
+    `${what} is halted at a corrupt batch: ${topic}, partition ${partition}, offset ${offset}.`,
     link,
   );
 }
@@ -182,10 +199,10 @@ function address(destination: string): string {
   return `/destinations/${encodeURIComponent(destination)}`;
 }
 
-function bad(text: string, link: string | null): Trouble {
+function bad(text: string, link: string | null): HealthProblem {
   return { level: "bad", text, link };
 }
 
-function warn(text: string, link: string | null = null): Trouble {
+function warn(text: string, link: string | null = null): HealthProblem {
   return { level: "warn", text, link };
 }

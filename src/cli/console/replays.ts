@@ -1,4 +1,4 @@
-/** Replays for the page: of calls, and of dead letters. */
+/** Replays of calls and of dead letters for the console. */
 
 import type { Config } from "../../config/config.ts";
 import type { Action } from "../../console/action-view.ts";
@@ -24,16 +24,16 @@ export interface Doing {
   readonly kafka: Kafka;
   readonly config: Config;
   readonly telling: Telling;
-  readonly say: (sentence: string) => void;
+  readonly report: (sentence: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** As the fields of the dialog are called. */
-const OUTSIDE = "received before the time, or after it";
-const NO_REPLAY = "There is no replay of this name: it is done, or never began.";
+/** In the words of the dialog. */
+const OUTSIDE = "received before the range, or after it";
+const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
 
 export async function workOnCalls(
-  { kafka, config, telling, say, signal }: Doing,
+  { kafka, config, telling, report, signal }: Doing,
   chosen: ChosenReplay,
   dryRun: boolean,
 ): Promise<WorkOutcome> {
@@ -50,22 +50,22 @@ export async function workOnCalls(
   if (outcome === null) throw new Error(NO_REPLAY);
   const { end, error, counts, replay } = outcome;
   const rows = outcomeRows(outcome, OUTSIDE);
-  if (rows.length === 0) say("There are no calls in this range.");
-  for (const { count, text } of rows) say(`${count.toLocaleString("en")} ${text}.`);
-  if (error !== null) say(error);
+  if (rows.length === 0) report("There are no calls in this range.");
+  for (const { count, text } of rows) report(`${count.toLocaleString("en")} ${text}.`);
+  if (error !== null) report(error);
   const isDone = end === "done" || end === "counted";
   return {
     isDone,
     count: end === "counted" ? (counts.written ?? 0) : null,
-    unfinished: isDone || replay === null ? null : { of: "calls", replay },
+    unfinished: isDone || replay === null ? null : { kind: "calls", replay },
   };
 }
 
-type DeadLetters = Extract<Action, { action: "replay-letters" }>;
+type DeadLetters = Extract<Action, { action: "replay-dead-letters" }>;
 type Resumed = Extract<DeadLetterReplayOptions["chosen"], { kind: "resume" }>;
 
 export async function workOnDeadLetters(
-  { kafka, config, telling, say, signal }: Doing,
+  { kafka, config, telling, report, signal }: Doing,
   asked: DeadLetters | Resumed,
 ): Promise<WorkOutcome> {
   const topics = configuredTopics(config);
@@ -78,20 +78,22 @@ export async function workOnDeadLetters(
   if (opened === null) throw new Error(NO_REPLAY);
   const tally = await countDeadLetters(kafka, options, opened, telling);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
-  say(countText(tally, ""));
+  report(countText(tally, ""));
   const targets = targetsOf(tally);
   await assertTopics(kafka.admin, targets);
   const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
   if (dryRun && targets.includes(topics.calls)) {
-    say("Those that never became a delivery are routed again, to every destination they are for.");
+    report(
+      "Those that never became a delivery are routed again, to every destination they are for.",
+    );
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;
   const sent = await sendDeadLetters(kafka, options, opened, tally.total + tally.own, telling);
-  say(`${sent.text}.`);
-  for (const [why, count] of sent.refused) say(`${count} not replayed: ${why}`);
-  if (sent.error !== null) say(sent.error);
+  report(`${sent.text}.`);
+  for (const [why, count] of sent.refused) report(`${count} not replayed: ${why}`);
+  if (sent.error !== null) report(sent.error);
   const isDone = sent.end === "done";
-  const unfinished = isDone ? null : ({ of: "letters", replay: sent.name } as const);
+  const unfinished = isDone ? null : ({ kind: "dead-letters", replay: sent.name } as const);
   return { isDone, count: null, unfinished };
 }
 

@@ -1,4 +1,4 @@
-/** Asks each process for its metrics and its status, once a look. */
+/** Reads the metrics and the status of each process, once per poll. */
 
 import type { AllCounters, Counters } from "../../console/counters.ts";
 import { everyAddress } from "../every-address.ts";
@@ -9,17 +9,17 @@ import { readStatus } from "../status/read-status.ts";
 import type { Scraped } from "../status/scrape.ts";
 import { DIGESTED, digest } from "./digest.ts";
 
-/** A line of any of them begins so. */
+/** The names of the lines that are used. */
 const WANTED = new Set([...METRICS_USED, ...DIGESTED]);
 
 export interface Asked {
   readonly scraped: readonly Scraped[];
   readonly counters: AllCounters;
-  /** First looks for the next time. */
+  /** For the next poll. */
   readonly looks: ReadonlyMap<string, Look>;
 }
 
-/** @param earlier the look before this one, by address */
+/** @param earlier the previous poll, by address. */
 export async function askAll(
   addresses: readonly string[],
   earlier: ReadonlyMap<string, Look>,
@@ -49,7 +49,7 @@ export async function askAll(
   return { scraped, counters, looks };
 }
 
-/** Of those that answer. Never rejects. */
+/** Of the processes that respond. Never rejects. */
 export async function countersOf(
   addresses: readonly string[],
   signal: AbortSignal,
@@ -66,11 +66,11 @@ export async function countersOf(
 
 async function metricsOf(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
   const { status, body } = await ask(address, "/metrics", signal);
-  if (status !== 200) throw new Error(`it answered ${status}`);
+  if (status !== 200) throw new Error(`it responded ${status}`);
   return parseMetrics(wanted(body));
 }
 
-/** Taking apart a line is dear, and most of them are not wanted. */
+/** Parsing a line is expensive, and most are not used. */
 function wanted(body: string): string {
   return body
     .split("\n")

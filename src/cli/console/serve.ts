@@ -1,7 +1,9 @@
-/** Serves the page until it is asked to stop, whether Kafka is there or not. */
+/** Serves the console until it is stopped, whether Kafka is reachable or not. */
 
 import { once } from "node:events";
+import { statSync } from "node:fs";
 
+import type { Config } from "../../config/config.ts";
 import type { Load, Loaded } from "../../config/load.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { createLog } from "../../telemetry/log.ts";
@@ -9,7 +11,6 @@ import { withKafka } from "../cluster.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { keepConnected } from "../status/keep-connected.ts";
 import type { UseKafka } from "../status/show.ts";
-import { followFile } from "./follow-file.ts";
 import { startConfiguredConsole } from "./start-console.ts";
 
 export interface Serving {
@@ -19,7 +20,7 @@ export interface Serving {
   readonly port?: number;
 }
 
-/** @throws Error when it cannot listen, or the page is not built. */
+/** @throws Error if it cannot listen, or if the files are not built. */
 export async function serveConsole(
   { loaded, load, admin = [], port }: Serving,
   shell: Shell,
@@ -27,13 +28,13 @@ export async function serveConsole(
 ): Promise<ExitStatus> {
   const { console: settings } = loaded.config;
   const current = followFile(loaded, load, () => Date.now());
-  // Words of the connection would come again and again: the page says them.
+  // Messages about the connection would repeat: the console shows them.
   const quiet = { ...shell, err: () => undefined };
   const inSilence: UseKafka = (work) => withKafka(current().config, quiet, {}, work);
   const ended = new AbortController();
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
   const admins = [...new Set([...admin, ...settings.adminAddresses])];
-  // Actions leave lines of their own.
+  // Actions are logged.
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     await using running = await startConfiguredConsole(
@@ -41,10 +42,10 @@ export async function serveConsole(
       { clock: systemClock, log },
       port,
     );
-    shell.out(`The page: ${running.url}\n`);
+    shell.out(`Console: ${running.url}\n`);
     if (admins.length === 0) {
       shell.err(
-        "States, outcomes and rates are known to the processes: --admin HOST:PORT for each.\n",
+        "Without --admin HOST:PORT for each process, states, responses and rates are unknown.\n",
       );
     }
     if (!signal.aborted) await once(signal, "abort");
@@ -53,4 +54,42 @@ export async function serveConsole(
     ended.abort();
     await connection.ended;
   }
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+interface Usable {
+  readonly config: Config;
+  readonly hash: string;
+  readonly files: readonly string[];
+}
+
+/**
+ * The configuration of a command that keeps running. Before each use, but at most once a second, its files are
+ * checked, and read again if one of them has changed. An invalid file leaves the configuration before it.
+ */
+export function followFile(first: Usable, load: () => Loaded, nowMs: () => number): () => Usable {
+  let usable = first;
+  let files = first.files;
+  let stamp = stampOf(files);
+  let lookedAtMs = nowMs();
+  return () => {
+    if (nowMs() - lookedAtMs < LOOK_EVERY_MS) return usable;
+    lookedAtMs = nowMs();
+    const now = stampOf(files);
+    if (now === stamp) return usable;
+    const loaded = load();
+    files = loaded.files;
+    stamp = stampOf(files);
+    if (loaded.kind === "config") usable = loaded;
+    return usable;
+  };
+}
+
+function stampOf(files: readonly string[]): string {
+  const stamps = files.map((file) => {
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found === undefined ? "none" : `${found.ino} ${found.size} ${found.mtimeMs}`;
+  });
+  return stamps.join("\n");
 }

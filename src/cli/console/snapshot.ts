@@ -1,12 +1,12 @@
-/** From the report of `switchyard status` to what the page is told. */
+/** Turns the report of `switchyard status` into the snapshot of the console. */
 
 import type { Config } from "../../config/config.ts";
-import type { ConsoleSnapshot, DestinationSeen, ProcessView } from "../../console/view.ts";
+import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../../console/view.ts";
 import { type DestinationReport, severityOf } from "../status/destinations.ts";
 import type { ProcessReport, StatusReport } from "../status/report.ts";
-import { troublesOf } from "./health-problems.ts";
+import { healthProblemsOf } from "./health-problems.ts";
 
-export function seenOf(
+export function snapshotOf(
   report: StatusReport,
   { destinations }: Pick<Config, "destinations">,
 ): ConsoleSnapshot {
@@ -20,45 +20,36 @@ export function seenOf(
     stages: stages.map(({ stage, lag, oldestMs, note }) => {
       return { stage, waiting: lag, oldestAt: before(nowMs, oldestMs), note };
     }),
-    tiers: delayTopics.map(({ delay, waiting, dueInMs, retired }) => {
-      return {
-        tier: delay,
-        waiting,
-        dueAt: dueInMs === null ? null : instant(nowMs + dueInMs),
-        retired,
-      };
+    delayTopics: delayTopics.map(({ delay, waiting, dueInMs, retired }) => {
+      return { delay, waiting, dueAt: dueInMs === null ? null : instant(nowMs + dueInMs), retired };
     }),
     deadLetters,
     processes: processes.map(processView),
-    troubles: troublesOf(report),
+    healthProblems: healthProblemsOf(report),
     destinations: report.destinations.map((each) => {
       const found = configured.get(each.destination);
-      return destinationSeen(each, found?.name ?? "", found?.kind ?? "unknown", nowMs);
+      return destinationSnapshot(each, found?.name ?? "", found?.kind ?? "unknown", nowMs);
     }),
   };
 }
 
-function destinationSeen(
+function destinationSnapshot(
   report: DestinationReport,
   name: string,
-  kind: DestinationSeen["kind"],
+  kind: DestinationSnapshot["kind"],
   nowMs: number,
-): DestinationSeen {
+): DestinationSnapshot {
   return {
     id: report.destination,
     name,
     kind,
     state: report.state,
-    trouble: severityOf(report),
+    severity: severityOf(report),
     failingSince: report.failingSince,
     failedShare: report.failedShare,
-    held: report.hold && {
-      because: report.hold.reason,
-      since: report.hold.since,
-      until: report.hold.until,
-    },
-    waiting: report.waiting,
-    inTiers: report.awaitingRetry,
+    hold: holdOf(report),
+    queued: report.waiting,
+    awaitingRetry: report.awaitingRetry,
     oldestAt: before(nowMs, report.oldestMs),
     last: report.last,
     lastAcceptedAt: report.lastAcceptedAt,
@@ -66,21 +57,17 @@ function destinationSeen(
     deadLettersLastDay: report.deadLettersLastDay,
     endpoints: report.endpoints.map(
       ({ name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last }) => {
-        return {
-          name: called,
-          origin,
-          breaker,
-          failingSince,
-          failedShare,
-          awayUntil: unavailableUntil,
-          last,
-        };
+        return { name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last };
       },
     ),
-    dueAgain: report.due,
+    due: report.due,
     byDelay: report.byDelay,
     note: report.note,
   };
+}
+
+function holdOf({ hold }: DestinationReport): DestinationSnapshot["hold"] {
+  return hold && { reason: hold.reason, since: hold.since, until: hold.until };
 }
 
 function processView(report: ProcessReport): ProcessView {
@@ -101,11 +88,11 @@ function processView(report: ProcessReport): ProcessView {
     configInvalidSince,
     settingsToRestart,
     destinationsWaiting,
-    brokersAway: report.unreachableBrokers.map(({ broker }) => broker),
+    unreachableBrokers: report.unreachableBrokers.map(({ broker }) => broker),
   };
 }
 
-/** To the second: an age that is found out anew each time would be another one each time. */
+/** To the second: otherwise an age that is measured again would differ each time. */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
 }

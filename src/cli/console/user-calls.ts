@@ -1,6 +1,6 @@
 /**
- * The latest calls of a user, who is known by the hash of an id alone. People wait in front of it:
- * after 10 s it tells what it has, which are the latest.
+ * The latest calls of a user, of whom only the hash of an ID is known. After 10 s, what was found is returned,
+ * which are the latest.
  */
 
 import type { UserQuery } from "../../console/ports.ts";
@@ -38,24 +38,29 @@ export async function readUserCalls(
   };
   const find = (record: IncomingRecord) => {
     if (schemas.of(record) === null) return findRead(record);
-    // One whose schema is not known names no user.
+    // A call whose schema is unknown has no known user.
     return schemas
       .given(record)
       .then((given) => (typeof given === "string" ? null : findRead(given)));
   };
-  const { found, looked, isCut, ...reached } = await readLatest(
+  const {
+    found,
+    looked: scanned,
+    isCut,
+    ...reached
+  } = await readLatest(
     { kafka, signal: limit, nowMs: () => Date.now() },
     { topic: topics.calls, sinceMs: nowMs - sinceMs, most: CALLS_MAX, find },
   );
   return {
     calls: found.map(({ atMs, value }) => ({ at: new Date(atMs).toISOString(), ...value })),
-    looked,
+    scanned,
     since: new Date(reached.sinceMs).toISOString(),
     isCut,
   };
 }
 
-/** User id and anonymous id, of calls that are refused, too. Numbers count as texts, as in a call. */
+/** User ID and anonymous ID, also of invalid calls. Numbers count as strings, as in a call. */
 function idsOf(record: IncomingRecord): readonly string[] {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];

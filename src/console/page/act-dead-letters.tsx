@@ -1,13 +1,11 @@
-/** Replays of dead letters: of those that the filters leave. */
-
-import { useState } from "preact/hooks";
+/** Replays of the dead letters that match the filters. */
 
 import type { JobView } from "../action-view.ts";
 import { PerSecond, perSecondOf } from "./act-destination.tsx";
-import { counted } from "./action-words.ts";
-import { CountedDialog } from "./dialog.tsx";
-import { JobList, useShownJobs } from "./job-list.tsx";
-import { useEnds, useMayAct } from "./jobs.ts";
+import { counted } from "./action-text.ts";
+import { CountedDialog, DialogButton } from "./dialog.tsx";
+import { JobList, useEnds, useMayAct, useShownJobs } from "./jobs.tsx";
+import { ReadOnly } from "./parts.tsx";
 
 const HOUR_MS = 3_600_000;
 const SINCE_MS: Readonly<Record<string, number>> = {
@@ -21,63 +19,57 @@ interface Props {
   /** The filters of the view. */
   readonly query: URLSearchParams;
   readonly since: string;
-  readonly now: number;
   readonly onDone: () => void;
 }
 
-export function DeadLetterActions({ query, since, now, onDone }: Props) {
-  const mayAct = useMayAct();
-  const [isOpen, setIsOpen] = useState(false);
+export function DeadLetterActions({ query, since, onDone }: Props) {
   const jobs = useShownJobs(isOfDeadLetters);
   useEnds(jobs, onDone);
   const destination = query.get("destination") || null;
   const reason = query.get("reason") || null;
   return (
     <>
-      {mayAct ? (
-        <p class="actions">
-          <button type="button" onClick={() => setIsOpen(true)}>
-            Replay these…
-          </button>
+      {useMayAct() ? (
+        <p>
+          <DialogButton label="Replay these…">
+            {(close) => (
+              <CountedDialog
+                title="Replay dead letters"
+                actionOf={(form) => ({
+                  action: "replay-dead-letters",
+                  destination,
+                  reason,
+                  since: SINCE_MS[since] ?? 24 * HOUR_MS,
+                  until: 0,
+                  includeReplayed: form.get("includeReplayed") !== null,
+                  perSecond: perSecondOf(form),
+                  dryRun: true,
+                })}
+                doIt={(count) => `Replay ${counted(count, "dead letter", "dead letters")}`}
+                onClose={close}
+              >
+                <p>
+                  Dead letters of the last {since}, of {destination ?? "all destinations"}, with{" "}
+                  {reason === null ? "any reason" : `the reason ${reason}`}.
+                </p>
+                <label>
+                  <input type="checkbox" name="includeReplayed" /> Include dead letters that have
+                  already been replayed
+                </label>
+                <PerSecond />
+              </CountedDialog>
+            )}
+          </DialogButton>
         </p>
       ) : (
-        <p class="note">
-          This page is read-only (<code>console.readOnly</code>). To send them again: switchyard
-          dead-letters replay
-        </p>
+        <ReadOnly commands="dead-letters replay" />
       )}
-      <JobList jobs={jobs} now={now} />
-      {isOpen ? (
-        <CountedDialog
-          title="Replay dead letters"
-          actionOf={(form) => ({
-            action: "replay-letters",
-            destination,
-            reason,
-            since: SINCE_MS[since] ?? 24 * HOUR_MS,
-            until: 0,
-            includeReplayed: form.get("includeReplayed") !== null,
-            perSecond: perSecondOf(form),
-            dryRun: true,
-          })}
-          doIt={(count) => `Send ${counted(count, "dead letter", "dead letters")} again`}
-          onClose={() => setIsOpen(false)}
-        >
-          <p>
-            Those of the last {since}, of {destination ?? "all destinations"}, for{" "}
-            {reason === null ? "any reason" : `the reason ${reason}`}.
-          </p>
-          <label class="check">
-            <input type="checkbox" name="includeReplayed" /> also those that were replayed before
-          </label>
-          <PerSecond />
-        </CountedDialog>
-      ) : null}
+      <JobList jobs={jobs} />
     </>
   );
 }
 
 function isOfDeadLetters({ action }: JobView): boolean {
-  if (action.action === "go-on") return action.of === "letters";
-  return action.action === "replay-letters";
+  if (action.action === "resume-replay") return action.kind === "dead-letters";
+  return action.action === "replay-dead-letters";
 }

@@ -2,13 +2,12 @@
 
 import { useState } from "preact/hooks";
 
-import type { Action, JobView } from "../action-view.ts";
+import type { Action } from "../action-view.ts";
 import type { DestinationView } from "../view.ts";
-import { counted, destinationOf, fieldTime, instantOf } from "./action-words.ts";
-import { CountedDialog, Dialog, useBegin } from "./dialog.tsx";
-import { JobList, useShownJobs } from "./job-list.tsx";
-import { useMayAct } from "./jobs.ts";
-import { Problem } from "./parts.tsx";
+import { counted, destinationOf, fieldTime, instantOf } from "./action-text.ts";
+import { ActionDialog, CountedDialog, DialogButton } from "./dialog.tsx";
+import { JobList, useMayAct, useShownJobs, useStart } from "./jobs.tsx";
+import { Problem, ReadOnly } from "./parts.tsx";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -27,73 +26,55 @@ const AGES = [
 ] as const;
 const TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 
-type Opened = "pause" | "cancel" | "replay";
-
-interface Props {
-  readonly view: DestinationView;
-  readonly now: number;
-}
-
-export function DestinationActions({ view, now }: Props) {
+export function DestinationActions({ view }: { readonly view: DestinationView }) {
   const { id } = view;
-  const mayAct = useMayAct();
-  const jobs = useShownJobs(({ action }: JobView) => destinationOf(action) === id);
+  const jobs = useShownJobs(({ action }) => destinationOf(action) === id);
   return (
     <>
-      {mayAct ? (
-        <Buttons view={view} now={now} />
+      {useMayAct() ? (
+        <Buttons view={view} />
       ) : (
-        <p class="note">
-          This page is read-only (<code>console.readOnly</code>). To act: switchyard pause, resume,
-          retry, wait, cancel, replay {id}
-        </p>
+        <ReadOnly commands={`pause, resume, retry, wait, cancel, replay ${id}`} />
       )}
-      <JobList jobs={jobs} now={now} />
+      <JobList jobs={jobs} />
     </>
   );
 }
 
-function Buttons({ view: { id, kind, held }, now }: Props) {
-  const [opened, setOpened] = useState<Opened | null>(null);
-  const { start, error } = useBegin(() => undefined);
-  const close = () => setOpened(null);
-  const direct = (action: "resume" | "retry" | "wait") => () => start({ action, destination: id });
+function Buttons({ view: { id, kind, hold } }: { readonly view: DestinationView }) {
+  const { start, error } = useStart(() => undefined);
+  const direct = (action: "resume" | "retry" | "wait", label: string) => (
+    <button type="button" onClick={() => start({ action, destination: id })}>
+      {label}
+    </button>
+  );
   return (
     <>
-      <fieldset class="actions">
+      <fieldset class="flex">
         <legend class="hidden">Actions on {id}</legend>
         {kind === "topic" ? (
-          <p class="note">Others read its topic, so it can be replayed to, and no more.</p>
+          <p class="note">Other consumers read its topic, so replay is the only action.</p>
         ) : (
           <>
-            {held?.because === "paused" ? (
-              <button type="button" onClick={direct("resume")}>
-                Resume
-              </button>
+            {hold?.reason === "paused" ? (
+              direct("resume", "Resume")
             ) : (
-              <button type="button" onClick={() => setOpened("pause")}>
-                Pause…
-              </button>
+              <DialogButton label="Pause…">
+                {(close) => <PauseDialog id={id} onClose={close} />}
+              </DialogButton>
             )}
-            <button type="button" onClick={direct("retry")}>
-              Retry now
-            </button>
-            <button type="button" onClick={direct("wait")}>
-              Wait
-            </button>
-            <button type="button" onClick={() => setOpened("cancel")}>
-              Cancel…
-            </button>
+            {direct("retry", "Retry now")}
+            {direct("wait", "Wait")}
+            <DialogButton label="Cancel…">
+              {(close) => <CancelDialog id={id} onClose={close} />}
+            </DialogButton>
           </>
         )}
-        <button type="button" onClick={() => setOpened("replay")}>
-          Replay…
-        </button>
+        <DialogButton label="Replay…">
+          {(close) => <ReplayDialog id={id} onClose={close} />}
+        </DialogButton>
       </fieldset>
-      {error === null ? null : <Problem text={error} />}
-      {opened === "pause" ? <PauseDialog id={id} onClose={close} /> : null}
-      {opened === "cancel" ? <CancelDialog id={id} onClose={close} /> : null}
-      {opened === "replay" ? <ReplayDialog id={id} now={now} onClose={close} /> : null}
+      <Problem text={error} />
     </>
   );
 }
@@ -104,44 +85,31 @@ interface DialogProps {
 }
 
 function PauseDialog({ id, onClose }: DialogProps) {
-  const { start, error } = useBegin(onClose);
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    const forMs = Number(form.get("for"));
-    start({ action: "pause", destination: id, forMs: forMs === 0 ? null : forMs });
+  const actionOf = (form: FormData): Action => {
+    return { action: "pause", destination: id, pauseForMs: Number(form.get("for")) || null };
   };
   return (
-    <Dialog title={`Pause ${id}`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <p>Nothing is posted to it then. Its calls wait in order.</p>
-        <label>
-          For
-          <select name="for">
-            <option value="0">until it is resumed</option>
-            {PAUSES.map(([label, ms]) => (
-              <option key={ms} value={ms}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <p class="buttons">
-          <button type="submit">Pause</button>
-          <button type="button" class="plain" onClick={onClose}>
-            Close
-          </button>
-        </p>
-      </form>
-      {error === null ? null : <Problem text={error} />}
-    </Dialog>
+    <ActionDialog title={`Pause ${id}`} actionOf={actionOf} submit="Pause" onClose={onClose}>
+      <p>During the pause, nothing is sent to {id}. Its calls stay in the queue, in order.</p>
+      <label>
+        For
+        <select name="for">
+          <option value="0">until it is resumed</option>
+          {PAUSES.map(([label, ms]) => (
+            <option key={ms} value={ms}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+    </ActionDialog>
   );
 }
 
 function CancelDialog({ id, onClose }: DialogProps) {
   return (
     <CountedDialog
-      title={`Cancel what waits for ${id}`}
+      title={`Cancel deliveries to ${id}`}
       actionOf={(form) => {
         const before = Number(form.get("age"));
         return { action: "cancel", destination: id, before, dryRun: true };
@@ -149,7 +117,7 @@ function CancelDialog({ id, onClose }: DialogProps) {
       doIt={(count) => `Cancel ${counted(count, "delivery", "deliveries")}`}
       onClose={onClose}
     >
-      <p>Its deliveries that wait become dead letters, which can be replayed.</p>
+      <p>Deliveries that are queued or await retry become dead letters, which can be replayed.</p>
       <label>
         Calls that were received
         <select name="age">
@@ -165,9 +133,9 @@ function CancelDialog({ id, onClose }: DialogProps) {
   );
 }
 
-function ReplayDialog({ id, now, onClose }: DialogProps & { readonly now: number }) {
-  // The clock of the page goes on; the field stays as people left it.
-  const [since] = useState(() => fieldTime(now - DAY_MS));
+function ReplayDialog({ id, onClose }: DialogProps) {
+  // Set once: the field keeps what was entered.
+  const [since] = useState(() => fieldTime(Date.now() - DAY_MS));
   return (
     <CountedDialog
       title={`Replay calls to ${id}`}
@@ -176,15 +144,15 @@ function ReplayDialog({ id, now, onClose }: DialogProps & { readonly now: number
       onClose={onClose}
     >
       <p>
-        Calls of a time are routed once more, for this destination alone. It gets again what it has
-        got already, under the same message ids.
+        Calls from this range are routed again, for this destination only. Calls that it has already
+        received are sent again with the same message IDs.
       </p>
       <label>
-        Received from, in your zone
+        Received from (your time zone)
         <input type="datetime-local" name="since" required defaultValue={since} />
       </label>
       <label>
-        Until, in your zone (empty: now)
+        Until (your time zone; empty: now)
         <input type="datetime-local" name="until" />
       </label>
       <label>
@@ -197,7 +165,7 @@ function ReplayDialog({ id, now, onClose }: DialogProps & { readonly now: number
         </select>
       </label>
       <label>
-        Event of tracks (empty: all)
+        Event name of track calls (empty: all)
         <input type="text" name="event" maxLength={200} />
       </label>
       <PerSecond />
@@ -208,13 +176,13 @@ function ReplayDialog({ id, now, onClose }: DialogProps & { readonly now: number
 export function PerSecond() {
   return (
     <label>
-      At most so many a second (empty: as fast as it goes)
+      Maximum per second (empty: no limit)
       <input type="number" name="perSecond" min={1} max={1_000_000} step={1} />
     </label>
   );
 }
 
-/** Of that field. */
+/** The value of that field. */
 export function perSecondOf(form: FormData): number | null {
   return Number(form.get("perSecond")) || null;
 }

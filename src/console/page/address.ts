@@ -1,7 +1,12 @@
-/** Addresses of the page, with filters and order, so that they can be shared. */
+/**
+ * Addresses of the console, with filters and order, so that they can be shared.
+ *
+ * A proxy may serve the console below a path such as `/switchyard/`. The server does not see that path,
+ * so it is taken from the address of this very script: `PATH/assets/NAME.js`.
+ */
 
 export type ListView =
-  | "flow"
+  | "overview"
   | "destinations"
   | "calls"
   | "dead-letters"
@@ -20,7 +25,7 @@ const LISTS: readonly ListView[] = [
   "configuration",
 ];
 
-/** @param path as the browser has it, with its escapes */
+/** @param path as the browser has it, with its escapes. */
 export function placeOf(path: string): Place {
   const [, first = "", second = "", ...rest] = path.split("/");
   if (rest.length > 0) return { view: "unknown" };
@@ -30,7 +35,7 @@ export function placeOf(path: string): Place {
     if (id !== null && first === "calls") return { view: "call", id };
     return { view: "unknown" };
   }
-  if (first === "") return { view: "flow" };
+  if (first === "") return { view: "overview" };
   const view = LISTS.find((name) => name === first);
   return { view: view ?? "unknown" };
 }
@@ -43,12 +48,12 @@ export function callLink(messageId: string): string {
   return `/calls/${encodeURIComponent(messageId)}`;
 }
 
-/** @param hash of the user's id, which stands in no address */
+/** @param hash of the user ID, which never appears in an address */
 export function userCallsLink(hash: string): string {
   return `/calls?${new URLSearchParams({ user: hash })}`;
 }
 
-/** The address of the dead letters that pass these filters. */
+/** The address of the dead letters that match these filters. */
 export function deadLettersLink(filters: Readonly<Record<string, string>>): string {
   return `/dead-letters?${new URLSearchParams(filters)}`;
 }
@@ -59,4 +64,16 @@ function decoded(text: string): string | null {
   } catch {
     return null;
   }
+}
+
+const BASE = new URL("..", import.meta.url).pathname;
+
+/** @param path as the server knows it, starting with `/`. */
+export function below(path: string): string {
+  return `${BASE}${path.slice(1)}`;
+}
+
+/** The path as the server knows it. */
+export function pathOf(pathname: string): string {
+  return pathname.startsWith(BASE) ? pathname.slice(BASE.length - 1) : "/";
 }

@@ -1,118 +1,125 @@
-/** Audiences: members, last syncs, and those awaiting approval. */
+/** Audiences: members, last syncs, and syncs that await approval. */
 
 import type { AudienceView, SyncView } from "../query-view.ts";
-import { Approval, ApprovalJobs } from "./act-audience.tsx";
+import { counted } from "./action-text.ts";
+import { ActionDialog, DialogButton } from "./dialog.tsx";
 import { countText } from "./format.ts";
-import { useMayAct } from "./jobs.ts";
-import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
+import { JobList, useEnds, useMayAct, useShownJobs } from "./jobs.tsx";
+import { Empty, Head, Panel, Problem, Refresh, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
-import { useAnswer } from "./server.ts";
+import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-/** Of many audiences the table tells all. */
+/** The table shows all audiences; more plots than this would be too many. */
 const DRAWN_MAX = 12;
 
-export function Audiences({ now }: { readonly now: number }) {
-  const { answer, error, isAsking, again } = useAnswer<readonly AudienceView[]>("/api/audiences");
+export function Audiences() {
+  const query = useQuery<readonly AudienceView[]>("/api/audiences");
+  const jobs = useShownJobs(({ action }) => action.action === "approve");
+  useEnds(jobs, query.reload);
+  const { data, error } = query;
   return (
     <>
-      <header class="head">
-        <h1>Audiences</h1>
-        <button type="button" onClick={again}>
-          Read again
-        </button>
-        <p role="status">{isAsking ? "Reading" : ""}</p>
-      </header>
-      {error === null ? null : <Problem text={error} />}
-      {answer
-        ?.filter(({ awaitingApproval }) => awaitingApproval !== null)
-        .map((each) => (
-          <AwaitingApproval key={each.id} audience={each} />
-        ))}
-      <ApprovalJobs now={now} onDone={again} />
-      {answer === null ? null : <List audiences={answer} now={now} />}
-      {answer?.slice(0, DRAWN_MAX).map((each) => (
-        <Past key={each.id} audience={each} now={now} />
+      <Head title="Audiences">
+        <Refresh query={query} />
+      </Head>
+      <Problem text={error} />
+      {data?.map((each) => (
+        <AwaitingApproval key={each.id} audience={each} />
+      ))}
+      <JobList jobs={jobs} />
+      {data === null ? null : <List audiences={data} />}
+      {data?.slice(0, DRAWN_MAX).map((each) => (
+        <Past key={each.id} audience={each} />
       ))}
     </>
   );
 }
 
-function AwaitingApproval({
-  audience: { id, awaitingApproval, members },
-}: {
-  readonly audience: AudienceView;
-}) {
+function AwaitingApproval({ audience }: { readonly audience: AudienceView }) {
+  const { id, awaitingApproval, members } = audience;
   const mayAct = useMayAct();
   if (awaitingApproval === null) return null;
+  const { syncId, removals } = awaitingApproval;
+  const leaving = counted(removals, "member", "members");
   const way = mayAct ? ", press Approve…" : `: switchyard audience approve ${id}`;
   return (
     <>
       <Problem
-        text={`${id}: the sync ${awaitingApproval.syncId} awaits approval, because ${awaitingApproval.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
+        text={`${id}: the sync ${syncId} awaits approval, because ${removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
       />
-      <Approval id={id} syncId={awaitingApproval.syncId} removals={awaitingApproval.removals} />
+      {mayAct ? (
+        <p>
+          <DialogButton label="Approve…" about={id}>
+            {(close) => (
+              <ActionDialog
+                title={`Approve the sync of ${id}`}
+                actionOf={() => ({ action: "approve", audience: id, syncId })}
+                submit={`Approve: ${leaving} leave`}
+                isDanger
+                onClose={close}
+              >
+                <p>
+                  {leaving} of {id} leave, and each destination is notified. This cannot be undone.
+                  The sync: {syncId}.
+                </p>
+              </ActionDialog>
+            )}
+          </DialogButton>
+        </p>
+      ) : null}
     </>
   );
 }
 
-function List({
-  audiences,
-  now,
-}: {
-  readonly audiences: readonly AudienceView[];
-  readonly now: number;
-}) {
-  if (audiences.length === 0) return <Empty>There is no audience.</Empty>;
-  const columns: readonly Column<AudienceView>[] = [
-    {
-      label: "Audience",
-      of: ({ id, name }) => (
-        <>
-          {name} <small>{id}</small>
-        </>
-      ),
-    },
-    { label: "Trait", of: ({ key }) => <code>{key}</code> },
-    { label: "Members", isNumber: true, of: ({ members }) => countText(members) },
-    {
-      label: "Last sync",
-      of: ({ last }) =>
-        last === null ? (
-          <span class="none">none yet</span>
-        ) : (
-          <>
-            <Time at={last.endedAt} now={now} /> <small>{last.syncId}</small>
-          </>
-        ),
-    },
-    { label: "State", of: stateOf },
-  ];
+const COLUMNS: readonly Column<AudienceView>[] = [
+  {
+    label: "Audience",
+    of: ({ id, name }) => (
+      <>
+        {name} <small>{id}</small>
+      </>
+    ),
+  },
+  { label: "Trait", of: ({ key }) => <code>{key}</code> },
+  { label: "Members", isNumber: true, of: ({ members }) => countText(members) },
+  {
+    label: "Last sync",
+    of: ({ last }) => (
+      <>
+        <Time at={last?.endedAt ?? null} /> <small>{last?.syncId}</small>
+      </>
+    ),
+  },
+  { label: "State", of: stateOf },
+];
+
+function List({ audiences }: { readonly audiences: readonly AudienceView[] }) {
+  if (audiences.length === 0) return <Empty>There are no audiences.</Empty>;
   return (
     <Panel title="All audiences">
-      <Table label="All audiences" columns={columns} rows={audiences} keyOf={({ id }) => id} />
+      <Table label="All audiences" columns={COLUMNS} rows={audiences} keyOf={({ id }) => id} />
     </Panel>
   );
 }
 
 function stateOf({ awaitingApproval, openSyncId }: AudienceView) {
-  if (awaitingApproval !== null) return <State tone="bad" word="awaiting approval" />;
+  if (awaitingApproval !== null) return <State tone="bad" text="Awaiting approval" />;
   return openSyncId === null ? (
-    <State tone="good" word="in step" />
+    <State tone="good" text="Up to date" />
   ) : (
-    <State tone="warn" word="a sync is under way" />
+    <State tone="warn" text="Sync in progress" />
   );
 }
 
 const MEMBERS: readonly Line[] = [{ name: "members", label: "members", color: "--blue" }];
+const SYNC_COLUMNS: readonly Column<SyncView>[] = [
+  { label: "Sync", of: ({ syncId }) => syncId },
+  { label: "Ended", of: ({ endedAt }) => <Time at={endedAt} /> },
+  { label: "Members after it", isNumber: true, of: ({ members }) => countText(members) },
+];
 
-function Past({ audience, now }: { readonly audience: AudienceView; readonly now: number }) {
-  const { name, history, syncs } = audience;
-  const columns: readonly Column<SyncView>[] = [
-    { label: "Sync", of: ({ syncId }) => syncId },
-    { label: "Ended", of: ({ endedAt }) => <Time at={endedAt} now={now} /> },
-    { label: "Members after it", isNumber: true, of: ({ members }) => countText(members) },
-  ];
+function Past({ audience: { name, history, syncs } }: { readonly audience: AudienceView }) {
   return (
     <Panel title={name}>
       {history === null ? null : (
@@ -124,11 +131,11 @@ function Past({ audience, now }: { readonly audience: AudienceView; readonly now
         />
       )}
       {syncs.length === 0 ? (
-        <Empty>No sync of it has ended.</Empty>
+        <Empty>No sync has ended yet.</Empty>
       ) : (
         <Table
           label={`Last syncs of ${name}`}
-          columns={columns}
+          columns={SYNC_COLUMNS}
           rows={syncs}
           keyOf={({ syncId, endedAt }) => `${syncId} ${endedAt}`}
         />

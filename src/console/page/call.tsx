@@ -1,71 +1,80 @@
-/** One call: its way over all topics and attempts as a time line. */
+/**
+ * One call: its timeline over all topics and attempts, and the requests that the deliver stage would send
+ * for it now, as `switchyard explain` shows them.
+ */
 
-import type { CallStep, CallView } from "../query-view.ts";
-import { destinationLink } from "./address.ts";
-import { CallRequests } from "./call-requests.tsx";
+import type { CallRequest, CallStep, CallView } from "../query-view.ts";
 import { durationText } from "./format.ts";
-import { Choice, Empty, Panel, Problem, Sentence, Time } from "./parts.tsx";
-import { Link, useHere } from "./router.tsx";
-import { useAnswer } from "./server.ts";
+import {
+  Choice,
+  DestinationLink,
+  Empty,
+  Head,
+  Panel,
+  Refresh,
+  Result,
+  Sentence,
+  Time,
+} from "./parts.tsx";
+import { useHere } from "./router.tsx";
+import { useQuery } from "./server.ts";
 
-const TIMES = ["1h", "1d", "7d"] as const;
+export const CALL_TIMES = ["1h", "1d", "7d"] as const;
 
-export function Call({ id, now }: { readonly id: string; readonly now: number }) {
-  const { query } = useHere();
-  const since = query.get("since") ?? "1d";
-  const asked = new URLSearchParams({ id, since });
-  const { answer, error, isAsking, again } = useAnswer<CallView>(`/api/call?${asked}`);
+export function Call({ id }: { readonly id: string }) {
+  const since = useHere().query.get("since") ?? "1d";
+  const query = useQuery<CallView>(`/api/call?${new URLSearchParams({ id, since })}`);
   return (
     <>
-      <header class="head">
-        <h1>Call {id}</h1>
-        <Choice legend="Written in the last" name="since" values={TIMES} chosen={since} />
-        <button type="button" onClick={again}>
-          Read again
-        </button>
-        <p role="status">{isAsking ? "Reading all calls of this time" : ""}</p>
-      </header>
-      {error === null ? null : <Problem text={error} />}
-      {answer === null ? null : <Known view={answer} now={now} />}
+      <Head title={`Call ${id}`}>
+        <Choice legend="Written in the last" name="since" values={CALL_TIMES} chosen={since} />
+        <Refresh query={query} reading="Reading all calls of this time" />
+      </Head>
+      <Result query={query}>{(view) => <Known view={view} />}</Result>
     </>
   );
 }
 
-function Known({ view, now }: { readonly view: CallView; readonly now: number }) {
-  if (view.steps.length === 0) {
-    return <Empty>Nothing is known of it. A longer time looks further back.</Empty>;
+function Known({ view: { steps, finalStates, gaps, requests } }: { readonly view: CallView }) {
+  if (steps.length === 0) {
+    return <Empty>Nothing was found. Choose a longer time to look further back.</Empty>;
   }
-  const first = Date.parse(view.steps[0]?.at ?? "");
+  const first = Date.parse(steps[0]?.at ?? "");
   return (
     <>
-      <Panel title="How it stands">
-        <ul class="fates">
-          {view.finalStates.map(({ destination, text, tone }) => (
-            <li key={destination} class={tone}>
-              <Link to={destinationLink(destination ?? "")}>{destination}</Link>{" "}
-              <Sentence text={text} now={now} />
+      <Panel title="Status">
+        <ul class="final-states">
+          {finalStates.map(({ destination, text, tone }) => (
+            <li key={destination} class={`aside ${tone}`}>
+              <DestinationLink id={destination ?? ""} /> <Sentence text={text} />
             </li>
           ))}
         </ul>
-        {view.gaps.map((gap) => (
-          <p key={gap} class="beside">
+        {gaps.map((gap) => (
+          <p key={gap} class="quiet">
             {gap}
           </p>
         ))}
       </Panel>
-      <Panel title="Its way">
-        <ol class="line">
-          {view.steps.map((step, index) => (
-            <Step
-              key={`${index} ${step.at}`}
-              step={step}
-              afterMs={Date.parse(step.at) - first}
-              now={now}
-            />
+      <Panel title="Timeline">
+        <ol>
+          {steps.map((step, index) => (
+            <Step key={`${index} ${step.at}`} step={step} afterMs={Date.parse(step.at) - first} />
           ))}
         </ol>
       </Panel>
-      <CallRequests requests={view.requests} />
+      <Panel title="Requests">
+        <p class="quiet">
+          The requests that would be sent now, with the current configuration. Nothing is sent.
+          Values of static headers and paths of URLs are hidden.
+        </p>
+        {requests.length === 0 ? (
+          <Empty>The call itself was not found, or no destination receives it.</Empty>
+        ) : null}
+        {requests.map((request) => (
+          <Request key={`${request.destination} ${request.endpoint}`} request={request} />
+        ))}
+      </Panel>
     </>
   );
 }
@@ -73,22 +82,45 @@ function Known({ view, now }: { readonly view: CallView; readonly now: number })
 function Step({
   step: { at, destination, text, tone },
   afterMs,
-  now,
 }: {
   readonly step: CallStep;
   readonly afterMs: number;
-  readonly now: number;
 }) {
   return (
-    <li class={tone}>
+    <li class={`aside ${tone}`}>
       <p class="about">
-        <Time at={at} now={now} />{" "}
+        <Time at={at} />
         <small>{afterMs < 1_000 ? `+${afterMs} ms` : `+${durationText(afterMs)}`}</small>
-        {destination === null ? null : <Link to={destinationLink(destination)}>{destination}</Link>}
+        {destination === null ? null : <DestinationLink id={destination} />}
       </p>
       <p class="text">
-        <Sentence text={text} now={now} />
+        <Sentence text={text} />
       </p>
     </li>
   );
+}
+
+function Request({ request }: { readonly request: CallRequest }) {
+  const { destination, endpoint, note } = request;
+  if (note !== null) {
+    return (
+      <p class="quiet">
+        <DestinationLink id={destination} /> {note}
+      </p>
+    );
+  }
+  return (
+    <details>
+      <summary>{endpoint}</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>{requestText(request)}</pre>
+    </details>
+  );
+}
+
+function requestText({ method, origin, headers, body, bodyBytes }: CallRequest): string {
+  const lines = headers.map(([name, value]) => `${name}: ${value ?? "(hidden)"}`);
+  const size = `${bodyBytes.toLocaleString("en")} bytes`;
+  const shown = body ?? `(${size}, shown with console.showPayloads: true)`;
+  return [`${method} ${origin}/…`, ...lines, "", shown].join("\n");
 }

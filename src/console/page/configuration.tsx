@@ -1,58 +1,51 @@
-/** The configuration of each process, and how it differs from the file and from the others. */
+/**
+ * The configuration of each process, how it differs from the file and from the others, and the changes
+ * that another file would make.
+ */
 
-import type { ConfigurationView } from "../query-view.ts";
+import { useState } from "preact/hooks";
+
+import type { ChangesView, ConfigurationView } from "../query-view.ts";
 import type { Overview, ProcessView } from "../view.ts";
-import { Comparing } from "./comparing.tsx";
-import type { StateWords } from "./format.ts";
-import { Empty, Panel, Problem, State, TimeOrNone } from "./parts.tsx";
-import { useAnswer } from "./server.ts";
+import type { StateText } from "./format.ts";
+import { Empty, Head, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
+import { errorText, postText, useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-interface Props {
-  readonly overview: Overview | null;
-  readonly now: number;
-}
-
-export function Configuration({ overview, now }: Props) {
-  const { answer, error, again } = useAnswer<ConfigurationView>("/api/configuration");
+export function Configuration({ overview }: { readonly overview: Overview | null }) {
+  const query = useQuery<ConfigurationView>("/api/configuration");
   return (
     <>
-      <header class="head">
-        <h1>Configuration</h1>
+      <Head title="Configuration">
         <p>
-          The file here is <code>{overview?.configHash ?? answer?.hash ?? ""}</code>
+          This process's file: <code>{overview?.configHash ?? query.data?.hash ?? ""}</code>
         </p>
-      </header>
+      </Head>
       <Panel title="Processes">
         {overview === null ? (
           <Empty>Loading</Empty>
         ) : (
-          <Processes processes={overview.processes} fileHash={overview.configHash} now={now} />
+          <Processes processes={overview.processes} fileHash={overview.configHash} />
         )}
       </Panel>
-      <Comparing />
-      <Panel
-        title="The file, complete"
-        aside={
-          <button type="button" onClick={again}>
-            Read again
-          </button>
-        }
-      >
-        {error === null ? null : <Problem text={error} />}
-        {answer === null ? null : answer.yaml === null ? (
-          <Problem text="The file cannot be used. See: switchyard config check" />
-        ) : (
-          <>
-            <p class="beside">With all defaults. Secrets are hidden.</p>
-            <details>
-              <summary>{answer.yaml.split("\n").length - 1} lines</summary>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
-              <pre tabIndex={0}>{answer.yaml}</pre>
-            </details>
-          </>
-        )}
+      <Comparison />
+      <Panel title="Complete file" aside={<Refresh query={query} />}>
+        <Result query={query}>{({ yaml }) => <File yaml={yaml} />}</Result>
       </Panel>
+    </>
+  );
+}
+
+function File({ yaml }: { readonly yaml: string | null }) {
+  if (yaml === null) return <Problem text="The file is invalid. See: switchyard config check" />;
+  return (
+    <>
+      <p class="quiet">With all defaults. Secrets are hidden.</p>
+      <details>
+        <summary>{yaml.split("\n").length - 1} lines</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+        <pre tabIndex={0}>{yaml}</pre>
+      </details>
     </>
   );
 }
@@ -60,16 +53,14 @@ export function Configuration({ overview, now }: Props) {
 function Processes({
   processes,
   fileHash,
-  now,
 }: {
   readonly processes: readonly ProcessView[];
   readonly fileHash: string;
-  readonly now: number;
 }) {
   if (processes.length === 0) {
     return (
       <Empty>
-        No process is asked. Name admin ports with --admin, or in the setting
+        No processes are known. Set their admin addresses with --admin or in the setting
         console.adminAddresses.
       </Empty>
     );
@@ -80,16 +71,13 @@ function Processes({
       label: "Runs",
       of: (each) => (
         <>
-          <State {...wordsOf(each, fileHash)} />
-          {notesOf(each).map((note) => (
-            <small key={note}> {note}</small>
-          ))}
+          <State {...stateOf(each, fileHash)} /> <small>{notesOf(each).join(", ")}</small>
         </>
       ),
     },
     { label: "Stages (partitions)", of: stagesText },
     { label: "Configuration", of: ({ configHash }) => <code>{configHash ?? "–"}</code> },
-    { label: "Since", of: ({ configAppliedAt }) => <TimeOrNone at={configAppliedAt} now={now} /> },
+    { label: "Since", of: ({ configAppliedAt }) => <Time at={configAppliedAt} /> },
     { label: "Version", of: ({ version }) => version ?? "–" },
   ];
   return (
@@ -97,25 +85,27 @@ function Processes({
   );
 }
 
-function wordsOf(
+function stateOf(
   { error, configHash, configInvalidSince }: ProcessView,
   fileHash: string,
-): StateWords {
-  if (error !== null) return { tone: "bad", word: `cannot be reached: ${error}` };
-  if (configInvalidSince !== null) return { tone: "bad", word: "refuses its file" };
-  if (configHash !== fileHash) return { tone: "warn", word: "another configuration than the file" };
-  return { tone: "good", word: "the file" };
+): StateText {
+  if (error !== null) return { tone: "bad", text: `Unreachable: ${error}` };
+  if (configInvalidSince !== null) {
+    return { tone: "bad", text: "A previous configuration: its file is invalid" };
+  }
+  if (configHash !== fileHash) return { tone: "warn", text: "Not this file" };
+  return { tone: "good", text: "This file" };
 }
 
 function notesOf({
   settingsToRestart,
   destinationsWaiting,
-  brokersAway,
+  unreachableBrokers,
 }: ProcessView): readonly string[] {
   return [
-    settingsToRestart === 0 ? "" : `${settingsToRestart} settings count after a restart`,
-    destinationsWaiting === 0 ? "" : `${destinationsWaiting} destinations wait for topics`,
-    ...brokersAway.map((broker) => `no answer from ${broker}`),
+    settingsToRestart === 0 ? "" : `${settingsToRestart} settings pending a restart`,
+    destinationsWaiting === 0 ? "" : `${destinationsWaiting} destinations pending topics`,
+    ...unreachableBrokers.map((broker) => `${broker} is unreachable`),
   ].filter((note) => note !== "");
 }
 
@@ -124,4 +114,91 @@ function stagesText({ stages }: ProcessView): string {
   return stages
     .map(({ name, partitions }) => (partitions === 0 ? name : `${name} (${partitions})`))
     .join(", ");
+}
+
+function Comparison() {
+  const [content, setContent] = useState("");
+  const [view, setView] = useState<ChangesView | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const fail = (problem: unknown) => setError(errorText(problem));
+  const compare = (event: SubmitEvent) => {
+    event.preventDefault();
+    setError(null);
+    setView(null);
+    postText("/api/changes", content).then((found) => setView(found as ChangesView), fail);
+  };
+  const choose = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
+    const [file] = currentTarget.files ?? [];
+    file?.text().then(setContent, fail);
+  };
+  return (
+    <Panel title="Compare a file">
+      <form class="comparing" onSubmit={compare}>
+        <p class="quiet">
+          The file is compared with the current configuration. Nothing is applied, and no value is
+          shown. The file may name other files only if the current configuration names them, too.
+        </p>
+        <label>
+          <span>File</span> <input type="file" accept=".yaml,.yml,text/yaml" onChange={choose} />
+        </label>
+        <label>
+          <span>or its content</span>
+          <textarea
+            rows={8}
+            spellcheck={false}
+            value={content}
+            onInput={({ currentTarget }) => setContent(currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Compare</button>
+      </form>
+      <div role="status">
+        <Problem text={error} />
+        {view === null ? null : <Changes view={view} />}
+      </div>
+    </Panel>
+  );
+}
+
+function Changes({ view }: { readonly view: ChangesView }) {
+  if (view.kind === "unusable") {
+    return (
+      <>
+        <Problem text="This file is invalid: a reload would reject it." />
+        <ul class="flex">
+          {view.problems.map(({ where, line, text }) => (
+            <li key={`${where} ${line} ${text}`}>
+              <b>{where}</b>
+              {line === null ? "" : ` (line ${line})`}: {text}
+            </li>
+          ))}
+        </ul>
+      </>
+    );
+  }
+  if (view.isSame) return <p>A reload would change nothing.</p>;
+  const groups = [
+    ...view.atOnce,
+    ...(view.needsRestart.length === 0
+      ? []
+      : [{ title: "Only after a restart", lines: view.needsRestart }]),
+  ];
+  return (
+    <>
+      <p>
+        A reload would apply the configuration <code>{view.hash}</code>
+        {view.atOnce.length === 0 ? ", but nothing changes until a restart." : ":"}
+      </p>
+      {groups.map(({ title, lines }) => (
+        <section key={title}>
+          <h3>{title}</h3>
+          <ul class="flex">
+            {lines.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
 }

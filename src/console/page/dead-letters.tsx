@@ -1,57 +1,68 @@
-/** Dead letters: counts, filters, and the latest of them with their sentences. */
+/** Dead letters: counts, filters, and the latest of them with their errors. */
 
 import { useEffect, useRef } from "preact/hooks";
 
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
 import { DeadLetterActions } from "./act-dead-letters.tsx";
-import { callLink, destinationLink } from "./address.ts";
 import { countText, reasonText } from "./format.ts";
-import { Age, Choice, Empty, Panel, Problem, State, Time } from "./parts.tsx";
-import { Link, setQuery, useHere } from "./router.tsx";
-import { useAnswer } from "./server.ts";
+import {
+  Age,
+  CallLink,
+  Choice,
+  DestinationLink,
+  Empty,
+  Head,
+  Panel,
+  Result,
+  State,
+  Time,
+} from "./parts.tsx";
+import { setQuery, useHere } from "./router.tsx";
+import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
 const TIMES = ["1h", "1d", "7d", "30d"] as const;
 const STATES = ["all", "waiting", "replayed"] as const;
-const FILTERS = ["destination", "reason", "since", "state"] as const;
+const FILTERS = ["destination", "reason"] as const;
 
-interface Props {
-  readonly overview: Overview | null;
-  readonly now: number;
-}
-
-export function DeadLetters({ overview, now }: Props) {
-  const { query } = useHere();
+export function DeadLetters({ overview }: { readonly overview: Overview | null }) {
+  const address = useHere().query;
   const asked = new URLSearchParams(
-    FILTERS.flatMap((name) => {
-      const value = query.get(name);
+    [...FILTERS, "since", "state"].flatMap((name) => {
+      const value = address.get(name);
       return value === null ? [] : [[name, value]];
     }),
   );
-  const { answer, error, isAsking, again } = useAnswer<DeadLettersView>(
-    `/api/dead-letters?${asked}`,
-  );
-  useFresh(overview?.deadLetters?.retained ?? null, again);
-  const since = query.get("since") ?? "1d";
+  const query = useQuery<DeadLettersView>(`/api/dead-letters?${asked}`);
+  const { data, isLoading, reload } = query;
+  useFresh(overview?.deadLetters?.retained ?? null, reload);
+  const since = address.get("since") ?? "1d";
   return (
     <>
-      <header class="head">
-        <h1>Dead letters</h1>
-        <Choice legend="Of the last" name="since" values={TIMES} chosen={since} />
-        <Choice legend="Shown" name="state" values={STATES} chosen={query.get("state") ?? "all"} />
+      <Head title="Dead letters">
+        <Choice legend="Last" name="since" values={TIMES} chosen={since} />
+        <Choice
+          legend="Shown"
+          name="state"
+          values={STATES}
+          chosen={address.get("state") ?? "all"}
+        />
         <p role="status">
-          {answer === null ? (isAsking ? "Reading" : "") : foundText(answer)}
-          {answer?.isCut === true ? ", and more than could be read in time" : ""}
+          {data === null ? (isLoading ? "Reading" : "") : foundText(data)}
+          {data?.isCut === true ? ", and more that could not be read in time" : ""}
         </p>
-      </header>
-      <Chosen query={query} />
-      <DeadLetterActions query={query} since={since} now={now} onDone={again} />
-      {error === null ? null : <Problem text={error} />}
-      {answer === null ? null : <Counts view={answer} />}
-      {answer === null ? null : (
-        <Samples deadLetters={answer.samples} total={answer.total} now={now} />
-      )}
+      </Head>
+      <Chosen address={address} />
+      <DeadLetterActions query={address} since={since} onDone={reload} />
+      <Result query={query}>
+        {(view) => (
+          <>
+            <Counts view={view} />
+            <Samples view={view} />
+          </>
+        )}
+      </Result>
     </>
   );
 }
@@ -64,54 +75,61 @@ function foundText({ total, replayed }: DeadLettersView): string {
     : `${found}: ${waiting} waiting, ${replayed.toLocaleString("en")} replayed`;
 }
 
-/** Reads again when there are more of them than before. */
-function useFresh(retained: number | null, again: () => void): void {
+/** Reads again when the number of dead letters changes. */
+function useFresh(retained: number | null, reload: () => void): void {
   const before = useRef(retained);
   useEffect(() => {
-    if (before.current !== null && retained !== before.current) again();
+    if (before.current !== null && retained !== before.current) reload();
     before.current = retained;
   }, [retained]);
 }
 
-function Chosen({ query }: { readonly query: URLSearchParams }) {
-  const chosen = (["destination", "reason"] as const).flatMap((name) => {
-    const value = query.get(name);
-    return value === null ? [] : [{ name, value }];
-  });
+function Chosen({ address }: { readonly address: URLSearchParams }) {
+  const chosen = FILTERS.filter((name) => address.has(name));
   if (chosen.length === 0) return null;
   return (
-    <p class="chosen">
-      {chosen.map(({ name, value }) => (
+    <p class="flex">
+      {chosen.map((name) => (
         <button key={name} type="button" onClick={() => setQuery({ [name]: "" })}>
-          {name} {value} <span aria-hidden="true">✕</span>
-          <span class="hidden">, leave this filter out</span>
+          {name} {address.get(name)} <span aria-hidden="true">✕</span>
+          <span class="hidden">, remove this filter</span>
         </button>
       ))}
     </p>
   );
 }
 
-function Counts({ view }: { readonly view: DeadLettersView }) {
-  if (view.counts.length === 0) return null;
-  const most = Math.max(...view.counts.map(({ count }) => count));
+function Filter({
+  name,
+  value,
+  text = value,
+}: {
+  readonly name: (typeof FILTERS)[number];
+  readonly value: string;
+  readonly text?: string;
+}) {
+  return (
+    <button type="button" class="plain" onClick={() => setQuery({ [name]: value })}>
+      {text}
+    </button>
+  );
+}
+
+function Counts({ view: { counts } }: { readonly view: DeadLettersView }) {
+  if (counts.length === 0) return null;
+  const most = Math.max(...counts.map(({ count }) => count));
   const columns: readonly Column<DeadLettersView["counts"][number]>[] = [
     {
       label: "Reason",
-      of: ({ reason }) => (
-        <button type="button" class="plain" onClick={() => setQuery({ reason })}>
-          {reasonText(reason)}
-        </button>
-      ),
+      of: ({ reason }) => <Filter name="reason" value={reason} text={reasonText(reason)} />,
     },
     {
       label: "Destination",
       of: ({ destination }) =>
         destination === null ? (
-          <span class="none">no delivery</span>
+          <span class="quiet">not a delivery</span>
         ) : (
-          <button type="button" class="plain" onClick={() => setQuery({ destination })}>
-            {destination}
-          </button>
+          <Filter name="destination" value={destination} />
         ),
     },
     {
@@ -135,68 +153,45 @@ function Counts({ view }: { readonly view: DeadLettersView }) {
       <Table
         label="Counts by reason and destination"
         columns={columns}
-        rows={view.counts}
+        rows={counts}
         keyOf={({ reason, destination }) => `${reason} ${destination}`}
       />
     </Panel>
   );
 }
 
-function Samples({
-  deadLetters,
-  total,
-  now,
-}: {
-  readonly deadLetters: readonly DeadLetterView[];
-  readonly total: number;
-  readonly now: number;
-}) {
-  if (deadLetters.length === 0) return <Empty>There are none.</Empty>;
-  const title = deadLetters.length === total ? "All of them" : `The latest ${deadLetters.length}`;
+function Samples({ view: { samples, total } }: { readonly view: DeadLettersView }) {
+  if (samples.length === 0) return <Empty>There are none.</Empty>;
   return (
-    <Panel title={title}>
-      <ol class="letters">
-        {deadLetters.map((deadLetter) => (
-          <DeadLetter
-            key={`${deadLetter.from} ${deadLetter.at}`}
-            deadLetter={deadLetter}
-            now={now}
-          />
+    <Panel title={samples.length === total ? "All" : `The latest ${samples.length}`}>
+      <ol>
+        {samples.map((each) => (
+          <DeadLetter key={`${each.from} ${each.at}`} deadLetter={each} />
         ))}
       </ol>
     </Panel>
   );
 }
 
-function DeadLetter({
-  deadLetter,
-  now,
-}: {
-  readonly deadLetter: DeadLetterView;
-  readonly now: number;
-}) {
+function DeadLetter({ deadLetter }: { readonly deadLetter: DeadLetterView }) {
   const { at, stage, reason, error, destination, messageId, from, payload, replayedAt } =
     deadLetter;
   return (
-    <li>
+    <li class="dead-letter">
       <p class="about">
-        <span class="reason">{reasonText(reason)}</span>
-        {destination === null ? null : <Link to={destinationLink(destination)}>{destination}</Link>}
-        <Time at={at} now={now} />
+        <b class="warn">{reasonText(reason)}</b>
+        {destination === null ? null : <DestinationLink id={destination} />}
+        <Time at={at} />
         {replayedAt === null ? null : (
-          <span class="replayed">
-            <State tone="good" word="replayed" /> <Age at={replayedAt} now={now} />
+          <span>
+            <State tone="good" text="Replayed" /> <Age at={replayedAt} />
           </span>
         )}
       </p>
       <p>{error}</p>
-      <p class="from">
-        {messageId === null ? null : (
-          <Link to={callLink(messageId)}>
-            <code>{messageId}</code>
-          </Link>
-        )}{" "}
-        {stage} gave up {from}
+      <p class="note">
+        {messageId === null ? null : <CallLink messageId={messageId} />} {from}, dead-lettered by
+        the {stage} stage
       </p>
       {payload === null ? null : (
         <details>

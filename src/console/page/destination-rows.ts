@@ -1,20 +1,20 @@
-/** Which rows of the table are shown, and in which order. Pure. */
+/** Filters and sorts the rows of the table of destinations. Pure. */
 
 import type { DestinationRow } from "../view.ts";
-import { stateWords } from "./format.ts";
+import { stateOf } from "./format.ts";
 
 export const COLUMNS = [
   { name: "id", label: "Destination", isNumber: false },
   { name: "state", label: "State", isNumber: false },
-  { name: "rate", label: "OK/min", isNumber: true },
+  { name: "delivered", label: "Delivered/min", isNumber: true },
   { name: "failed", label: "Failed/min", isNumber: true },
-  { name: "share", label: "Share", isNumber: true },
+  { name: "success", label: "Success rate", isNumber: true },
   { name: "p50", label: "p50", isNumber: true },
   { name: "p99", label: "p99", isNumber: true },
-  { name: "waiting", label: "In line", isNumber: true },
-  { name: "tiers", label: "In tiers", isNumber: true },
+  { name: "queued", label: "Queued", isNumber: true },
+  { name: "retry", label: "Awaiting retry", isNumber: true },
   { name: "oldest", label: "Oldest", isNumber: true },
-  { name: "last", label: "Last answer", isNumber: false },
+  { name: "last", label: "Last response", isNumber: false },
 ] as const;
 
 export type ColumnName = (typeof COLUMNS)[number]["name"];
@@ -24,7 +24,7 @@ export interface Order {
   readonly isDown: boolean;
 }
 
-/** Failing first, then by their names. */
+/** Failing destinations first, then by ID. */
 export const FIRST_ORDER: Order = { column: "state", isDown: false };
 
 export function orderOf(text: string | null): Order {
@@ -37,18 +37,18 @@ export function orderText({ column, isDown }: Order): string {
   return `${isDown ? "-" : ""}${column}`;
 }
 
-/** Each word must be found in the id, the name, the state, or the last outcome. */
+/** Each word must be found in the ID, the name, the state, or the last response. */
 export function search(rows: readonly DestinationRow[], wanted: string): readonly DestinationRow[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
   return rows.filter((row) => {
     const text =
-      `${row.id} ${row.name} ${stateWords(row).word} ${row.last?.cause ?? ""}`.toLowerCase();
+      `${row.id} ${row.name} ${stateOf(row).text} ${row.last?.cause ?? ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
 
-/** Those of which nothing is known come last, whatever the direction. */
+/** Rows with an unknown value come last in both directions. */
 export function sorted(
   rows: readonly DestinationRow[],
   { column, isDown }: Order,
@@ -71,21 +71,21 @@ function keyOf(row: DestinationRow, column: ColumnName): number | string | null 
     case "id":
       return row.id;
     case "state":
-      return row.trouble;
-    case "rate":
+      return row.severity;
+    case "delivered":
       return row.acceptedPerMinute;
     case "failed":
       return row.failedPerMinute;
-    case "share":
+    case "success":
       return row.share;
     case "p50":
       return row.p50Ms;
     case "p99":
       return row.p99Ms;
-    case "waiting":
-      return row.waiting;
-    case "tiers":
-      return row.inTiers;
+    case "queued":
+      return row.queued;
+    case "retry":
+      return row.awaitingRetry;
     case "oldest":
       return row.oldestAt;
     case "last":

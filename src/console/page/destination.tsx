@@ -1,6 +1,8 @@
-/** One destination: how it goes, what its endpoints answered, what waits where. */
+/** One destination: its state, the responses of its endpoints, and its backlog. */
 
-import type { Answer, DestinationView, EndpointView } from "../view.ts";
+import type { ComponentChildren } from "preact";
+
+import type { DestinationView, EndpointView, ResponseClass } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
 import { deadLettersLink } from "./address.ts";
 import { Attempts } from "./attempts.tsx";
@@ -10,15 +12,16 @@ import {
   millisecondsText,
   outcomeText,
   percentText,
-  stateWords,
+  stateOf,
+  type Tone,
 } from "./format.ts";
-import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
+import { Age, Empty, None, Panel, Problem, State, Time, useNow } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
 import { useLatest } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-const ANSWER_LINES: readonly Line[] = [
+const RESPONSE_LINES: readonly Line[] = [
   { name: "2xx", label: "2xx", color: "--good" },
   { name: "3xx", label: "3xx", color: "--violet" },
   { name: "4xx", label: "4xx", color: "--amber" },
@@ -31,8 +34,8 @@ const ANSWER_LINES: readonly Line[] = [
   { name: "unreachable", label: "unreachable", color: "--amber" },
   { name: "address", label: "address not allowed", color: "--bad" },
   { name: "tls", label: "TLS", color: "--blue" },
-  { name: "protocol", label: "no HTTP", color: "--soft" },
-  { name: "other", label: "no answer", color: "--soft" },
+  { name: "protocol", label: "not HTTP", color: "--soft" },
+  { name: "other", label: "no response", color: "--soft" },
 ];
 const LATENCY_LINES: readonly Line[] = [
   { name: "p50", label: "p50", color: "--blue" },
@@ -43,235 +46,251 @@ interface Missing {
   readonly isMissing: true;
 }
 
-export function Destination({ id, now }: { readonly id: string; readonly now: number }) {
+export function Destination({ id }: { readonly id: string }) {
   const path = `/api/events?of=destination&id=${encodeURIComponent(id)}`;
   const [view] = useLatest<DestinationView | Missing>(path);
-  if (view === null) return <Head id={id} aside={<p role="status">Loading</p>} />;
-  if ("isMissing" in view) {
-    return (
-      <>
-        <Head id={id} />
-        <Empty>
-          No destination has this id. <Link to="/destinations">All destinations</Link>
-        </Empty>
-      </>
-    );
-  }
-  return <Known view={view} now={now} />;
-}
-
-function Head({
-  id,
-  aside = null,
-}: {
-  readonly id: string;
-  readonly aside?: preact.ComponentChild;
-}) {
   return (
-    <header class="head">
-      <p class="up">
-        <Link to="/destinations">Destinations</Link> /
-      </p>
-      <h1>{id}</h1>
-      {aside}
-    </header>
+    <>
+      <header class="head flex">
+        <p class="up">
+          <Link to="/destinations">Destinations</Link> /
+        </p>
+        <h1>{id}</h1>
+        {view === null ? <p role="status">Loading</p> : null}
+        {view === null || "isMissing" in view ? null : <State {...stateOf(view)} />}
+      </header>
+      {view === null ? null : "isMissing" in view ? (
+        <Empty>
+          No destination has this ID. <Link to="/destinations">All destinations</Link>
+        </Empty>
+      ) : (
+        <Known view={view} />
+      )}
+    </>
   );
 }
 
-function Known({ view, now }: { readonly view: DestinationView; readonly now: number }) {
+interface Props {
+  readonly view: DestinationView;
+}
+
+function Known({ view }: Props) {
+  const { id, kind, kafkaError, responses, latency, endpoints, sources } = view;
   return (
     <>
-      <Head id={view.id} aside={<State {...stateWords(view)} />} />
-      {view.kafkaError === null ? null : <Problem text={`Kafka is away: ${view.kafkaError}`} />}
-      <p class="sentence">{sentenceOf(view, now)}</p>
-      <DestinationActions view={view} now={now} />
-      <Figures view={view} now={now} />
+      <Problem text={kafkaError === null ? null : `Kafka is unreachable: ${kafkaError}`} />
+      <p class="sentence">{sentenceOf(view, useNow())}</p>
+      <DestinationActions view={view} />
+      <Figures view={view} />
       <div class="pair">
-        <Panel title="Answers">
+        <Panel title="Responses">
           <Plot
-            title="By class or cause, of at most 4 h"
-            series={view.answers}
-            lines={linesThere(view.answers)}
+            title="Last 4 hours, by class or cause"
+            series={responses}
+            lines={linesOf(responses)}
             unit="requests per minute"
             isStacked
           />
         </Panel>
-        <Panel title="How long attempts take">
-          <Plot title="Of at most 4 h" series={view.latency} lines={LATENCY_LINES} unit="ms" />
+        <Panel title="Attempt duration">
+          <Plot title="Last 4 hours" series={latency} lines={LATENCY_LINES} unit="ms" />
         </Panel>
       </div>
       <Panel title="Endpoints">
-        <Endpoints endpoints={view.endpoints} now={now} />
+        {endpoints.length === 0 ? (
+          <Empty>It has no endpoints.</Empty>
+        ) : (
+          <Table
+            label="Endpoints"
+            columns={ENDPOINT_COLUMNS}
+            rows={endpoints}
+            keyOf={({ name }) => name}
+          />
+        )}
       </Panel>
-      <Panel title="What waits">
-        <Waiting view={view} now={now} />
+      <Panel title="Backlog">
+        <Backlog view={view} />
       </Panel>
-      {view.kind === "webhook" ? <Attempts destination={view.id} now={now} /> : null}
-      <p class="links">
-        {view.sources.length === 0
+      {kind === "webhook" ? <Attempts destination={id} /> : null}
+      <p>
+        {sources.length === 0
           ? "No source is connected to it. "
-          : `Gets calls of ${view.sources.join(", ")}. `}
-        <Link to={deadLettersLink({ destination: view.id })}>Its dead letters</Link>
+          : `Receives calls from ${sources.join(", ")}. `}
+        <Link to={deadLettersLink({ destination: id })}>Its dead letters</Link>
       </p>
     </>
   );
 }
 
-/** Causes that did not come up are left out. */
-function linesThere({ values }: DestinationView["answers"]): readonly Line[] {
-  const isThere = (name: string) =>
-    (values[name as Answer] ?? []).some((value) => value !== null && value > 0);
-  return ANSWER_LINES.filter(({ name }) => name === "2xx" || isThere(name));
+/** Causes that did not occur are omitted. */
+function linesOf({ values }: DestinationView["responses"]): readonly Line[] {
+  const occurred = (name: string) =>
+    (values[name as ResponseClass] ?? []).some((value) => value !== null && value > 0);
+  return RESPONSE_LINES.filter(({ name }) => name === "2xx" || occurred(name));
 }
 
+const UNAVAILABLE: Readonly<Record<string, string>> = {
+  breaker: "their circuits are open",
+  "circuit-open": "their circuits are open",
+  "retry-after": "they sent Retry-After",
+};
+
 function sentenceOf(
-  { failingSince, failedShare, held, last, note, state, kind }: DestinationView,
+  { failingSince, failedShare, hold, last, note, state, kind }: DestinationView,
   now: number,
-) {
+): string {
   const long = (at: string | null) =>
     at === null ? "" : ` for ${durationText(now - Date.parse(at))}`;
-  if (held?.because === "paused")
-    return `It is paused${long(held.since)}: new calls wait in its line.`;
-  if (held?.because === "disabled")
-    return "It is disabled: it gets no calls, and its line is held.";
-  const until =
-    held?.until == null ? "" : ` until ${new Date(held.until).toLocaleTimeString("en-GB")}`;
-  const alone = held === null ? "" : ` Its endpoints are left alone${until} (${held.because}).`;
-  if (failingSince !== null) {
-    const why = last === null ? "" : ` The last answer: ${outcomeText(last)}.`;
-    return `It has been failing${long(failingSince)}. ${shareSentence(failedShare)}${why}${alone}`;
+  if (hold?.reason === "paused") {
+    return `It has been paused${long(hold.since)}: new deliveries stay in its queue.`;
   }
-  if (held !== null) return alone.trim();
+  if (hold?.reason === "disabled") {
+    return "It is disabled: no calls are routed to it, and its queue is on hold.";
+  }
+  const until =
+    hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;
+  const why = UNAVAILABLE[hold?.reason ?? ""] ?? hold?.reason;
+  const onHold = hold === null ? "" : ` Its endpoints are unavailable${until}, because ${why}.`;
+  const response = last === null ? "" : ` Last response: ${outcomeText(last)}.`;
+  if (failingSince !== null) {
+    return `It has been failing${long(failingSince)}. ${shareSentence(failedShare)}${response}${onHold}`;
+  }
+  if (hold !== null) return onHold.trim();
   if (note !== null) return `${note[0]?.toUpperCase()}${note.slice(1)}.`;
   if (state === "delivering") {
-    const answer = last === null ? "" : ` The last answer: ${outcomeText(last)}.`;
-    return `${shareSentence(failedShare)}${failedShare === null ? answer : ""}`;
+    return `${shareSentence(failedShare)}${failedShare === null ? response : ""}`;
   }
-  if (kind === "topic") return "Only its topic is written; its own consumers read it.";
+  if (kind === "topic") return "Deliveries are written to its topic, which other consumers read.";
   return state === null
-    ? "No process that was asked delivers to it."
-    : "Nothing was attempted since its process started.";
+    ? "None of the known processes delivers to it."
+    : "Nothing has been attempted since its process started.";
 }
 
 function shareSentence(failedShare: number | null): string {
-  if (failedShare === null) return "Nothing was attempted in the last minute.";
-  if (failedShare === 0) return "All attempts of the last minute were accepted.";
+  if (failedShare === null) return "There were no attempts in the last minute.";
+  if (failedShare === 0) return "All attempts in the last minute were accepted.";
   return `${percentText(failedShare)} of the attempts in the last minute failed.`;
 }
 
-function Figures({ view, now }: { readonly view: DestinationView; readonly now: number }) {
-  const isFailing = view.trouble <= 1;
+function Figures({ view }: Props) {
+  const { acceptedPerMinute, failedPerMinute, share, p50Ms, p99Ms, severity } = view;
+  const { queued, oldestAt, awaitingRetry, deadLettersLastDay } = view;
   return (
     <dl class="figures">
       <Figure
-        label="Accepted"
-        value={countText(view.acceptedPerMinute)}
-        unit="per minute"
-        tone={isFailing ? "bad" : "good"}
-        note={<>{percentText(view.share)} of attempts</>}
-      />
+        label="Delivered"
+        value={countText(acceptedPerMinute)}
+        unit="/ min"
+        tone={severity <= 1 ? "bad" : "good"}
+      >
+        {percentText(share)} of attempts
+      </Figure>
       <Figure
         label="Failed"
-        value={countText(view.failedPerMinute)}
-        unit="per minute"
-        tone={(view.failedPerMinute ?? 0) > 0 ? "bad" : "quiet"}
+        value={countText(failedPerMinute)}
+        unit="/ min"
+        tone={(failedPerMinute ?? 0) > 0 ? "bad" : ""}
       />
+      <Figure label="Attempt duration" value={millisecondsText(p50Ms)} unit="p50">
+        {millisecondsText(p99Ms)} p99
+      </Figure>
+      <Figure label="Queued" value={countText(queued)}>
+        {oldestAt === null ? null : (
+          <>
+            oldest <Age at={oldestAt} />
+          </>
+        )}
+      </Figure>
       <Figure
-        label="Attempts take"
-        value={millisecondsText(view.p50Ms)}
-        unit="p50"
-        note={<>{millisecondsText(view.p99Ms)} p99</>}
+        label="Awaiting retry"
+        value={countText(awaitingRetry)}
+        tone={(awaitingRetry ?? 0) > 0 ? "warn" : ""}
       />
-      <Figure
-        label="In line"
-        value={countText(view.waiting)}
-        note={
-          view.oldestAt === null ? undefined : (
-            <>
-              oldest <Age at={view.oldestAt} now={now} />
-            </>
-          )
-        }
-      />
-      <Figure
-        label="In tiers"
-        value={countText(view.inTiers)}
-        tone={(view.inTiers ?? 0) > 0 ? "warn" : "quiet"}
-      />
-      <Figure label="Dead letters" value={countText(view.deadLettersLastDay)} unit="last day" />
+      <Figure label="Dead letters" value={countText(deadLettersLastDay)} unit="in the last 24 h" />
     </dl>
   );
 }
 
-function Failing({ endpoint, now }: { readonly endpoint: EndpointView; readonly now: number }) {
-  const { failingSince, failedShare } = endpoint;
-  const isShown = failingSince !== null && failedShare !== null;
+function Figure({
+  label,
+  value,
+  unit = "",
+  tone = "",
+  children,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly unit?: string;
+  readonly tone?: Tone | "";
+  readonly children?: ComponentChildren;
+}) {
   return (
-    <>
-      <Age at={failingSince} now={now} />
-      {isShown ? `, ${percentText(failedShare)} of attempts` : null}
-    </>
+    <div class="figure card">
+      <dt>{label}</dt>
+      <dd>
+        <b class={tone}>{value}</b> <span>{unit}</span>
+        <p>{children}</p>
+      </dd>
+    </div>
   );
 }
 
-function Endpoints({
-  endpoints,
-  now,
-}: {
-  readonly endpoints: readonly EndpointView[];
-  readonly now: number;
-}) {
-  if (endpoints.length === 0) return <Empty>It has no endpoints.</Empty>;
-  const columns: readonly Column<EndpointView>[] = [
-    { label: "Endpoint", of: ({ name }) => name },
-    { label: "Address", of: ({ origin }) => origin },
-    { label: "Breaker", of: (endpoint) => <CircuitBreaker endpoint={endpoint} /> },
-    { label: "Failing", of: (endpoint) => <Failing endpoint={endpoint} now={now} /> },
-    { label: "Asked again", of: ({ awayUntil }) => <Age at={awayUntil} now={now} /> },
-    {
-      label: "Last answer",
-      of: ({ last }) =>
-        last === null ? (
-          <span class="none">–</span>
-        ) : (
-          <>
-            {outcomeText(last)} <Time at={last.at} now={now} />
-          </>
-        ),
-    },
-  ];
-  return <Table label="Endpoints" columns={columns} rows={endpoints} keyOf={({ name }) => name} />;
+const ENDPOINT_COLUMNS: readonly Column<EndpointView>[] = [
+  { label: "Endpoint", of: ({ name }) => name },
+  { label: "Address", of: ({ origin }) => origin },
+  { label: "Circuit", of: ({ breaker }) => <Circuit state={breaker} /> },
+  {
+    label: "Failing",
+    of: ({ failingSince, failedShare }) => (
+      <>
+        <Age at={failingSince} />
+        {failingSince !== null && failedShare !== null
+          ? `, ${percentText(failedShare)} of attempts`
+          : null}
+      </>
+    ),
+  },
+  { label: "Next probe", of: ({ unavailableUntil }) => <Age at={unavailableUntil} /> },
+  {
+    label: "Last response",
+    of: ({ last }) =>
+      last === null ? (
+        <None />
+      ) : (
+        <>
+          {outcomeText(last)} <Time at={last.at} />
+        </>
+      ),
+  },
+];
+
+function Circuit({ state }: { readonly state: EndpointView["breaker"] }) {
+  if (state === null) return <None />;
+  const tone = state === "closed" ? "good" : state === "recovering" ? "warn" : "bad";
+  return <State tone={tone} text={state} />;
 }
 
-function CircuitBreaker({ endpoint: { breaker } }: { readonly endpoint: EndpointView }) {
-  if (breaker === null) return <span class="none">–</span>;
-  const tone = breaker === "closed" ? "good" : breaker === "recovering" ? "warn" : "bad";
-  return <State tone={tone} word={breaker} />;
-}
-
-function Waiting({ view, now }: { readonly view: DestinationView; readonly now: number }) {
-  const { waiting, dueAgain, byDelay, nextAttemptAt } = view;
-  const tiers = Object.entries(byDelay ?? {}).filter(([, count]) => count > 0);
-  const never = waiting === null ? null : waiting - (dueAgain ?? 0);
+function Backlog({ view: { queued, due, byDelay, nextAttemptAt } }: Props) {
+  const delays = Object.entries(byDelay ?? {}).filter(([, count]) => count > 0);
   return (
     <>
-      <ul class="waits">
+      <ul class="flex">
         <li>
-          <b>{countText(never)}</b> in its line, never attempted
+          <b>{countText(queued === null ? null : queued - (due ?? 0))}</b> queued, not attempted yet
         </li>
         <li>
-          <b>{countText(dueAgain)}</b> due again, in front of it
+          <b>{countText(due)}</b> due for retry
         </li>
-        {tiers.map(([tier, count]) => (
-          <li key={tier}>
-            <b>{countText(count)}</b> in the tier {tier}
+        {delays.map(([delay, count]) => (
+          <li key={delay}>
+            <b>{countText(count)}</b> awaiting retry after {delay}
           </li>
         ))}
-        {byDelay === null ? <li>How many wait in tiers is not known now.</li> : null}
+        {byDelay === null ? <li>The number of deliveries awaiting retry is unknown.</li> : null}
       </ul>
       {nextAttemptAt === null ? null : (
         <p>
-          Next attempt <Age at={nextAttemptAt} now={now} />: <Time at={nextAttemptAt} now={now} />
+          Next retry <Age at={nextAttemptAt} />: <Time at={nextAttemptAt} />
         </p>
       )}
     </>

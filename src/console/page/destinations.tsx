@@ -1,13 +1,20 @@
-/** The table of destinations. Of a thousand rows only those in sight are in the document. */
+/** The table of destinations. Only the rows in sight are in the document. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { DestinationRow, RowsEvent } from "../view.ts";
-import { destinationLink } from "./address.ts";
-import { COLUMNS, orderOf, orderText, search, sorted } from "./destination-rows.ts";
-import { countText, millisecondsText, outcomeText, percentText, stateWords } from "./format.ts";
-import { Age, Empty, Problem, State } from "./parts.tsx";
-import { Link, setQuery, useHere } from "./router.tsx";
+import {
+  COLUMNS,
+  type ColumnName,
+  orderOf,
+  orderText,
+  search,
+  sorted,
+} from "./destination-rows.ts";
+import { countText, millisecondsText, outcomeText, percentText, stateOf } from "./format.ts";
+import { Age, DestinationLink, Empty, Head, None, Problem, State } from "./parts.tsx";
+import { setQuery, useHere } from "./router.tsx";
 import { useEvents } from "./server.ts";
 
 const ROW_PX = 41;
@@ -20,7 +27,7 @@ interface Known {
   readonly kafkaError: string | null;
 }
 
-export function Destinations({ now }: { readonly now: number }) {
+export function Destinations() {
   const { query } = useHere();
   const [known, setKnown] = useState<Known | null>(null);
   useEvents<RowsEvent>(PATH, ({ changed, ids, kafkaError }) => {
@@ -40,16 +47,17 @@ export function Destinations({ now }: { readonly now: number }) {
   const count = shown.length === all.length ? `${all.length}` : `${shown.length} of ${all.length}`;
   return (
     <>
-      <header class="head">
-        <h1>Destinations</h1>
+      <Head title="Destinations">
         <Search value={wanted} />
         <p role="status">{known === null ? "Loading" : `${count} shown`}</p>
-      </header>
-      {known?.kafkaError == null ? null : <Problem text={`Kafka is away: ${known.kafkaError}`} />}
+      </Head>
+      <Problem
+        text={known?.kafkaError == null ? null : `Kafka is unreachable: ${known.kafkaError}`}
+      />
       {known !== null && shown.length === 0 ? (
-        <Empty>{all.length === 0 ? "No destination is configured." : "None is found."}</Empty>
+        <Empty>{all.length === 0 ? "No destinations are configured." : "No matches."}</Empty>
       ) : (
-        <Table rows={shown} order={order} now={now} />
+        <Table rows={shown} order={order} />
       )}
     </>
   );
@@ -74,7 +82,7 @@ function Search({ value }: { readonly value: string }) {
         ref={input}
         type="search"
         value={value}
-        placeholder="id, state or answer, such as failing 503  ( / )"
+        placeholder="ID, state or response, such as failing 503  ( / )"
         onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
       />
     </label>
@@ -84,21 +92,20 @@ function Search({ value }: { readonly value: string }) {
 interface TableProps {
   readonly rows: readonly DestinationRow[];
   readonly order: ReturnType<typeof orderOf>;
-  readonly now: number;
 }
 
-function Table({ rows, order, now }: TableProps) {
+function Table({ rows, order }: TableProps) {
   const [first, last] = useInSight(rows.length);
   const above = first * ROW_PX;
   const below = Math.max(0, rows.length - last) * ROW_PX;
   return (
-    <table class="rows" aria-rowcount={rows.length + 1}>
+    <table class="rows card" aria-rowcount={rows.length + 1}>
       <thead>
         <tr>
           {COLUMNS.map(({ name, label, isNumber }) => {
             const isSorted = order.column === name;
             const direction = order.isDown ? "descending" : "ascending";
-            // Of numbers, the largest are looked for.
+            // For numbers, the largest first.
             const next = { column: name, isDown: isSorted ? !order.isDown : isNumber };
             return (
               <th
@@ -120,7 +127,7 @@ function Table({ rows, order, now }: TableProps) {
       <tbody>
         {above === 0 ? null : <Space px={above} />}
         {rows.slice(first, last).map((row, index) => (
-          <Row key={row.id} row={row} index={first + index + 2} now={now} />
+          <Row key={row.id} row={row} index={first + index + 2} />
         ))}
         {below === 0 ? null : <Space px={below} />}
       </tbody>
@@ -136,59 +143,47 @@ function Space({ px }: { readonly px: number }) {
   );
 }
 
-function Row({
-  row,
-  index,
-  now,
-}: {
-  readonly row: DestinationRow;
-  readonly index: number;
-  readonly now: number;
-}) {
-  const isFailing = row.trouble <= 1;
-  const cells: Readonly<Record<string, string>> = {
-    rate: countText(row.acceptedPerMinute),
+function Row({ row, index }: { readonly row: DestinationRow; readonly index: number }) {
+  const { id, severity, last } = row;
+  const cells: Readonly<Record<ColumnName, ComponentChildren>> = {
+    id: <DestinationLink id={id} />,
+    state: <State {...stateOf(row)} />,
+    delivered: countText(row.acceptedPerMinute),
     failed: countText(row.failedPerMinute),
-    share: percentText(row.share),
+    success: percentText(row.share),
     p50: millisecondsText(row.p50Ms),
     p99: millisecondsText(row.p99Ms),
-    waiting: countText(row.waiting),
-    tiers: countText(row.inTiers),
+    queued: countText(row.queued),
+    retry: countText(row.awaitingRetry),
+    oldest: <Age at={row.oldestAt} />,
+    last:
+      last === null ? (
+        <None />
+      ) : (
+        <>
+          {outcomeText(last)}, <Age at={last.at} />
+        </>
+      ),
   };
   return (
-    <tr aria-rowindex={index} class={isFailing ? "failing" : ""}>
-      <th scope="row" data-column="id">
-        <Link to={destinationLink(row.id)}>{row.id}</Link>
-      </th>
-      <td data-column="state">
-        <State {...stateWords(row)} />
-      </td>
-      {COLUMNS.filter(({ name }) => name in cells).map(({ name, label }) => (
-        <td key={name} class="number" data-column={name} data-label={label}>
-          {cells[name]}
-        </td>
-      ))}
-      <td class="number" data-column="oldest" data-label="Oldest">
-        <Age at={row.oldestAt} now={now} />
-      </td>
-      <td data-column="last" data-label="Last answer">
-        {row.last === null ? (
-          <span class="none">–</span>
-        ) : (
-          <>
-            {outcomeText(row.last)}, <Age at={row.last.at} now={now} />
-          </>
-        )}
-      </td>
+    <tr aria-rowindex={index} class={severity <= 1 ? "failing" : ""}>
+      {COLUMNS.map(({ name, isNumber }) => {
+        const [Cell, scope] = name === "id" ? (["th", "row"] as const) : (["td"] as const);
+        return (
+          <Cell key={name} scope={scope} class={isNumber ? "number" : ""} data-column={name}>
+            {cells[name]}
+          </Cell>
+        );
+      })}
     </tr>
   );
 }
 
-/** The rows that the window shows, and some more. */
+/** The rows in sight, and some more. */
 function useInSight(count: number): readonly [number, number] {
   const [range, setRange] = useState<readonly [number, number]>([0, 40]);
   useEffect(() => {
-    const look = () => {
+    const measure = () => {
       const table = document.querySelector("table.rows tbody");
       const top = table === null ? 0 : table.getBoundingClientRect().top;
       const first = Math.max(0, Math.floor(-top / ROW_PX) - SPARE_ROWS);
@@ -196,12 +191,12 @@ function useInSight(count: number): readonly [number, number] {
       const last = Math.min(count, first + size);
       setRange((before) => (before[0] === first && before[1] === last ? before : [first, last]));
     };
-    look();
-    window.addEventListener("scroll", look, { passive: true });
-    window.addEventListener("resize", look);
+    measure();
+    window.addEventListener("scroll", measure, { passive: true });
+    window.addEventListener("resize", measure);
     return () => {
-      window.removeEventListener("scroll", look);
-      window.removeEventListener("resize", look);
+      window.removeEventListener("scroll", measure);
+      window.removeEventListener("resize", measure);
     };
   }, [count]);
   return [Math.min(range[0], Math.max(0, count - 1)), Math.min(range[1], count)];

@@ -1,29 +1,53 @@
 /**
- * Dialogs. The browser keeps the focus inside, gives it back at the end, and closes by Escape.
+ * Dialogs. The browser keeps the focus inside, returns it at the end, and closes the dialog on Escape.
  *
- *   a counted action          the dialog
- *   is described              has the form
- *   is counted                says how far that is; closing it stops the count
- *   was counted               says the numbers, and has the button that does it
- *   there is nothing          says so, and can only be closed
- *   could not be counted      says why, and has the form
+ *   an action that is counted    the dialog
+ *   is described                 has the form
+ *   is being counted             shows the progress; closing it stops the count
+ *   was counted                  shows the result, and has the button that carries it out
+ *   matches nothing              shows that, and can only be closed
+ *   could not be counted         shows why, and has the form
  */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Action, JobView } from "../action-view.ts";
-import { begin, useJobs } from "./jobs.ts";
+import { useJobs, useStart } from "./jobs.tsx";
 import { Problem } from "./parts.tsx";
 import { stopAction } from "./server.ts";
 
+/** A button that opens a dialog. */
+export function DialogButton({
+  label,
+  about = "",
+  children,
+}: {
+  readonly label: string;
+  /** For screen readers. */
+  readonly about?: string;
+  readonly children: (close: () => void) => ComponentChildren;
+}) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setIsOpen(true)}>
+        {label}
+        {about === "" ? null : <span class="hidden"> {about}</span>}
+      </button>
+      {isOpen ? children(() => setIsOpen(false)) : null}
+    </>
+  );
+}
+
 interface DialogProps {
   readonly title: string;
+  readonly error: string | null;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, children }: DialogProps) {
+function Dialog({ title, error, onClose, children }: DialogProps) {
   const place = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = place.current;
@@ -34,94 +58,116 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     <dialog ref={place} aria-labelledby="dialog-title" onClose={onClose}>
       <h2 id="dialog-title">{title}</h2>
       {children}
+      <Problem text={error} />
     </dialog>
   );
 }
 
-/** Begins it, and tells why not. */
-export function useBegin(onBegun: (job: JobView) => void) {
-  const [error, setError] = useState<string | null>(null);
-  const [isAsking, setIsAsking] = useState(false);
-  const start = (action: Action<string | number>) => {
-    if (isAsking) return;
-    setIsAsking(true);
-    begin(action)
-      .then(
-        (job) => {
-          setError(null);
-          onBegun(job);
-        },
-        (problem: unknown) => setError(problem instanceof Error ? problem.message : `${problem}`),
-      )
-      .finally(() => setIsAsking(false));
-  };
-  return { start, error };
+interface FormProps<Started extends Action<string | number>> {
+  readonly title: string;
+  /** The fields of the form. */
+  readonly children: ComponentChildren;
+  readonly actionOf: (form: FormData) => Started;
+  readonly onClose: () => void;
+}
+
+/** A dialog whose action starts at once. */
+export function ActionDialog({
+  title,
+  children,
+  actionOf,
+  submit,
+  isDanger = false,
+  onClose,
+}: FormProps<Action<string | number>> & {
+  readonly submit: string;
+  readonly isDanger?: boolean;
+}) {
+  const { start, error } = useStart(onClose);
+  return (
+    <Dialog title={title} error={error} onClose={onClose}>
+      <form onSubmit={(event) => start(actionOf(formOf(event)))}>
+        {children}
+        <Buttons onClose={onClose}>
+          <button type="submit" class={isDanger ? "danger" : ""}>
+            {submit}
+          </button>
+        </Buttons>
+      </form>
+    </Dialog>
+  );
 }
 
 type Countable = Extract<Action<string | number>, { readonly dryRun: boolean }>;
 
-interface CountedProps {
-  readonly title: string;
-  /** Fields of the form. */
-  readonly children: ComponentChildren;
-  readonly actionOf: (form: FormData) => Countable;
-  /** The words of the button that does it. */
+interface CountedProps extends FormProps<Countable> {
+  /** The text of the button that carries it out. */
   readonly doIt: (count: number) => string;
-  readonly onClose: () => void;
 }
 
 export function CountedDialog({ title, children, actionOf, doIt, onClose }: CountedProps) {
   const [id, setId] = useState<string | null>(null);
   const job = useJobs().find((each) => each.id === id) ?? null;
-  const counting = useBegin((begun) => setId(begun.id));
+  const counting = useStart((started) => setId(started.id));
   const close = () => {
     if (job?.state === "running") void stopAction(job.id);
     onClose();
   };
-  const doing = useBegin(close);
+  const doing = useStart(close);
   const results = useRef<HTMLDivElement>(null);
   // The button that was pressed is gone.
   useEffect(() => results.current?.focus(), [job?.state]);
   const isDescribed = job === null || job.state === "failed" || job.state === "stopped";
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    counting.start(actionOf(new FormData(event.currentTarget as HTMLFormElement)));
-  };
-  const problem = counting.error ?? doing.error ?? (job?.state === "failed" ? saidBy(job) : null);
+  const failure = job?.state === "failed" ? failureText(job) : null;
   return (
-    <Dialog title={title} onClose={close}>
-      <form onSubmit={submit} hidden={!isDescribed}>
+    <Dialog title={title} error={counting.error ?? doing.error ?? failure} onClose={close}>
+      <form onSubmit={(event) => counting.start(actionOf(formOf(event)))} hidden={!isDescribed}>
         {children}
-        <p class="buttons">
+        <Buttons onClose={close}>
           <button type="submit">Count first</button>
-          <button type="button" class="plain" onClick={close}>
-            Close
-          </button>
-        </p>
+        </Buttons>
       </form>
       {job === null || isDescribed ? null : (
         <div ref={results} tabIndex={-1}>
           <div role="status">
-            {job.state === "running" ? <p>Counting. {job.progress}</p> : <Said job={job} />}
+            {job.state === "running" ? <p>Counting. {job.progress}</p> : <Messages job={job} />}
           </div>
-          <p class="buttons">
+          <Buttons onClose={close}>
             <Confirm job={job} doIt={doIt} onConfirm={doing.start} />
-            <button type="button" class="plain" onClick={close}>
-              Close
-            </button>
-          </p>
+          </Buttons>
         </div>
       )}
-      {problem === null ? null : <Problem text={problem} />}
     </Dialog>
   );
 }
 
-function Said({ job }: { readonly job: JobView }) {
+function formOf(event: SubmitEvent): FormData {
+  event.preventDefault();
+  return new FormData(event.currentTarget as HTMLFormElement);
+}
+
+function Buttons({
+  onClose,
+  children,
+}: {
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}) {
   return (
-    <ul class="said">
-      {job.said.map((sentence) => (
-        <li key={sentence}>{sentence}</li>
+    <p class="buttons">
+      {children}
+      <button type="button" class="plain" onClick={onClose}>
+        Close
+      </button>
+    </p>
+  );
+}
+
+function Messages({ job: { messages } }: { readonly job: JobView }) {
+  return (
+    <ul>
+      {messages.map((message) => (
+        <li key={message}>{message}</li>
       ))}
     </ul>
   );
@@ -133,7 +179,7 @@ interface ConfirmProps {
   readonly onConfirm: (action: Action) => void;
 }
 
-/** The same times again: what is done is what was counted. */
+/** With the same instants, so that what is done is what was counted. */
 function Confirm({ job: { state, count, action }, doIt, onConfirm }: ConfirmProps) {
   if (state !== "done" || count === null || count === 0 || !("dryRun" in action)) return null;
   return (
@@ -143,6 +189,6 @@ function Confirm({ job: { state, count, action }, doIt, onConfirm }: ConfirmProp
   );
 }
 
-function saidBy({ said }: JobView): string {
-  return said.join(" ") || "It could not be counted.";
+function failureText({ messages }: JobView): string {
+  return messages.join(" ") || "The count failed without a reason.";
 }

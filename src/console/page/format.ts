@@ -1,11 +1,11 @@
-/** Numbers, times and states as people read them. Pure: the time of now is an argument. */
+/** Numbers, times and states as text. Pure: the current time is an argument. */
 
 import type { DeadLetterView } from "../query-view.ts";
-import type { DestinationSeen } from "../view.ts";
+import type { DestinationSnapshot } from "../view.ts";
 
 const UNKNOWN = "–";
 
-/** 1,234; 12.5K from ten thousand on; up to ten with a fraction. */
+/** 1,234; 12.5K from ten thousand on; a fraction below ten. */
 export function countText(count: number | null): string {
   if (count === null) return UNKNOWN;
   if (count !== 0 && count < 10 && !Number.isInteger(count)) return count.toFixed(1);
@@ -49,14 +49,14 @@ export function agoText(at: string, nowMs: number): string {
   return ms < 1_000 ? "now" : `${durationText(ms)} ago`;
 }
 
-/** Of something to come, or that is late. */
+/** When something is due, or for how long it has been overdue. */
 export function dueText(at: string, nowMs: number): string {
   const ms = Date.parse(at) - nowMs;
   if (Math.abs(ms) < 1_000) return "now";
-  return ms > 0 ? `in ${durationText(ms)}` : `late by ${durationText(-ms)}`;
+  return ms > 0 ? `in ${durationText(ms)}` : `overdue by ${durationText(-ms)}`;
 }
 
-/** In the zone of the reader, with its date where that is not today. */
+/** In the reader's time zone, with the date if it is not today. */
 export function localTime(at: string, nowMs: number): string {
   const date = new Date(at);
   const time = date.toLocaleTimeString("en-GB", { hour12: false });
@@ -70,30 +70,30 @@ export function utcTime(at: string): string {
 
 export type Tone = "good" | "bad" | "warn" | "quiet";
 
-export interface StateWords {
+export interface StateText {
   readonly tone: Tone;
-  readonly word: string;
+  readonly text: string;
 }
 
-type Stated = Pick<DestinationSeen, "state" | "held" | "failingSince" | "kind" | "trouble">;
+type Stated = Pick<DestinationSnapshot, "state" | "hold" | "failingSince" | "kind" | "severity">;
 
 /** The state of a destination in one or two words. */
-export function stateWords({ state, held, failingSince, kind, trouble }: Stated): StateWords {
-  if (trouble === 0) return { tone: "bad", word: "halted" };
-  if (held?.because === "paused" || held?.because === "disabled") {
-    return { tone: "quiet", word: held.because };
+export function stateOf({ state, hold, failingSince, kind, severity }: Stated): StateText {
+  if (severity === 0) return { tone: "bad", text: "Halted" };
+  if (hold?.reason === "paused") return { tone: "quiet", text: "Paused" };
+  if (hold?.reason === "disabled") return { tone: "quiet", text: "Disabled" };
+  if (hold !== null) {
+    return { tone: "bad", text: failingSince === null ? "On hold" : "Failing, on hold" };
   }
-  if (held !== null)
-    return { tone: "bad", word: failingSince === null ? "on hold" : "failing, on hold" };
-  if (failingSince !== null) return { tone: "bad", word: "failing" };
-  if (trouble === 2) return { tone: "warn", word: "in part" };
-  if (state === "delivering") return { tone: "good", word: "delivering" };
-  if (kind === "topic") return { tone: "quiet", word: "topic" };
-  if (state === "not-owned") return { tone: "quiet", word: "elsewhere" };
-  return { tone: "quiet", word: state === null ? "not known" : "not tried yet" };
+  if (failingSince !== null) return { tone: "bad", text: "Failing" };
+  if (severity === 2) return { tone: "warn", text: "Partly failing" };
+  if (state === "delivering") return { tone: "good", text: "Delivering" };
+  if (kind === "topic") return { tone: "quiet", text: "Topic" };
+  if (state === "not-owned") return { tone: "quiet", text: "On other processes" };
+  return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
 }
 
-/** Status codes as they are, causes in a few words. */
+/** Status codes as they are, causes as words. */
 export function outcomeText({
   outcome,
   cause,
@@ -101,13 +101,12 @@ export function outcomeText({
   readonly outcome: string;
   readonly cause: string;
 }): string {
-  const answer = /^\d{3}$/.test(cause) ? cause : cause.replaceAll("-", " ");
-  return outcome === "accepted"
-    ? answer
-    : `${answer}, ${outcome === "retry" ? "tried again" : outcome}`;
+  const response = /^\d{3}$/.test(cause) ? cause : cause.replaceAll("-", " ");
+  if (outcome === "accepted") return response;
+  return `${response}, ${outcome === "retry" ? "will be retried" : outcome}`;
 }
 
-/** The titles of the reasons of dead letters. */
+/** A dead letter's reason as a title. */
 export function reasonText(reason: DeadLetterView["reason"]): string {
   return reason === "" ? "(no reason)" : reason.replaceAll("-", " ");
 }

@@ -1,28 +1,35 @@
-/** The page: people log in where that is asked for, and see the view of the address. */
+/** The console: people sign in if a token is required, and see the view of the address. */
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Overview, Session } from "../view.ts";
 import type { ListView } from "./address.ts";
 import { Audiences } from "./audiences.tsx";
-import { fixAddresses } from "./below.ts";
 import { Call } from "./call.tsx";
+import { Calls } from "./calls.tsx";
 import { Configuration } from "./configuration.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
 import { Destinations } from "./destinations.tsx";
-import { localTime, utcTime } from "./format.ts";
-import { MayAct } from "./jobs.ts";
-import { Flow } from "./overview.tsx";
-import { Empty, Problem } from "./parts.tsx";
+import { localTime, type StateText, utcTime } from "./format.ts";
+import { MayAct } from "./jobs.tsx";
+import { OverviewPage } from "./overview.tsx";
+import { Empty, Now, Problem, State, useNow } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
-import { askSession, type Connection, loggedOut, logOut, useLatest, useNow } from "./server.ts";
-import { SignIn } from "./sign-in.tsx";
-import { Calls } from "./user-calls.tsx";
+import {
+  type Connection,
+  errorText,
+  NO_SERVER,
+  readSession,
+  signedOut,
+  signIn,
+  signOut,
+  useLatest,
+} from "./server.ts";
 import "./style.css";
 
 const VIEWS: readonly { readonly view: ListView; readonly to: string; readonly label: string }[] = [
-  { view: "flow", to: "/", label: "Flow" },
+  { view: "overview", to: "/", label: "Overview" },
   { view: "destinations", to: "/destinations", label: "Destinations" },
   { view: "calls", to: "/calls", label: "Calls" },
   { view: "dead-letters", to: "/dead-letters", label: "Dead letters" },
@@ -33,19 +40,17 @@ const VIEWS: readonly { readonly view: ListView; readonly to: string; readonly l
 function App() {
   const [session, setSession] = useState<Session | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const ask = () => {
-    askSession().then(setSession, (problem: unknown) => {
-      setError(problem instanceof Error ? problem.message : String(problem));
-    });
+  const read = () => {
+    readSession().then(setSession, (problem: unknown) => setError(errorText(problem)));
   };
   useEffect(() => {
-    loggedOut.tell = () => setSession((before) => before && { ...before, isKnown: false });
-    ask();
+    signedOut.notify = () => setSession((before) => before && { ...before, isKnown: false });
+    read();
   }, []);
   if (session === null) {
     return <main>{error === null ? <Empty>Loading</Empty> : <Problem text={error} />}</main>;
   }
-  if (!session.isKnown) return <SignIn onDone={ask} />;
+  if (!session.isKnown) return <SignIn onDone={read} />;
   return (
     <MayAct.Provider value={!session.readOnly}>
       <Known session={session} />
@@ -53,9 +58,48 @@ function App() {
   );
 }
 
+/** The token is entered once; the browser keeps a cookie that scripts cannot read. */
+function SignIn({ onDone }: { readonly onDone: () => void }) {
+  const [error, setError] = useState<string | null>(null);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    signIn(String(new FormData(form).get("token") ?? "")).then(
+      (problem) => {
+        setError(problem);
+        if (problem === null) onDone();
+      },
+      () => setError(NO_SERVER),
+    );
+  };
+  return (
+    <main class="sign-in">
+      <form class="card" onSubmit={submit}>
+        <h1>Switchyard</h1>
+        <label>
+          Token
+          <input type="password" name="token" autoComplete="current-password" required />
+        </label>
+        <button type="submit">Sign in</button>
+        <p class="quiet">The value of the setting console.token.</p>
+        <Problem text={error} />
+      </form>
+    </main>
+  );
+}
+
+/** The current time, every second. */
+function useClock(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const tick = window.setInterval(() => setNow(Date.now()), 1_000);
+    return () => window.clearInterval(tick);
+  }, []);
+  return now;
+}
+
 function Known({ session }: { readonly session: Session }) {
   const here = useHere();
-  const now = useNow();
   const [overview, connection] = useLatest<Overview>("/api/events?of=overview");
   const { view } = here.place;
   useEffect(() => {
@@ -64,12 +108,12 @@ function Known({ session }: { readonly session: Session }) {
     document.title = `${label ?? "Not found"} · Switchyard`;
   }, [here.path]);
   return (
-    <>
+    <Now.Provider value={useClock()}>
       <a class="skip" href="#view">
-        To the content
+        Skip to content
       </a>
-      <header class="top">
-        <b class="brand">Switchyard</b>
+      <header class="top flex">
+        <b>Switchyard</b>
         <nav aria-label="Views">
           {VIEWS.map((each) => (
             <Link key={each.view} to={each.to} isHere={isIn(view, each.view)}>
@@ -77,21 +121,21 @@ function Known({ session }: { readonly session: Session }) {
             </Link>
           ))}
         </nav>
-        <Live connection={connection} overview={overview} now={now} />
+        <Live connection={connection} overview={overview} />
       </header>
       <main id="view" tabIndex={-1}>
-        <View here={here} overview={overview} now={now} />
+        <View here={here} overview={overview} />
       </main>
-      <footer>
+      <footer class="flex">
         Switchyard {session.version}
         {session.readOnly ? ", read-only" : ""}
         {session.hasToken ? (
-          <button type="button" class="plain" onClick={() => void logOut()}>
-            Log out
+          <button type="button" class="plain" onClick={() => void signOut()}>
+            Sign out
           </button>
         ) : null}
       </footer>
-    </>
+    </Now.Provider>
   );
 }
 
@@ -103,63 +147,55 @@ function isIn(view: string, listed: ListView): boolean {
 function View({
   here: { place },
   overview,
-  now,
 }: {
   readonly here: Here;
   readonly overview: Overview | null;
-  readonly now: number;
 }) {
   switch (place.view) {
-    case "flow":
-      return overview === null ? <Empty>Loading</Empty> : <Flow overview={overview} now={now} />;
+    case "overview":
+      return overview === null ? <Empty>Loading</Empty> : <OverviewPage overview={overview} />;
     case "destinations":
-      return <Destinations now={now} />;
+      return <Destinations />;
     case "destination":
-      return <Destination id={place.id} now={now} />;
+      return <Destination id={place.id} />;
     case "calls":
-      return <Calls now={now} />;
+      return <Calls />;
     case "call":
-      return <Call id={place.id} now={now} />;
+      return <Call id={place.id} />;
     case "dead-letters":
-      return <DeadLetters overview={overview} now={now} />;
+      return <DeadLetters overview={overview} />;
     case "audiences":
-      return <Audiences now={now} />;
+      return <Audiences />;
     case "configuration":
-      return <Configuration overview={overview} now={now} />;
+      return <Configuration overview={overview} />;
     case "unknown":
       return (
         <Empty>
-          There is no such page. <Link to="/">To the flow</Link>
+          This page does not exist. <Link to="/">Overview</Link>
         </Empty>
       );
   }
 }
 
+function connectionState(connection: Connection, overview: Overview | null): StateText {
+  if (connection === "lost") return { tone: "bad", text: "No connection" };
+  if (overview === null) return { tone: "quiet", text: "Connecting" };
+  if (overview.kafkaError !== null) return { tone: "bad", text: "Kafka is unreachable" };
+  return { tone: "good", text: "Live" };
+}
+
 function Live({
   connection,
   overview,
-  now,
 }: {
   readonly connection: Connection;
   readonly overview: Overview | null;
-  readonly now: number;
 }) {
+  const now = useNow();
   const at = new Date(now).toISOString();
-  const isKafkaAway = overview !== null && overview.kafkaError !== null;
-  const word =
-    connection === "away"
-      ? "no connection"
-      : isKafkaAway
-        ? "Kafka is away"
-        : overview === null
-          ? "connecting"
-          : "live";
-  const tone = word === "live" ? "good" : word === "connecting" ? "quiet" : "bad";
   return (
     <p class="live">
-      <span class={`state ${tone}`} role="status">
-        <span aria-hidden="true">{tone === "good" ? "●" : "▲"}</span> {word}
-      </span>
+      <State {...connectionState(connection, overview)} role="status" />
       <time dateTime={at}>
         {localTime(at, now)} <small>{utcTime(at).slice(11)}</small>
       </time>
@@ -167,6 +203,7 @@ function Live({
   );
 }
 
-fixAddresses();
+// The browser resolves the address of the icon again whenever the address of the document changes.
+for (const link of document.querySelectorAll("link")) link.setAttribute("href", link.href);
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);

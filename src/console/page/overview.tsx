@@ -1,73 +1,62 @@
-/** The picture of the README, alive: where calls are now, how many pass, and what is in trouble. */
+/** The diagram of the README with live numbers: where calls are now, how many pass, and what fails. */
 
 import type { ComponentChildren } from "preact";
 
 import type { DelayTopicView, Overview, StateCounts } from "../view.ts";
-import { FindCall } from "./find-call.tsx";
-import { countText, durationText, reasonText, type Tone } from "./format.ts";
-import { Age, Panel, Troubles } from "./parts.tsx";
-import { type Line, Plot } from "./plot.tsx";
+import { counted } from "./action-text.ts";
+import { FindCall } from "./calls.tsx";
+import { countText, dueText, reasonText, type Tone } from "./format.ts";
+import { Age, HealthProblems, Panel, useNow } from "./parts.tsx";
+import { type Line, Plot, Spark } from "./plot.tsx";
 import { Link } from "./router.tsx";
-import { Spark } from "./spark.tsx";
 
 const LINES: readonly Line[] = [
   { name: "accepted", label: "delivered", color: "--good" },
   { name: "failed", label: "failed", color: "--bad" },
-  { name: "calls", label: "calls in", color: "--blue" },
-  { name: "deadLetters", label: "dead letters", color: "--violet" },
+  { name: "calls", label: "received", color: "--blue" },
+  { name: "deadLetters", label: "dead-lettered", color: "--violet" },
 ];
-/** A stage keeps up while its oldest call is younger than this. */
+/** The route stage keeps up while its oldest call is younger than this. */
 const OLD_MS = 60_000;
+const OVERDUE_MS = 15_000;
 
-export function Flow({ overview, now }: { readonly overview: Overview; readonly now: number }) {
+interface Props {
+  readonly overview: Overview;
+}
+
+export function OverviewPage({ overview }: Props) {
   return (
     <>
-      <h1 class="hidden">Flow</h1>
-      <Troubles troubles={overview.troubles} />
-      <Picture overview={overview} now={now} />
-      <Panel title="The last hours">
-        <Plot title="Of at most 4 h" series={overview.history} lines={LINES} unit="per minute" />
+      <h1 class="hidden">Overview</h1>
+      <HealthProblems problems={overview.healthProblems} />
+      <Diagram overview={overview} />
+      <Panel title="Last 4 hours">
+        <Plot title="All destinations" series={overview.history} lines={LINES} unit="per minute" />
       </Panel>
       <FindCall />
     </>
   );
 }
 
-function Picture({ overview, now }: { readonly overview: Overview; readonly now: number }) {
-  const { rates, states, tiers, deadLetters, waiting, stages, history } = overview;
-  const route = stages.find(({ stage }) => stage === "route");
-  const isLate =
-    route?.oldestAt !== null && route !== undefined && now - Date.parse(route.oldestAt) > OLD_MS;
+function Diagram({ overview }: Props) {
+  const { rates, states, delayTopics, deadLetters, waiting, history } = overview;
   const failing = states.failing + states["on-hold"];
-  const lastDay = deadLetters?.lastDay ?? null;
+  const all = Object.values(states).reduce((sum: number, count: number) => sum + count, 0);
   return (
-    <section class="picture" aria-label="The way of calls">
+    <section class="diagram" aria-label="The path of calls">
+      <Received overview={overview} />
+      <Arrow name="routed" rate={rates.routed} />
       <Node
-        name="calls"
-        title="Calls in"
-        rate={rates.calls}
-        values={history.values.calls}
-        tone={isLate ? "warn" : "quiet"}
-      >
-        {countText(route?.waiting ?? null)} wait for route
-        {isLate ? (
-          <>
-            , the oldest since <Age at={route.oldestAt} now={now} />
-          </>
-        ) : null}
-      </Node>
-      <Arrow name="to-lines" rate={rates.routed} label="routed" />
-      <Node
-        name="lines"
-        title="Lines"
+        name="queued"
+        title="Queued"
         rate={rates.routed}
         values={history.values.routed}
         tone="quiet"
       >
-        {countText(waiting.lines)} wait in lines of{" "}
-        <Link to="/destinations">{destinationsText(states)}</Link>
+        {countText(waiting.queued)} queued for{" "}
+        <Link to="/destinations">{counted(all, "destination", "destinations")}</Link>
       </Node>
-      <Arrow name="to-endpoints" rate={rates.accepted} label="delivered" tone="good" />
+      <Arrow name="delivered" rate={rates.accepted} tone="good" />
       <Node
         name="endpoints"
         title="Delivered"
@@ -75,23 +64,50 @@ function Picture({ overview, now }: { readonly overview: Overview; readonly now:
         values={history.values.accepted}
         tone={failing > 0 ? "bad" : "good"}
       >
-        <StatesText states={states} />
+        {STATES.filter(([name]) => states[name] > 0).map(([name, text]) => (
+          <span key={name} class={name === "failing" || name === "on-hold" ? "bad" : ""}>
+            {states[name]} {text}
+          </span>
+        ))}
       </Node>
-      <Arrow name="failed" rate={rates.failed} label="failed" tone="bad" />
-      <Tiers tiers={tiers} now={now} />
-      <Arrow name="due" rate={null} label="due again" />
-      <Arrow name="given-up" rate={rates.deadLetters} label="given up" tone="bad" />
+      <Arrow name="failed" rate={rates.failed} tone="bad" />
+      <AwaitingRetry delayTopics={delayTopics} />
+      <Arrow name="due" label="retry due" rate={null} />
+      <Arrow name="dead-lettered" rate={rates.deadLetters} tone="bad" />
       <Node
-        name="letters"
+        name="dead-letters"
         title="Dead letters"
         rate={rates.deadLetters}
         values={history.values.deadLetters}
         tone={(rates.deadLetters ?? 0) > 0 ? "warn" : "quiet"}
       >
-        <Link to="/dead-letters">{countText(lastDay)} in the last day</Link>
-        {deadLetters?.byReason == null ? null : <Reasons counts={deadLetters.byReason} />}
+        <Link to="/dead-letters">{countText(deadLetters?.lastDay ?? null)} in the last 24 h</Link>
+        <Reasons counts={deadLetters?.byReason ?? {}} />
       </Node>
     </section>
+  );
+}
+
+function Received({ overview: { rates, stages, history } }: Props) {
+  const now = useNow();
+  const route = stages.find(({ stage }) => stage === "route");
+  const oldestAt = route?.oldestAt ?? null;
+  const isLate = oldestAt !== null && now - Date.parse(oldestAt) > OLD_MS;
+  return (
+    <Node
+      name="calls"
+      title="Received"
+      rate={rates.calls}
+      values={history.values.calls}
+      tone={isLate ? "warn" : "quiet"}
+    >
+      {countText(route?.waiting ?? null)} waiting to be routed
+      {isLate ? (
+        <>
+          , the oldest received <Age at={oldestAt} />
+        </>
+      ) : null}
+    </Node>
   );
 }
 
@@ -111,57 +127,52 @@ function Node({
   readonly children: ComponentChildren;
 }) {
   return (
-    <div class={`node ${tone}`} data-node={name}>
+    <div class={`node card ${tone}`} data-node={name} style={{ gridArea: name }}>
       <h2>{title}</h2>
       <p class="rate">
-        <b>{countText(rate)}</b> <span>per minute</span>
+        <b>{countText(rate)}</b> / min
       </p>
       <Spark values={values} tone={tone} />
-      <p class="beside">{children}</p>
+      <p class="details">{children}</p>
     </div>
   );
 }
 
 function Arrow({
   name,
+  label = name,
   rate,
-  label,
   tone = "quiet",
 }: {
   readonly name: string;
+  readonly label?: string;
   readonly rate: number | null;
-  readonly label: string;
   readonly tone?: Tone;
 }) {
-  const moves = (rate ?? 0) > 0 ? "moves" : "";
+  const moves = (rate ?? 0) > 0 ? `moves ${tone}` : "";
   return (
-    <div class={`arrow ${tone} ${moves}`} data-arrow={name}>
+    <div class={`arrow ${moves}`} data-arrow={name} style={{ gridArea: name }}>
       <span>{label}</span>
       <i aria-hidden="true" />
     </div>
   );
 }
 
-function Tiers({
-  tiers,
-  now,
-}: {
-  readonly tiers: readonly DelayTopicView[];
-  readonly now: number;
-}) {
-  const all = tiers.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
+function AwaitingRetry({ delayTopics }: { readonly delayTopics: readonly DelayTopicView[] }) {
+  const all = delayTopics.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
+  const tone = all > 0 ? "warn" : "quiet";
   return (
-    <div class={`node tiers ${all > 0 ? "warn" : "quiet"}`} data-node="tiers">
-      <h2>Waiting to be tried again</h2>
-      <ul>
-        {tiers.map(({ tier, waiting, dueAt, retired }) => (
-          <li key={tier} class={(waiting ?? 0) > 0 ? "some" : ""}>
+    <div class={`node card ${tone}`} data-node="awaiting" style={{ gridArea: "awaiting" }}>
+      <h2>Awaiting retry</h2>
+      <ul class="delays flex">
+        {delayTopics.map(({ delay, waiting, dueAt, retired }) => (
+          <li key={delay} class={(waiting ?? 0) > 0 ? "some" : ""}>
             <span>
-              {tier}
+              {delay}
               {retired ? " (retired)" : ""}
             </span>
             <b>{countText(waiting)}</b>
-            <small>{dueAt === null ? "" : <Due at={dueAt} now={now} />}</small>
+            <small>{dueAt === null ? "" : <Due at={dueAt} />}</small>
           </li>
         ))}
       </ul>
@@ -169,10 +180,11 @@ function Tiers({
   );
 }
 
-function Due({ at, now }: { readonly at: string; readonly now: number }) {
+function Due({ at }: { readonly at: string }) {
+  const now = useNow();
   const ms = Date.parse(at) - now;
-  if (ms < -15_000) return <span class="bad-text">late by {durationText(-ms)}</span>;
-  return <>{ms < 1_000 ? "due now" : `due in ${durationText(ms)}`}</>;
+  if (ms < -OVERDUE_MS) return <span class="bad">{dueText(at, now)}</span>;
+  return <>{ms < 1_000 ? "due now" : `due ${dueText(at, now)}`}</>;
 }
 
 function Reasons({ counts }: { readonly counts: Readonly<Record<string, number>> }) {
@@ -180,7 +192,7 @@ function Reasons({ counts }: { readonly counts: Readonly<Record<string, number>>
   return (
     <>
       {sorted.slice(0, 3).map(([reason, count]) => (
-        <span key={reason} class="reason">
+        <span key={reason}>
           {countText(count)} {reasonText(reason)}
         </span>
       ))}
@@ -188,34 +200,13 @@ function Reasons({ counts }: { readonly counts: Readonly<Record<string, number>>
   );
 }
 
-function destinationsText(states: StateCounts): string {
-  const all = Object.values(states).reduce((sum: number, count: number) => sum + count, 0);
-  return all === 1 ? "1 destination" : `${all.toLocaleString("en")} destinations`;
-}
-
-const WORDS: readonly (readonly [keyof StateCounts, string])[] = [
-  ["failing", "fail"],
+const STATES: readonly (readonly [keyof StateCounts, string])[] = [
+  ["failing", "failing"],
   ["on-hold", "on hold"],
-  ["delivering", "deliver"],
-  ["idle", "not tried yet"],
+  ["delivering", "delivering"],
+  ["idle", "idle"],
   ["quiet", "paused or disabled"],
-  ["topics", "read by others"],
-  ["not-owned", "owned by others"],
-  ["unknown", "not known here"],
+  ["topics", "read by other consumers"],
+  ["not-owned", "on other processes"],
+  ["unknown", "unknown"],
 ];
-
-function StatesText({ states }: { readonly states: StateCounts }) {
-  const parts = WORDS.filter(([name]) => states[name] > 0);
-  return (
-    <>
-      {parts.map(([name, word]) => (
-        <span
-          key={name}
-          class={`reason ${name === "failing" || name === "on-hold" ? "bad-text" : ""}`}
-        >
-          {states[name]} {word}
-        </span>
-      ))}
-    </>
-  );
-}

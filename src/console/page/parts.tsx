@@ -1,44 +1,44 @@
 /** Small parts that the views share. */
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext } from "preact/hooks";
 
-import type { Trouble } from "../view.ts";
-import { agoText, dueText, localTime, type StateWords, type Tone, utcTime } from "./format.ts";
+import type { HealthProblem } from "../view.ts";
+import { callLink, destinationLink } from "./address.ts";
+import { agoText, dueText, localTime, type StateText, type Tone, utcTime } from "./format.ts";
 import { Link, setQuery } from "./router.tsx";
+import type { QueryState } from "./server.ts";
 
-/** A time in the zone of the reader; UTC is beside it. */
-export function Time({ at, now }: { readonly at: string; readonly now: number }) {
+/** The current time, updated every second. */
+export const Now = createContext(0);
+
+export function useNow(): number {
+  return useContext(Now);
+}
+
+interface TimeProps {
+  readonly at: string | null;
+}
+
+export function None() {
+  return <span class="quiet">–</span>;
+}
+
+/** A time in the reader's time zone, with UTC next to it. */
+export function Time({ at }: TimeProps) {
+  const now = useNow();
+  if (at === null) return <None />;
   return (
-    <time dateTime={at} class="time">
+    <time dateTime={at}>
       {localTime(at, now)} <small>{utcTime(at)}</small>
     </time>
   );
 }
 
-const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
-
-/** A sentence whose instants are read as other times of the page are. */
-export function Sentence({ text, now }: { readonly text: string; readonly now: number }) {
-  // The instants that the pattern matched are at the odd places.
-  const parts = text.split(INSTANT);
-  return (
-    <>
-      {parts.map((part, index) => {
-        const isInstant = index % 2 === 1 && !Number.isNaN(Date.parse(part));
-        return isInstant ? <Time key={`${index} ${part}`} at={part} now={now} /> : part;
-      })}
-    </>
-  );
-}
-
-/** A time, or a dash where there is none. */
-export function TimeOrNone({ at, now }: { readonly at: string | null; readonly now: number }) {
-  return at === null ? <span class="none">–</span> : <Time at={at} now={now} />;
-}
-
-/** How long ago, or how soon; the time itself when one points at it. */
-export function Age({ at, now }: { readonly at: string | null; readonly now: number }) {
-  if (at === null) return <span class="none">–</span>;
+/** How long ago, or how soon; the pointer shows the time itself. */
+export function Age({ at }: TimeProps) {
+  const now = useNow();
+  if (at === null) return <None />;
   const text = Date.parse(at) > now ? dueText(at, now) : agoText(at, now);
   return (
     <time dateTime={at} title={`${localTime(at, now)}, ${utcTime(at)}`}>
@@ -47,37 +47,81 @@ export function Age({ at, now }: { readonly at: string | null; readonly now: num
   );
 }
 
+const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
+
+/** A sentence whose instants are shown like all other times. */
+export function Sentence({ text }: { readonly text: string }) {
+  // The instants that the pattern matched have odd indexes.
+  const parts = text.split(INSTANT);
+  return (
+    <>
+      {parts.map((part, index) => {
+        const isInstant = index % 2 === 1 && !Number.isNaN(Date.parse(part));
+        return isInstant ? <Time key={`${index} ${part}`} at={part} /> : part;
+      })}
+    </>
+  );
+}
+
 const SIGNS: Readonly<Record<Tone, string>> = { good: "●", bad: "▲", warn: "◆", quiet: "○" };
 
-/** Colour is never the only thing that says it. */
-export function State({ tone, word }: StateWords) {
+/** Never by color alone. */
+export function State({ tone, text, role }: StateText & { readonly role?: "status" }) {
   return (
-    <span class={`state ${tone}`}>
-      <span aria-hidden="true">{SIGNS[tone]}</span> {word}
+    <span class={`state ${tone}`} role={role}>
+      <span aria-hidden="true">{SIGNS[tone]}</span> {text}
     </span>
   );
 }
 
-export function Troubles({ troubles }: { readonly troubles: readonly Trouble[] }) {
-  if (troubles.length === 0) {
+export function DestinationLink({ id }: { readonly id: string }) {
+  return <Link to={destinationLink(id)}>{id}</Link>;
+}
+
+export function CallLink({ messageId }: { readonly messageId: string }) {
+  return (
+    <Link to={callLink(messageId)}>
+      <code>{messageId}</code>
+    </Link>
+  );
+}
+
+export function HealthProblems({ problems }: { readonly problems: readonly HealthProblem[] }) {
+  if (problems.length === 0) {
     return (
-      <p class="calm" role="status">
-        <span aria-hidden="true">●</span> Nothing is in trouble.
+      <p class="notice good" role="status">
+        <span aria-hidden="true">●</span> No problems.
       </p>
     );
   }
   return (
     <div role="status">
-      <ul class="troubles">
-        {troubles.map(({ level, text, link }) => (
-          <li key={text} class={level}>
-            <span aria-hidden="true">{SIGNS[level]}</span>
-            <span class="hidden">{level === "bad" ? "Trouble: " : "Note: "}</span>
+      <ul class="notices">
+        {problems.map(({ level, text, link }) => (
+          <li key={text} class={`notice ${level}`}>
+            <span aria-hidden="true">{SIGNS[level]}</span>{" "}
+            <span class="hidden">{level === "bad" ? "Problem: " : "Warning: "}</span>
             {link === null ? text : <Link to={link}>{text}</Link>}
           </li>
         ))}
       </ul>
     </div>
+  );
+}
+
+/** The title of a view, and what belongs next to it. */
+export function Head({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <header class="head flex">
+      <h1>{title}</h1>
+      {children}
+    </header>
   );
 }
 
@@ -92,38 +136,13 @@ export function Panel({
 }) {
   const id = `panel-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
   return (
-    <section class="panel" aria-labelledby={id}>
+    <section class="panel card" aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
         {aside}
       </header>
       {children}
     </section>
-  );
-}
-
-/** A number that stands for itself. */
-export function Figure({
-  label,
-  value,
-  unit = "",
-  tone = "quiet",
-  note,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly unit?: string;
-  readonly tone?: Tone;
-  readonly note?: ComponentChildren;
-}) {
-  return (
-    <div class={`figure ${tone}`}>
-      <dt>{label}</dt>
-      <dd>
-        <b>{value}</b> <span>{unit}</span>
-        {note === undefined ? null : <p>{note}</p>}
-      </dd>
-    </div>
   );
 }
 
@@ -141,7 +160,7 @@ export function Choice({
   readonly chosen: string;
 }) {
   return (
-    <fieldset class="times">
+    <fieldset class="choice flex">
       <legend>{legend}</legend>
       {values.map((value) => (
         <button
@@ -157,30 +176,58 @@ export function Choice({
   );
 }
 
+/** The button that reads again, and whether that is in progress. */
+export function Refresh({
+  query: { isLoading, reload },
+  reading = "Reading",
+}: {
+  readonly query: QueryState<unknown>;
+  readonly reading?: string;
+}) {
+  return (
+    <>
+      <button type="button" onClick={reload}>
+        Refresh
+      </button>
+      <span role="status">{isLoading ? reading : ""}</span>
+    </>
+  );
+}
+
+/** What a query returned, or why it failed. */
+export function Result<Data>({
+  query: { data, error },
+  children,
+}: {
+  readonly query: QueryState<Data>;
+  readonly children: (data: Data) => ComponentChildren;
+}) {
+  return (
+    <>
+      <Problem text={error} />
+      {data === null ? null : children(data)}
+    </>
+  );
+}
+
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-export function Problem({ text }: { readonly text: string }) {
+/** @param text null: there is none. */
+export function Problem({ text }: { readonly text: string | null }) {
+  if (text === null) return null;
   return (
-    <p class="problem" role="alert">
+    <p class="notice bad" role="alert">
       <span aria-hidden="true">▲</span> {text}
     </p>
   );
 }
 
-/** A table that may be wider than the page. The keyboard can scroll it, and says what it is. */
-export function Scroll({
-  label,
-  children,
-}: {
-  readonly label: string;
-  readonly children: ComponentChildren;
-}) {
+export function ReadOnly({ commands }: { readonly commands: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard.
-    <section class="scroll" aria-label={label} tabIndex={0}>
-      {children}
-    </section>
+    <p class="note">
+      This console is read-only (<code>console.readOnly</code>). Commands: switchyard {commands}
+    </p>
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Lines, or areas above each other, over time. The drawing is hidden from screen readers, which get
- * the last and the highest values as a sentence.
+ * Lines, or stacked areas, over time, and lines without axes next to a number. The drawings are hidden
+ * from screen readers, which get the latest and the highest values of a plot as a sentence.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -58,14 +58,14 @@ export function Plot({ title, series: whole, lines, unit, isStacked = false }: P
     <figure class="plot">
       <figcaption>
         <span>{title}</span>
-        <ul class="legend">
+        <ul class="legend flex">
           {lines.map(({ name, label, color }) => (
             <li key={name}>
               <i class="swatch" style={{ background: `var(${color})` }} aria-hidden="true" />
               {label} <b>{shown === null ? "–" : valueText(series.values[name]?.[shown])}</b>
             </li>
           ))}
-          {isSaid(unit, lines) ? null : <li class="unit">{unit}</li>}
+          {isNamed(unit, lines) ? null : <li>{unit}</li>}
         </ul>
       </figcaption>
       <div ref={place} aria-hidden="true" />
@@ -99,7 +99,7 @@ function optionsOf(
       { ...axis, size: 28, values: clockTimes },
       { ...axis, size: 46 },
     ],
-    // The last time of the axis stands half beyond the plot.
+    // The last time of the axis is half outside the plot.
     padding: [8, 20, 0, 0],
     series: [
       {},
@@ -115,7 +115,7 @@ function optionsOf(
   };
 }
 
-/** 24 hours, in the zone of the reader; uPlot's own are of the United States. */
+/** 24 hours, in the reader's time zone; uPlot's own format is that of the United States. */
 function clockTimes(_plot: uPlot, times: readonly number[]): string[] {
   return times.map((seconds) =>
     new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }),
@@ -134,7 +134,7 @@ function dataOf(
   return [times, ...shown.map((row) => [...row])];
 }
 
-/** Each on top of those before it; drawn from the top, so that none is hidden. */
+/** Each on top of those before it; drawn from the top, so that all are visible. */
 function stackedOf(rows: readonly Values[]): readonly Values[] {
   let below: Values | null = null;
   return rows.map((row) => {
@@ -165,13 +165,13 @@ function sentenceOf(series: Series, lines: readonly Line[], unit: string): strin
   const parts = lines.map(({ name, label }) => {
     const row = series.values[name] ?? [];
     const most = Math.max(0, ...row.flatMap((value) => value ?? []));
-    return `${label}: now ${last === null ? "not known" : valueText(row[last])}, at most ${valueText(most)}`;
+    return `${label}: now ${last === null ? "unknown" : valueText(row[last])}, at most ${valueText(most)}`;
   });
-  return `${parts.join("; ")}${isSaid(unit, lines) ? "" : ` (${unit})`}.`;
+  return `${parts.join("; ")}${isNamed(unit, lines) ? "" : ` (${unit})`}.`;
 }
 
-/** A line is called as what is counted. */
-function isSaid(unit: string, lines: readonly Line[]): boolean {
+/** Whether a label already names the unit. */
+function isNamed(unit: string, lines: readonly Line[]): boolean {
   return lines.some(({ label }) => label === unit);
 }
 
@@ -184,4 +184,38 @@ function useDark(): boolean {
     return () => query.removeEventListener("change", changed);
   }, [query]);
   return isDark;
+}
+
+const SPARK_WIDTH = 120;
+const SPARK_HEIGHT = 28;
+
+/** A line without axes. */
+export function Spark({ values, tone }: { readonly values: Values; readonly tone: string }) {
+  const shown = trimmed({ fromMs: 0, stepMs: 1, values: { all: values } }).values.all;
+  const known = shown.flatMap((value) => value ?? []);
+  if (known.length < 2) return <div class="spark" />;
+  return (
+    <svg
+      class={`spark ${tone}`}
+      viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <path d={sparkPath(shown, Math.max(...known, 1))} />
+    </svg>
+  );
+}
+
+function sparkPath(values: Values, most: number): string {
+  const step = SPARK_WIDTH / Math.max(1, values.length - 1);
+  let path = "";
+  let isDown = false;
+  for (const [index, value] of values.entries()) {
+    if (value !== null) {
+      const y = SPARK_HEIGHT - 2 - (value / most) * (SPARK_HEIGHT - 4);
+      path += `${isDown ? "L" : "M"}${(index * step).toFixed(1)} ${y.toFixed(1)}`;
+    }
+    isDown = value !== null;
+  }
+  return path;
 }

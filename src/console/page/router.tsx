@@ -1,10 +1,9 @@
-/** Going from one address to another without loading the page again. */
+/** Moves from one address to another without loading the document again. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { type Place, placeOf } from "./address.ts";
-import { below, pathOf } from "./below.ts";
+import { below, type Place, pathOf, placeOf } from "./address.ts";
 
 const listeners = new Set<() => void>();
 
@@ -37,10 +36,10 @@ export function useHere(): Here {
 export function go(to: string): void {
   window.history.pushState(null, "", below(to));
   window.scrollTo(0, 0);
-  for (const tell of listeners) tell();
+  for (const notify of listeners) notify();
 }
 
-/** Puts a filter or an order into the address; an empty value leaves it out. */
+/** Puts a filter or an order into the address; an empty value removes it. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const query = new URLSearchParams(window.location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -49,25 +48,24 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
   }
   const search = query.size === 0 ? "" : `?${query}`;
   window.history.replaceState(null, "", `${window.location.pathname}${search}`);
-  for (const tell of listeners) tell();
+  for (const notify of listeners) notify();
 }
 
 interface LinkProps {
   readonly to: string;
-  readonly class?: string;
   readonly isHere?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Link({ to, isHere = false, children, ...rest }: LinkProps) {
+export function Link({ to, isHere = false, children }: LinkProps) {
   const follow = (event: MouseEvent) => {
-    // Another tab or window is the browser's own.
+    // The browser opens another tab or window itself.
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     go(to);
   };
   return (
-    <a href={below(to)} onClick={follow} {...rest} {...(isHere ? { "aria-current": "page" } : {})}>
+    <a href={below(to)} onClick={follow} {...(isHere ? { "aria-current": "page" } : {})}>
       {children}
     </a>
   );

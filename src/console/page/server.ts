@@ -1,102 +1,112 @@
 /**
- * Asking the server. A stream of events is open while its view is shown and the tab is visible: while
- * nobody looks, the server does not look at Kafka.
+ * Requests to the server. A stream of events is open while its view is shown and the tab is visible, so
+ * that the server polls Kafka only while somebody is watching.
  */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Action, JobView } from "../action-view.ts";
 import type { Session } from "../view.ts";
-import { below } from "./below.ts";
+import { below } from "./address.ts";
 
-/** Called where an answer says that nobody is logged in any more. */
-export const loggedOut = { tell: nobody };
+/** Notified when a response shows that the session has ended. */
+export const signedOut = { notify: nothing };
 
-function nobody(): void {
-  // Until the page has begun.
+function nothing(): void {
+  // Until the console has started.
 }
 
-export async function askSession(): Promise<Session> {
+export const NO_SERVER = "The server of this console is unreachable.";
+
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export async function readSession(): Promise<Session> {
   return (await get("/api/session")) as Session;
 }
 
-/** Null: it is taken. Else why not. */
+/** Null: the token is right. Otherwise the reason why not. */
 export async function signIn(token: string): Promise<string | null> {
-  const answer = await fetch(below("/api/session"), { method: "POST", headers: OWN, body: token });
-  if (answer.ok) return null;
-  return await problemOf(answer);
+  const response = await fetch(below("/api/session"), {
+    method: "POST",
+    headers: OWN,
+    body: token,
+  });
+  if (response.ok) return null;
+  return await problemOf(response);
 }
 
-export async function logOut(): Promise<void> {
+export async function signOut(): Promise<void> {
   await fetch(below("/api/session"), { method: "DELETE", headers: OWN });
-  loggedOut.tell();
+  signedOut.notify();
 }
 
-/** No other page can add it. */
+/** A page of another origin cannot add it. */
 const OWN = { "x-switchyard-console": "1" };
 
-/** @throws Error a sentence for people. */
+/** @throws Error with a sentence. */
 async function get(path: string): Promise<unknown> {
-  return await answered(path, { headers: { accept: "application/json" } });
+  return await fetchJson(path, { headers: { accept: "application/json" } });
 }
 
 /**
- * Asks with something that no address may have.
+ * Sends text that must not appear in an address.
  *
- * @throws Error a sentence for people.
+ * @throws Error with a sentence.
  */
-export async function ask(path: string, body: string): Promise<unknown> {
-  return await answered(path, { method: "POST", headers: OWN, body });
+export async function postText(path: string, body: string): Promise<unknown> {
+  return await fetchJson(path, { method: "POST", headers: OWN, body });
 }
 
-/** Begins an action. @throws Error a sentence for people. */
+/** Starts an action. @throws Error with a sentence. */
 export async function sendAction(action: Action<string | number>): Promise<JobView> {
   const headers = { ...OWN, "content-type": "application/json" };
   const body = JSON.stringify(action);
-  return (await answered("/api/actions", { method: "POST", headers, body })) as JobView;
+  return (await fetchJson("/api/actions", { method: "POST", headers, body })) as JobView;
 }
 
-/** Asks it to stop. One that has ended meanwhile is told by events. */
+/** Stops an action. If it has ended meanwhile, events report that. */
 export async function stopAction(id: string): Promise<void> {
   await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
   );
 }
 
-/** Called with the actions of all people, when something of them changes. */
-export const jobsTold: { take: (jobs: readonly JobView[]) => void } = { take: nobody };
+/** Called with the actions of everybody when one of them changes. */
+export const jobsReceived: { take: (jobs: readonly JobView[]) => void } = { take: nothing };
 
-async function answered(path: string, request: RequestInit): Promise<unknown> {
-  let answer: Response;
+async function fetchJson(path: string, request: RequestInit): Promise<unknown> {
+  let response: Response;
   try {
-    answer = await fetch(below(path), request);
+    response = await fetch(below(path), request);
   } catch {
-    throw new Error("The server of this page does not answer.");
+    throw new Error(NO_SERVER);
   }
-  if (answer.status === 401) loggedOut.tell();
-  if (!answer.ok) throw new Error(await problemOf(answer));
-  return await answer.json();
+  if (response.status === 401) signedOut.notify();
+  if (!response.ok) throw new Error(await problemOf(response));
+  return await response.json();
 }
 
-async function problemOf(answer: Response): Promise<string> {
-  const text = await answer.text();
+async function problemOf(response: Response): Promise<string> {
+  const text = await response.text();
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === "string") return error;
   } catch {
-    // It is no JSON: a proxy may have answered.
+    // Not JSON: it may come from a proxy.
   }
-  return `The server answered ${answer.status}.`;
+  return `The server responded ${response.status}.`;
 }
 
-export type Connection = "live" | "waiting" | "away";
+export type Connection = "live" | "connecting" | "lost";
 
 /**
  * The events of a view, each handed to `take`.
  *
- * @param path of the stream; another one begins anew.
+ * @param path of the stream; another path opens another stream.
  */
 export function useEvents<Event>(path: string, take: (event: Event) => void): Connection {
-  const [connection, setConnection] = useState<Connection>("waiting");
+  const [connection, setConnection] = useState<Connection>("connecting");
   useEffect(() => {
     let source: EventSource | null = null;
     const open = () => {
@@ -106,25 +116,25 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
         take(JSON.parse(data) as Event);
       };
       source.addEventListener("jobs", ({ data }: MessageEvent<string>) => {
-        jobsTold.take(JSON.parse(data) as readonly JobView[]);
+        jobsReceived.take(JSON.parse(data) as readonly JobView[]);
       });
       source.onerror = () => {
-        setConnection("away");
-        // A refusal ends it for good: whether one is logged in is asked beside.
+        setConnection("lost");
+        // A rejection closes it permanently. The session may have ended.
         if (source?.readyState === EventSource.CLOSED) {
-          void askSession().then(
+          void readSession().then(
             ({ isKnown }) => {
-              if (!isKnown) loggedOut.tell();
+              if (!isKnown) signedOut.notify();
             },
             () => undefined,
           );
-          again = window.setTimeout(reopen, 3_000);
+          reload = window.setTimeout(reopen, 3_000);
         }
       };
     };
-    let again = 0;
+    let reload = 0;
     const close = () => {
-      window.clearTimeout(again);
+      window.clearTimeout(reload);
       source?.close();
       source = null;
     };
@@ -142,56 +152,46 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
   return connection;
 }
 
-/** The last event of a view. */
+/** The latest event of a view. */
 export function useLatest<Event>(path: string): readonly [Event | null, Connection] {
   const [latest, setLatest] = useState<{ readonly path: string; readonly event: Event } | null>(
     null,
   );
   const connection = useEvents<Event>(path, (event) => setLatest({ path, event }));
-  // That of another address is not shown for a moment under this one.
+  // The event of another address is never shown under this one.
   return [latest?.path === path ? latest.event : null, connection];
 }
 
-/** The time of now, every second, while somebody looks. */
-export function useNow(): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const tick = window.setInterval(() => setNow(Date.now()), 1_000);
-    return () => window.clearInterval(tick);
-  }, []);
-  return now;
-}
-
-export interface Asked<Answer> {
-  readonly answer: Answer | null;
+export interface QueryState<Data> {
+  readonly data: Data | null;
   readonly error: string | null;
-  readonly isAsking: boolean;
-  readonly again: () => void;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
 }
 
-/** Something that is asked for once, and again when its path changes or somebody wants it. */
-export function useAnswer<Answer>(path: string): Asked<Answer> {
-  const [state, setState] = useState<Omit<Asked<Answer>, "again">>({
-    answer: null,
+/** Reads once, and again when the path changes or `reload` is called. */
+export function useQuery<Data>(path: string): QueryState<Data> {
+  const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({
+    data: null,
     error: null,
-    isAsking: true,
+    isLoading: true,
   });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let isOver = false;
-    setState((before) => ({ ...before, isAsking: true }));
+    setState((before) => ({ ...before, isLoading: true }));
     get(path).then(
-      (answer) => {
-        if (!isOver) setState({ answer: answer as Answer, error: null, isAsking: false });
+      (data) => {
+        if (!isOver) setState({ data: data as Data, error: null, isLoading: false });
       },
       (error: unknown) => {
-        const text = error instanceof Error ? error.message : String(error);
-        if (!isOver) setState((before) => ({ ...before, error: text, isAsking: false }));
+        if (!isOver)
+          setState((before) => ({ ...before, error: errorText(error), isLoading: false }));
       },
     );
     return () => {
       isOver = true;
     };
   }, [path, turn]);
-  return { ...state, again: () => setTurn((before) => before + 1) };
+  return { ...state, reload: () => setTurn((before) => before + 1) };
 }

@@ -1,8 +1,6 @@
-/** A table of few rows, each column said once: its head, and what it shows of a row. */
+/** A table of few rows. Each column is defined once: its head, and what it shows of a row. */
 
 import type { ComponentChildren } from "preact";
-
-import { Scroll } from "./parts.tsx";
 
 export interface Column<Row> {
   readonly label: string;
@@ -16,13 +14,14 @@ interface TableProps<Row> {
   /** The first one names the row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** No two rows have the same. */
+  /** Unique in the table. */
   readonly keyOf: (row: Row) => string;
 }
 
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   return (
-    <Scroll label={label}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard.
+    <section class="scroll" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -36,22 +35,19 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map((column, index) =>
-                index === 0 ? (
-                  <th key={column.label} scope="row">
+              {columns.map((column, index) => {
+                const [Cell, scope] = index === 0 ? (["th", "row"] as const) : (["td"] as const);
+                return (
+                  <Cell key={column.label} scope={scope} class={classOf(column)}>
                     {column.of(row)}
-                  </th>
-                ) : (
-                  <td key={column.label} class={classOf(column)}>
-                    {column.of(row)}
-                  </td>
-                ),
-              )}
+                  </Cell>
+                );
+              })}
             </tr>
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </section>
   );
 }
 

@@ -1,8 +1,8 @@
-/** Cuts off the beginning of a series, in which nobody looked. Pure. */
+/** Removes the start of a series, in which nothing was measured. Pure. */
 
 import type { Series } from "../view.ts";
 
-/** A picture of fewer steps would stretch what happened in one of them. */
+/** A plot of fewer steps would stretch each of them. */
 const STEPS_MIN = 15;
 
 export function trimmed<Name extends string>(series: Series<Name>): Series<Name> {

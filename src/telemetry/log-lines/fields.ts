@@ -29,7 +29,7 @@ export const LOG_FIELDS = {
   by: {
     type: "text",
     meaning:
-      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.action.started` how the sender was let in: token, session, or nobody is asked.",
+      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.action.started`, how the sender authenticated: token, session, or no token required.",
   },
   cause: {
     type: "text",

@@ -41,7 +41,7 @@ export const RUN_LINES = {
   },
   "console.listening": {
     levels: ["info"],
-    meaning: "The page for people can be opened.",
+    meaning: "The console started to listen.",
     action: null,
     fields: ["url"],
   },

@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 
-import { readPageFiles } from "../../../src/cli/console/page-files.ts";
+import { readPageFiles } from "../../../src/cli/console/start-console.ts";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type {
@@ -24,12 +24,12 @@ import { type RunningConsole, startConsole } from "../../../src/console/stage.ts
 import type { ConsoleSnapshot } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { buildPage } from "../../../tools/page/build.ts";
-import { seen } from "../build/console-seen.ts";
+import { snapshot } from "../build/console-snapshot.ts";
 import { LogLines } from "../log/log-lines.ts";
 
 /** Everything that it tells; a test may replace a part at any time. */
-export interface Told {
-  seen: ConsoleSnapshot;
+export interface ConsoleData {
+  snapshot: ConsoleSnapshot;
   counters: Counters;
   deadLetters: DeadLettersView;
   audiences: readonly AudienceView[];
@@ -43,7 +43,7 @@ export interface Told {
   reading: number;
   yaml: string | null;
   /** How often Kafka was asked. */
-  looks: number;
+  polls: number;
   /** Actions that were begun, the latest last. */
   readonly acted: Action[];
   /** The work of an action; a test puts its own in place. */
@@ -55,14 +55,14 @@ const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 export interface TestConsole extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly told: Told;
+  readonly data: ConsoleData;
   readonly log: LogLines;
 }
 
 export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promise<TestConsole> {
   await buildPage();
-  const told: Told = {
-    seen: seen([]),
+  const data: ConsoleData = {
+    snapshot: snapshot([]),
     counters: {
       flow: new Float64Array(5),
       destinations: new Map(),
@@ -71,45 +71,45 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
     call: { steps: [], finalStates: [], gaps: [], requests: [] },
-    userCalls: { calls: [], looked: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
+    userCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
     isSlow: false,
     reading: 0,
     yaml: "kafka: {}\n",
-    looks: 0,
+    polls: 0,
     acted: [],
     work: () => () => Promise.resolve(DONE),
   };
-  const counters = () => new Map([["host-1:9464", told.counters]]);
+  const counters = () => new Map([["host-1:9464", data.counters]]);
   const reader: ConsoleReader = {
-    look: () => {
-      told.looks += 1;
+    pollOnce: () => {
+      data.polls += 1;
       return Promise.resolve({
-        seen: { ...told.seen, at: new Date().toISOString() },
+        snapshot: { ...data.snapshot, at: new Date().toISOString() },
         counters: counters(),
       });
     },
     sample: () => Promise.resolve(counters()),
     sourcesOf: () => ["web"],
-    deadLetters: () => Promise.resolve(told.deadLetters),
+    deadLetters: () => Promise.resolve(data.deadLetters),
     audiences: async (signal) => {
-      if (!told.isSlow) return told.audiences;
-      told.reading += 1;
+      if (!data.isSlow) return data.audiences;
+      data.reading += 1;
       await once(signal, "abort");
-      told.reading -= 1;
+      data.reading -= 1;
       return [];
     },
-    call: () => Promise.resolve(told.call),
-    userCalls: () => Promise.resolve(told.userCalls),
-    attempts: () => Promise.resolve(told.attempts),
-    changes: () => Promise.resolve(told.changes),
-    configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
+    call: () => Promise.resolve(data.call),
+    userCalls: () => Promise.resolve(data.userCalls),
+    attempts: () => Promise.resolve(data.attempts),
+    changes: () => Promise.resolve(data.changes),
+    configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.snapshot.configHash }),
   };
   const runner: ActionRunner = {
     begin: (action) => {
-      const work = told.work(action);
-      told.acted.push(action);
+      const work = data.work(action);
+      data.acted.push(action);
       return work;
     },
   };
@@ -122,7 +122,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
   return {
     url: running.url,
     port: running.port,
-    told,
+    data,
     log,
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };

@@ -11,8 +11,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const WAIT_MS = 60_000;
 const SCREEN = { width: 1_400, height: 900 };
 const PHONE = { width: 390, height: 800 };
-/** What the page says when it is connected and all is reached. */
-export const LIVE = /^● live$/;
+/** What the console shows when it is connected and everything is reachable. */
+export const LIVE = /^● Live$/;
 /** Runs where a text is taken for a document. */
 export const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`;
 

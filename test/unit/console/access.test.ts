@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 
 import {
+  type AccessRequest,
   type AccessRules,
-  type Asked,
   accessOf,
   COOKIE,
   isLoopback,
@@ -18,12 +18,14 @@ const NOW = Date.parse("2026-03-01T09:00:00Z");
 const OPEN: AccessRules = { token: null, readOnly: true };
 const GUARDED = { token: TOKEN, readOnly: true };
 
-function asked(over: Partial<Asked> & { headers?: Asked["headers"] } = {}): Asked {
+function asked(
+  over: Partial<AccessRequest> & { headers?: AccessRequest["headers"] } = {},
+): AccessRequest {
   const { headers = {}, ...rest } = over;
   return { method: "GET", kind: "data", ...rest, headers: { host: "localhost:9465", ...headers } };
 }
 
-function statusOf(given: Asked, rules = OPEN): number {
+function statusOf(given: AccessRequest, rules = OPEN): number {
   const access = accessOf(given, rules, NOW);
   return access.kind === "allowed" ? 200 : access.status;
 }
@@ -86,7 +88,7 @@ test("with a token, any name of the host is taken: a foreign one has no cookie",
   expect(statusOf(asked({ headers }), GUARDED)).toBe(200);
 });
 
-function withCookie(cookie: string): Asked {
+function withCookie(cookie: string): AccessRequest {
   return asked({ headers: { cookie: `theme=dark; ${cookie.split(";", 1)}; other=1` } });
 }
 
@@ -96,7 +98,7 @@ test("the cookie lets in until its end, for its token alone, unchanged", () => {
   expect(cookie).not.toContain(TOKEN);
   expect(statusOf(withCookie(cookie), { ...GUARDED, token: `${TOKEN}2` })).toBe(401);
   const late = NOW + 12 * 3_600_000;
-  expect(accessOf(withCookie(cookie), GUARDED, late).kind).toBe("refused");
+  expect(accessOf(withCookie(cookie), GUARDED, late).kind).toBe("rejected");
   const [, ends = "", seal = ""] = /=(\d+)\.(\w+);/.exec(cookie) ?? [];
   expect(statusOf(withCookie(`${COOKIE}=${Number(ends) + 9}.${seal}`), GUARDED)).toBe(401);
   expect(statusOf(withCookie(`${COOKIE}=${ends}.${seal.slice(1)}0`), GUARDED)).toBe(401);
@@ -122,7 +124,7 @@ test("a sender is known by the way it was let in, and by its address", () => {
   expect(senderOf({ cookie: "x" }, GUARDED, from)).toEqual({ by: "session", from });
   const proxied = { "x-forwarded-for": `10.1.2.3${" ".repeat(300)}` };
   expect(senderOf(proxied, OPEN, from)).toMatchObject({
-    by: "nobody is asked",
+    by: "no token required",
     forwardedFor: expect.stringMatching(/^10\.1\.2\.3 {192}$/),
   });
 });

@@ -18,8 +18,8 @@ const REPLAY = {
   perSecond: 50,
   dryRun: false,
 };
-const LETTERS = {
-  action: "replay-letters",
+const DEAD_LETTERS = {
+  action: "replay-dead-letters",
   destination: null,
   reason: "expired",
   since: "2026-02-01T00:00:00Z",
@@ -35,20 +35,28 @@ function read(body: unknown) {
 
 function whyOf(body: unknown): string {
   const found = read(body);
-  return found.kind === "refused" ? found.why : "it was read";
+  return found.kind === "invalid" ? found.why : "it was read";
 }
 
 test.each<[object, Partial<Action<string>>]>([
-  [{ action: "pause", destination: "crm", forMs: null }, {}],
-  [{ action: "pause", destination: "crm", forMs: 900_000 }, {}],
+  [{ action: "pause", destination: "crm", pauseForMs: null }, {}],
+  [{ action: "pause", destination: "crm", pauseForMs: 900_000 }, {}],
   [{ action: "resume", destination: "crm" }, {}],
   [{ action: "retry", destination: "crm" }, {}],
   [{ action: "wait", destination: "crm" }, {}],
   [CANCEL, { before: "2026-03-01T09:00:00.000Z" }],
   [{ ...CANCEL, before: 86_400_000 }, { before: "2026-02-28T09:00:00.000Z" }],
   [REPLAY, { since: "2026-03-01T08:00:00.000Z", until: "2026-03-01T09:00:00.000Z" }],
-  [LETTERS, { since: "2026-02-01T00:00:00.000Z", until: "2026-03-01T00:00:00.000Z" }],
-  [{ action: "go-on", of: "letters", replay: "20260301-093015-3f9c", destination: null }, {}],
+  [DEAD_LETTERS, { since: "2026-02-01T00:00:00.000Z", until: "2026-03-01T00:00:00.000Z" }],
+  [
+    {
+      action: "resume-replay",
+      kind: "dead-letters",
+      replay: "20260301-093015-3f9c",
+      destination: null,
+    },
+    {},
+  ],
   [{ action: "approve", audience: "vip", syncId: "s-1" }, {}],
 ])("%j is read, its instants by the server's clock", (body, resolved) => {
   expect(read(body)).toEqual({ kind: "action", action: { ...body, ...resolved } });
@@ -56,37 +64,46 @@ test.each<[object, Partial<Action<string>>]>([
 
 test("an action that was read is read again as the same", () => {
   const first = read({ ...CANCEL, before: 60_000 });
-  if (first.kind === "refused") throw new Error(first.why);
+  if (first.kind === "invalid") throw new Error(first.why);
   const later = readAction(JSON.stringify(first.action), NOW + 5_000);
   expect(later).toEqual(first);
 });
 
 test.each<[unknown, string]>([
-  [[], "The body is no JSON object."],
-  [{}, "action is missing; expected is one of pause, resume"],
-  [{ action: "toString" }, 'action is "toString"; expected is one of'],
-  [{ action: "pause", destination: "crm" }, "forMs is missing"],
-  [{ action: "pause", destination: "crm", forMs: 0 }, "forMs is a number; a whole number from 1"],
-  [{ action: "retry" }, "destination is missing; a text is expected."],
-  [{ action: "retry", destination: "x".repeat(201) }, "destination is text; a text is expected."],
+  [[], "The body is not a JSON object."],
+  [{}, "action is missing; one of pause, resume"],
+  [{ action: "toString" }, 'action is "toString"; one of'],
+  [{ action: "pause", destination: "crm" }, "pauseForMs is missing"],
+  [
+    { action: "pause", destination: "crm", pauseForMs: 0 },
+    "pauseForMs is a number; an integer from 1",
+  ],
+  [{ action: "retry" }, "destination is missing; a string is expected."],
+  [{ action: "retry", destination: "x".repeat(201) }, "destination is text; a string is expected."],
   [{ ...CANCEL, dryRun: undefined }, "dryRun is missing; true or false is expected."],
   [{ ...CANCEL, dryRun: "false" }, "dryRun is"],
-  [{ ...CANCEL, dryrun: false }, 'The action knows no field "dryrun".'],
+  [{ ...CANCEL, dryrun: false }, 'The action does not have a field "dryrun".'],
   [{ ...CANCEL, before: "yesterday" }, "before is"],
-  [{ ...CANCEL, before: -1 }, "before is a number; an ISO 8601 time is expected"],
-  [{ ...REPLAY, since: 0 }, "The time ends before it begins: there is nothing to replay."],
+  [{ ...CANCEL, before: -1 }, "before is a number; expected is an ISO 8601 time"],
+  [{ ...REPLAY, since: 0 }, "The range ends before it starts, so there is nothing to replay."],
   [{ ...REPLAY, types: ["tracks"] }, "types is a list; a list of some of identify, track"],
-  [{ ...REPLAY, events: [""] }, "events is a list; a list of texts is expected."],
+  [{ ...REPLAY, events: [""] }, "events is a list; a list of strings is expected."],
   [{ ...REPLAY, perSecond: 0.5 }, "perSecond is a number"],
-  [{ ...LETTERS, reason: "" }, "reason is missing; a text is expected."],
-  [{ action: "go-on", of: "all", replay: "r", destination: null }, "of is neither"],
-  [{ action: "go-on", of: "calls", replay: "../x", destination: null }, "replay is no name"],
-])("%j is refused", (body, why) => {
+  [{ ...DEAD_LETTERS, reason: "" }, "reason is missing; a string is expected."],
+  [
+    { action: "resume-replay", kind: "all", replay: "r", destination: null },
+    `kind is "all"; one of calls, dead-letters is expected.`,
+  ],
+  [
+    { action: "resume-replay", kind: "calls", replay: "../x", destination: null },
+    "replay is not the name of a replay.",
+  ],
+])("%j is invalid", (body, why) => {
   expect(whyOf(body)).toContain(why);
 });
 
-test("what is no JSON is refused", () => {
-  expect(readAction("action=pause", NOW).kind).toBe("refused");
+test("a body that is not JSON is invalid", () => {
+  expect(readAction("action=pause", NOW).kind).toBe("invalid");
 });
 
 test("a kind and a destination are one thing, with its dry run and with going on", () => {
@@ -95,9 +112,11 @@ test("a kind and a destination are one thing, with its dry run and with going on
     return found.kind === "action" ? keyOf(found.action) : found.why;
   };
   expect(key({ ...REPLAY, dryRun: true })).toBe(key(REPLAY));
-  expect(key({ action: "go-on", of: "calls", replay: "r", destination: "crm" })).toBe(key(REPLAY));
-  const goOn = { action: "go-on", of: "letters", replay: "r", destination: null };
-  expect(key(goOn)).toBe(key(LETTERS));
-  const others = [{ ...REPLAY, destination: "erp" }, CANCEL, LETTERS, REPLAY].map(key);
+  expect(key({ action: "resume-replay", kind: "calls", replay: "r", destination: "crm" })).toBe(
+    key(REPLAY),
+  );
+  const goOn = { action: "resume-replay", kind: "dead-letters", replay: "r", destination: null };
+  expect(key(goOn)).toBe(key(DEAD_LETTERS));
+  const others = [{ ...REPLAY, destination: "erp" }, CANCEL, DEAD_LETTERS, REPLAY].map(key);
   expect(new Set(others).size).toBe(4);
 });

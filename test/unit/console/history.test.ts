@@ -13,8 +13,8 @@ function counted(calls: number, rows: Readonly<Record<string, readonly [number, 
     const row = new Float64Array(DESTINATION_WIDTH);
     row[AT.accepted] = accepted;
     row[AT.failed] = failed;
-    row[AT.answers] = accepted;
-    row[AT.answers + 4] = failed;
+    row[AT.responses] = accepted;
+    row[AT.responses + 4] = failed;
     row[AT.buckets] = accepted + failed;
     destinations.set(id, row);
   }
@@ -64,11 +64,11 @@ test("a destination has its rates, its share and how long attempts take", () => 
 test("answers over time are by class; a destination that did nothing has none", () => {
   const history = new History();
   history.add(counted(0, { crm: [8, 2], shop: [0, 0] }), 60_000, START + 60_000);
-  const { values, stepMs, fromMs } = history.answers("crm", START + 60_000);
+  const { values, stepMs, fromMs } = history.responses("crm", START + 60_000);
   expect([stepMs, values["2xx"].length]).toEqual([120_000, 120]);
   expect(fromMs).toBe(START - 119 * 120_000);
   expect([values["2xx"].at(-1), values["5xx"].at(-1), values["2xx"].at(-2)]).toEqual([8, 2, null]);
-  expect(history.answers("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.responses("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
   expect(history.latency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
 });
 
@@ -77,7 +77,7 @@ test("destinations beyond the bound have rates of now, and no history", () => {
   const ids = Array.from({ length: 2_001 }, (_, index) => `d${index}`);
   const rows = Object.fromEntries(ids.map((id) => [id, [1, 0] as const]));
   history.add(counted(0, rows), 60_000, START + 60_000);
-  expect(history.answers("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
-  expect(history.answers("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.responses("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
+  expect(history.responses("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
   expect(history.destinationRates()("d2000").acceptedPerMinute).toBe(1);
 });

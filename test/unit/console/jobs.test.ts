@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 
 import type { Action } from "../../../src/console/action-view.ts";
 import { Jobs } from "../../../src/console/jobs.ts";
-import type { JobTelling, WorkOutcome } from "../../../src/console/ports.ts";
+import type { ActionProgress, WorkOutcome } from "../../../src/console/ports.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
@@ -13,7 +13,7 @@ const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 
 interface Begun {
   readonly action: Action;
-  readonly telling: JobTelling;
+  readonly progress: ActionProgress;
   readonly signal: AbortSignal;
   readonly end: (outcome: WorkOutcome) => void;
   readonly fail: (error: Error) => void;
@@ -30,9 +30,9 @@ beforeEach(() => {
   refusal = null;
   const begin = (action: Action) => {
     if (refusal !== null) throw new Error(refusal);
-    return (telling: JobTelling, signal: AbortSignal) => {
+    return (progress: ActionProgress, signal: AbortSignal) => {
       const { promise, resolve, reject } = Promise.withResolvers<WorkOutcome>();
-      begun.push({ action, telling, signal, end: resolve, fail: reject });
+      begun.push({ action, progress, signal, end: resolve, fail: reject });
       return promise;
     };
   };
@@ -68,9 +68,9 @@ test("one of a kind and destination at a time; others beside it", async () => {
   expect(statusOf(waitFor("crm"))).toBe(202);
   const again = jobs.begin(waitFor("crm"), SENDER);
   expect(again).toEqual({
-    kind: "refused",
+    kind: "rejected",
     status: 409,
-    why: "Under way already: wait of crm. Wait for its end, or stop it.",
+    why: "Already in progress: wait of crm. Wait until it ends, or stop it.",
   });
   expect(statusOf(waitFor("erp"))).toBe(202);
   expect(statusOf({ action: "retry", destination: "crm" })).toBe(202);
@@ -100,17 +100,17 @@ test("its words, its count and its end are told, and the log says who wanted it"
   });
   jobs.begin(waitFor("crm"), SENDER);
   let left = 7;
-  last().telling.follow(() => `${left} left`);
+  last().progress.follow(() => `${left} left`);
   left = 3;
   expect(jobs.views()[0]).toMatchObject({ state: "running", progress: "3 left", endedAt: null });
-  last().telling.say("Nothing is left.");
+  last().progress.report("Nothing is left.");
   last().end({ isDone: true, count: 3, unfinished: null });
   await ended();
   const [view] = jobs.views();
   expect(view).toMatchObject({
     state: "done",
     progress: "",
-    said: ["Nothing is left."],
+    messages: ["Nothing is left."],
     count: 3,
     action: waitFor("crm"),
   });
@@ -126,11 +126,11 @@ test("its words, its count and its end are told, and the log says who wanted it"
 
 test("one that is stopped says so, with the replay that can be gone on with", async () => {
   const id = jobs.begin(waitFor("crm"), SENDER);
-  if (id.kind === "refused") throw new Error(id.why);
+  if (id.kind === "rejected") throw new Error(id.why);
   expect(jobs.stop("another")).toBe(false);
   expect(jobs.stop(id.job.id)).toBe(true);
   expect(last().signal.aborted).toBe(true);
-  last().end({ isDone: false, count: null, unfinished: { of: "calls", replay: "r-1" } });
+  last().end({ isDone: false, count: null, unfinished: { kind: "calls", replay: "r-1" } });
   await ended();
   expect(jobs.views()[0]).toMatchObject({ state: "stopped", unfinished: { replay: "r-1" } });
   expect(jobs.stop(id.job.id)).toBe(false);
@@ -140,9 +140,9 @@ test("one that fails says why; one that was done before it was stopped is done",
   jobs.begin(waitFor("crm"), SENDER);
   last().fail(new Error("no broker answers"));
   await ended();
-  expect(jobs.views()[0]).toMatchObject({ state: "failed", said: ["no broker answers"] });
+  expect(jobs.views()[0]).toMatchObject({ state: "failed", messages: ["no broker answers"] });
   const second = jobs.begin(waitFor("crm"), SENDER);
-  if (second.kind === "refused") throw new Error(second.why);
+  if (second.kind === "rejected") throw new Error(second.why);
   jobs.stop(second.job.id);
   last().end(DONE);
   await ended();
@@ -173,5 +173,5 @@ test("the end of the process stops those under way, and waits for them", async (
   expect([last().signal.aborted, isOver]).toEqual([true, false]);
   last().fail(new Error("aborted"));
   await over;
-  expect(jobs.views()[0]).toMatchObject({ state: "stopped", said: [] });
+  expect(jobs.views()[0]).toMatchObject({ state: "stopped", messages: [] });
 });

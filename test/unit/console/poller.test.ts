@@ -1,11 +1,11 @@
-// A look while somebody watches, and a count now and then while nobody does.
+// Polls while somebody watches, and counts now and then while nobody does.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Counters } from "../../../src/console/counters.ts";
 import { Poller } from "../../../src/console/poller.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
-import { seen } from "../../support/build/console-seen.ts";
+import { snapshot } from "../../support/build/console-snapshot.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const counters: Counters = {
@@ -17,16 +17,16 @@ const counters: Counters = {
 let clock: ManualClock;
 /** The time of day, less the clock's. */
 let aheadMs: number;
-let asked: { look: number; sample: number };
+let asked: { pollOnce: number; sample: number };
 let fails: boolean;
-/** During which look the clock is set back; 0: none. */
+/** During which poll the clock is set back; 0: none. */
 let setBackAt: number;
 let lines: string[];
 let poller: Poller;
 
 beforeEach(() => {
   clock = new ManualClock();
-  asked = { look: 0, sample: 0 };
+  asked = { pollOnce: 0, sample: 0 };
   fails = false;
   aheadMs = 0;
   setBackAt = 0;
@@ -34,11 +34,11 @@ beforeEach(() => {
   const all = new Map([["a:1", counters]]);
   poller = new Poller(
     {
-      look: () => {
-        asked.look += 1;
-        if (asked.look === setBackAt) aheadMs -= 3_600_000;
+      pollOnce: () => {
+        asked.pollOnce += 1;
+        if (asked.pollOnce === setBackAt) aheadMs -= 3_600_000;
         if (fails) return Promise.reject(new Error("blind"));
-        return Promise.resolve({ seen: seen([]), counters: all });
+        return Promise.resolve({ snapshot: snapshot([]), counters: all });
       },
       sample: () => {
         asked.sample += 1;
@@ -56,7 +56,7 @@ afterEach(() => poller[Symbol.asyncDispose]());
 
 test("while nobody watches, Kafka is never asked, and the counters each 30 s", async () => {
   await clock.advance(300_000);
-  expect(asked).toEqual({ look: 0, sample: 11 });
+  expect(asked).toEqual({ pollOnce: 0, sample: 11 });
 });
 
 test("somebody who comes is told at once, and again and again; not after going", async () => {
@@ -72,18 +72,18 @@ test("somebody who comes is told at once, and again and again; not after going",
   watch[Symbol.dispose]();
   expect(poller.watchers).toBe(0);
   await clock.advance(60_000);
-  expect([told, asked.look]).toEqual([11, 11]);
+  expect([told, asked.pollOnce]).toEqual([11, 11]);
 });
 
 test("a second one is told what is known, without another look", async () => {
   const first = poller.watch(() => undefined);
   await clock.advance(10);
-  const { look } = asked;
+  const { pollOnce } = asked;
   let told = 0;
   const second = poller.watch(() => {
     told += 1;
   });
-  expect([told, asked.look]).toEqual([1, look]);
+  expect([told, asked.pollOnce]).toEqual([1, pollOnce]);
   first[Symbol.dispose]();
   second[Symbol.dispose]();
 });
@@ -93,9 +93,9 @@ test("a look that fails is said, and is no end", async () => {
   fails = true;
   await clock.advance(5_000);
   fails = false;
-  const { look } = asked;
+  const { pollOnce } = asked;
   await clock.advance(5_000);
-  expect(asked.look).toBeGreaterThan(look);
+  expect(asked.pollOnce).toBeGreaterThan(pollOnce);
   expect(lines.join("")).toContain('"msg":"console.refresh-failed"');
   watch[Symbol.dispose]();
 });
@@ -111,5 +111,5 @@ test("a clock that is set back during a look does not stop the looks", async () 
   setBackAt = 2;
   using _watch = poller.watch(() => undefined);
   await clock.advance(15_000);
-  expect(asked.look).toBeGreaterThan(8);
+  expect(asked.pollOnce).toBeGreaterThan(8);
 });

@@ -2,43 +2,43 @@ import { expect, test } from "vitest";
 
 import { History } from "../../../src/console/history.ts";
 import { destinationOf, overviewOf, rowsOf } from "../../../src/console/views.ts";
-import { destinationSeen, seen } from "../../support/build/console-seen.ts";
+import { destinationSnapshot, snapshot } from "../../support/build/console-snapshot.ts";
 
 const NOW = Date.parse("2026-03-01T09:00:00Z");
 
-test("a stream is told each row once, and again when it has changed", () => {
-  const told = new Map<string, string>();
+test("a stream gets each row once, and again when it has changed", () => {
+  const sent = new Map<string, string>();
   const history = new History();
   const ids = ["a", "b", "c"];
-  const first = seen(ids.map((id) => destinationSeen(id)));
-  expect(rowsOf(first, history, told).changed.map(({ id }) => id)).toEqual(ids);
-  expect(rowsOf(first, history, told).changed).toEqual([]);
-  const second = seen([destinationSeen("b", { waiting: 7 }), destinationSeen("a")]);
-  const event = rowsOf(second, history, told);
-  expect(event.changed.map(({ id, waiting }) => [id, waiting])).toEqual([["b", 7]]);
+  const first = snapshot(ids.map((id) => destinationSnapshot(id)));
+  expect(rowsOf(first, history, sent).changed.map(({ id }) => id)).toEqual(ids);
+  expect(rowsOf(first, history, sent).changed).toEqual([]);
+  const second = snapshot([destinationSnapshot("b", { queued: 7 }), destinationSnapshot("a")]);
+  const event = rowsOf(second, history, sent);
+  expect(event.changed.map(({ id, queued }) => [id, queued])).toEqual([["b", 7]]);
   expect(event.ids).toEqual(["b", "a"]);
-  // It was gone: a row that comes back is told anew.
-  expect(rowsOf(first, history, told).changed.map(({ id }) => id)).toEqual(["b", "c"]);
+  // It was gone: a row that comes back is sent again.
+  expect(rowsOf(first, history, sent).changed.map(({ id }) => id)).toEqual(["b", "c"]);
 });
 
 test("each destination counts as one state", () => {
   const all = [
-    destinationSeen("a", { state: "delivering" }),
-    destinationSeen("b", { state: "failing", failingSince: "2026-03-01T08:00:00Z" }),
-    destinationSeen("c", {
+    destinationSnapshot("a", { state: "delivering" }),
+    destinationSnapshot("b", { state: "failing", failingSince: "2026-03-01T08:00:00Z" }),
+    destinationSnapshot("c", {
       state: "on-hold",
-      held: { because: "paused", since: null, until: null },
+      hold: { reason: "paused", since: null, until: null },
       failingSince: "2026-03-01T08:00:00Z",
     }),
-    destinationSeen("d", {
+    destinationSnapshot("d", {
       state: "on-hold",
-      held: { because: "circuit-open", since: null, until: null },
+      hold: { reason: "circuit-open", since: null, until: null },
     }),
-    destinationSeen("e", { state: null }),
-    destinationSeen("f", { state: null, kind: "topic" }),
-    destinationSeen("g", { state: "not-owned" }),
+    destinationSnapshot("e", { state: null }),
+    destinationSnapshot("f", { state: null, kind: "topic" }),
+    destinationSnapshot("g", { state: "not-owned" }),
   ];
-  const { states } = overviewOf(seen(all), new History(), NOW);
+  const { states } = overviewOf(snapshot(all), new History(), NOW);
   expect(states).toEqual({
     delivering: 1,
     failing: 1,
@@ -51,15 +51,21 @@ test("each destination counts as one state", () => {
   });
 });
 
-test("what waits is added where it is known", () => {
-  const all = [destinationSeen("a", { waiting: 3 }), destinationSeen("b", { waiting: null })];
-  expect(overviewOf(seen(all), new History(), NOW).waiting).toEqual({ lines: 3, tiers: 12 });
-  const none = seen([destinationSeen("b", { waiting: null })], { tiers: [] });
-  expect(overviewOf(none, new History(), NOW).waiting).toEqual({ lines: null, tiers: null });
+test("counts are added if they are known", () => {
+  const all = [destinationSnapshot("a", { queued: 3 }), destinationSnapshot("b", { queued: null })];
+  expect(overviewOf(snapshot(all), new History(), NOW).waiting).toEqual({
+    queued: 3,
+    awaitingRetry: 12,
+  });
+  const none = snapshot([destinationSnapshot("b", { queued: null })], { delayTopics: [] });
+  expect(overviewOf(none, new History(), NOW).waiting).toEqual({
+    queued: null,
+    awaitingRetry: null,
+  });
 });
 
-test("one that is not there is not told", () => {
-  const one = seen([destinationSeen("a")]);
+test("an unknown destination has no view", () => {
+  const one = snapshot([destinationSnapshot("a")]);
   expect(destinationOf(one, new History(), "b", [], NOW)).toBeNull();
   expect(destinationOf(one, new History(), "a", ["web"], NOW)?.sources).toEqual(["web"]);
 });

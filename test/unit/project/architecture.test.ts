@@ -85,7 +85,7 @@ const OTHER_SHELLS = [
   ...["delay/scan-awaiting-retry.ts", "delay/expiring-count.ts"],
   ...["dead-letter/replay.ts", "dead-letter/replay-loop.ts"],
   ...["console/action-routes.ts", "console/jobs.ts"],
-  ...["console/poller.ts", "console/read-body.ts", "console/server-deps.ts"],
+  ...["console/poller.ts", "console/responses.ts"],
   ...["operator-events/webhook-sender.ts", "operator-events/watch.ts"],
   ...["ingest/respond.ts", "ingest/handle-request.ts", "ingest/unpack.ts"],
 ];

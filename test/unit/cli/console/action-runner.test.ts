@@ -53,7 +53,10 @@ beforeEach(() => {
 async function act(action: Action) {
   const said: string[] = [];
   const work = runner.begin(action);
-  const telling = { follow: () => undefined, say: (sentence: string) => void said.push(sentence) };
+  const telling = {
+    follow: () => undefined,
+    report: (sentence: string) => void said.push(sentence),
+  };
   const outcome = await finish(work(telling, new AbortController().signal));
   return { ...outcome, said: said.join(" ") };
 }
@@ -77,10 +80,10 @@ test.each<[string, Action, RegExp]>([
   ],
   [
     "of a topic",
-    { action: "pause", destination: "lake", forMs: null },
+    { action: "pause", destination: "lake", pauseForMs: null },
     /of type topic: others read it/,
   ],
-  ["of no id", { action: "resume", destination: "No Id" }, /no id of a destination/],
+  ["of no id", { action: "resume", destination: "No Id" }, /not the ID of a destination/],
   ["to one that is disabled", replayTo("off"), /the destination off is disabled/],
   [
     "of too many events",
@@ -100,7 +103,7 @@ function replayTo(destination: string): Action {
 
 test("a pause is written with its author and its end, and says who waits", async () => {
   waits();
-  const { said, isDone } = await act({ action: "pause", destination: "crm", forMs: 900_000 });
+  const { said, isDone } = await act({ action: "pause", destination: "crm", pauseForMs: 900_000 });
   expect([isDone, said]).toEqual([
     true,
     expect.stringMatching(/^Paused: crm until .* Queued: 1\./),
@@ -112,11 +115,11 @@ test("a pause is written with its author and its end, and says who waits", async
 });
 
 test("a second pause without an end keeps the end of the first one, and says so", async () => {
-  await act({ action: "pause", destination: "crm", forMs: 7_200_000 });
-  const again = await act({ action: "pause", destination: "crm", forMs: null });
+  await act({ action: "pause", destination: "crm", pauseForMs: 7_200_000 });
+  const again = await act({ action: "pause", destination: "crm", pauseForMs: null });
   expect(again.said).toMatch(/^Paused already: crm until .* It has been paused by console since/);
   expect(operations()).toHaveLength(1);
-  const shorter = await act({ action: "pause", destination: "crm", forMs: 60_000 });
+  const shorter = await act({ action: "pause", destination: "crm", pauseForMs: 60_000 });
   expect(shorter.said).toMatch(/^Paused: crm until .* It was paused by console until .* before\./);
   const [first, last] = operations();
   if (first?.kind !== "pause" || last?.kind !== "pause") throw new Error("no pause was written");
@@ -137,7 +140,7 @@ test("nothing is returned of a destination that is paused", async () => {
   );
   expect(operations()).toEqual([]);
   const { said } = await act({ action: "retry", destination: "crm" });
-  expect(said).toBe("Returned at once: 0 deliveries that waited in tiers.");
+  expect(said).toBe("Retried now: 0 deliveries that awaited retry.");
   expect(operations()).toMatchObject([
     { kind: "release", earlyRelease: { kind: "retry", by: "console" } },
   ]);
@@ -152,7 +155,7 @@ test("a cancel is counted and changes nothing, then done for the same calls", as
   expect(operations()).toEqual([]);
   const done = await act({ ...cancel, dryRun: false });
   expect(done).toMatchObject({ count: null, isDone: true });
-  expect(done.said).toBe("Cancelled: 1 delivery. They become dead letters now.");
+  expect(done.said).toBe("Cancelled: 1 delivery. They become dead letters.");
   expect(operations()).toMatchObject([
     { earlyRelease: { kind: "cancel", by: "console", receivedBeforeMs: Date.parse(before) } },
   ]);
@@ -163,7 +166,7 @@ test("a replay speaks of times as the dialog does, and of no option", async () =
   cluster.append({ topic: topics.calls, partition: 0, key: null, value, headers: [] });
   const range = { since: "2026-03-01T08:00:00.000Z", until: NOW };
   const { said, count } = await act({ ...replayTo("crm"), ...range } as Action);
-  expect(said).toBe("1 not asked for: received before the time, or after it.");
+  expect(said).toBe("1 not asked for: received before the range, or after it.");
   expect(count).toBe(0);
 });
 

@@ -125,7 +125,7 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
   expect(new Set(told.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
     new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
   );
-  expect(told).toMatchObject({ looked: 5, isCut: false });
+  expect(told).toMatchObject({ scanned: 5, isCut: false });
   // Names of events are data of users.
   expect(told.calls.every(({ event }) => event === null)).toBe(true);
 });
@@ -159,7 +159,7 @@ test.each([false, true])(
     if (payloads) expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered" });
     else expect(hook?.body).toBeNull();
     expect(still?.note).toBe("no request yet: it waits in line, since the destination is paused");
-    expect(sheet?.note).toBe("no request: somebody else reads its topic");
+    expect(sheet?.note).toBe("receives no requests: its topic is read by other consumers");
     expect(JSON.stringify(told)).not.toContain(SECRET);
     expect(JSON.stringify(told).includes("Ordered")).toBe(payloads);
   },
@@ -191,7 +191,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
   const isWanted = (id: string) => id === "ada";
   const ofUser = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
   expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
-  expect(ofUser.looked).toBe(2);
+  expect(ofUser.scanned).toBe(2);
 });
 
 test("while the registry does not answer, a call with a schema is told without its words", async () => {
@@ -292,15 +292,17 @@ test("audiences are told with members over time and their last syncs", async () 
 
 test("a look says what is known of Kafka where no process is asked", async () => {
   const { reader, finish } = world();
-  const { seen, counters } = await finish(reader.look(signal));
-  expect(seen.kafkaError).toBeNull();
-  expect(seen.destinations.map(({ id, kind }) => [id, kind])).toEqual(
+  const { snapshot, counters } = await finish(reader.pollOnce(signal));
+  expect(snapshot.kafkaError).toBeNull();
+  expect(snapshot.destinations.map(({ id, kind }) => [id, kind])).toEqual(
     expect.arrayContaining([
       ["hook", "webhook"],
       ["sheet", "topic"],
     ]),
   );
-  expect(seen.troubles.map(({ text }) => text).join()).toContain("No process is asked");
+  expect(snapshot.healthProblems.map(({ text }) => text).join()).toContain(
+    "No processes are known",
+  );
   expect(counters.size).toBe(0);
   expect(reader.sourcesOf("hook")).toEqual(["web"]);
   expect(reader.sourcesOf("other")).toEqual([]);

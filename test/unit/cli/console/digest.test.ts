@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { digest } from "../../../../src/cli/console/digest.ts";
 import { parseMetrics } from "../../../../src/cli/metrics-text.ts";
 import { AT, FLOW_AT, percentileMs } from "../../../../src/console/counters.ts";
-import { ANSWERS } from "../../../../src/console/view.ts";
+import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
 import { CAUSES } from "../../../../src/deliver/attempt.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 
@@ -30,8 +30,8 @@ test("attempts are accepted or not; answers have their class", async () => {
   const row = destinations.get("crm");
   expect([row?.[AT.accepted], row?.[AT.failed]]).toEqual([7, 3]);
   expect([flow[FLOW_AT.accepted], flow[FLOW_AT.failed]]).toEqual([7, 3]);
-  const answers = ANSWERS.map((name, at) => [name, row?.[AT.answers + at]]);
-  const counted = answers.filter(([, count]) => count !== 0);
+  const responses = RESPONSE_CLASSES.map((name, at) => [name, row?.[AT.responses + at]]);
+  const counted = responses.filter(([, count]) => count !== 0);
   expect(Object.fromEntries(counted)).toEqual({ "2xx": 3, "429": 3, "5xx": 3, timeout: 3, tls: 6 });
 });
 
@@ -41,7 +41,7 @@ test("each cause of deliver has a place of its own, all of TLS one", async () =>
       metrics.requests.bind({ destination: "crm", outcome: cause }).inc(1);
     });
     const row = destinations.get("crm");
-    const found = ANSWERS.filter((_, at) => row?.[AT.answers + at] === 1);
+    const found = RESPONSE_CLASSES.filter((_, at) => row?.[AT.responses + at] === 1);
     expect(found).toEqual([cause.startsWith("tls") ? "tls" : cause]);
   }
 });

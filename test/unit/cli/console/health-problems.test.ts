@@ -1,8 +1,8 @@
-// Sentences of the page about what is not as it should be.
+// Health problems as sentences.
 
 import { expect, test } from "vitest";
 
-import { troublesOf } from "../../../../src/cli/console/health-problems.ts";
+import { healthProblemsOf } from "../../../../src/cli/console/health-problems.ts";
 import type { DestinationReport } from "../../../../src/cli/status/destinations.ts";
 import type { ProcessReport, StatusReport } from "../../../../src/cli/status/report.ts";
 
@@ -52,48 +52,49 @@ function destination(over: Partial<DestinationReport>): DestinationReport {
   } as DestinationReport;
 }
 
-const said = (over: Partial<StatusReport>) => troublesOf(report(over)).map(({ text }) => text);
+const textsOf = (over: Partial<StatusReport>) =>
+  healthProblemsOf(report(over)).map(({ text }) => text);
 
-test("nothing is said when nothing is in trouble", () => {
-  expect(said({})).toEqual([]);
+test("there are no problems when nothing is wrong", () => {
+  expect(textsOf({})).toEqual([]);
 });
 
-test("a destination that fails says since when, why, and what waits", () => {
+test("a failing destination has its time, its last response and its backlog", () => {
   const last = { at: SINCE, outcome: "retry", cause: "503", endpoint: "crm[1] a.b" } as const;
   const failing = destination({ failingSince: SINCE, last, waiting: 1_204 });
-  expect(troublesOf(report({ destinations: [failing] }))).toEqual([
+  expect(healthProblemsOf(report({ destinations: [failing] }))).toEqual([
     {
       level: "bad",
-      text: "crm has been failing for 1h: it answers 503, 1,204 deliveries wait.",
+      text: "crm has been failing for 1h. Last response: 503. 1,204 deliveries are queued.",
       link: "/destinations/crm",
     },
   ]);
 });
 
 test.each([
-  [0.664, ", 66 % of attempts in the last minute"],
-  [1, ", 100 % of attempts in the last minute"],
-  [0.999, ", >99 % of attempts in the last minute"],
-  [0.001, ", <1 % of attempts in the last minute"],
+  [0.664, " (66 % of attempts in the last minute)"],
+  [1, " (100 % of attempts in the last minute)"],
+  [0.999, " (>99 % of attempts in the last minute)"],
+  [0.001, " (<1 % of attempts in the last minute)"],
   [null, ""],
-])("it says the share of attempts that failed: %d%s", (failedShare, text) => {
+])("it has the share of attempts that failed: %d%s", (failedShare, text) => {
   const destinations = [destination({ failingSince: SINCE, failedShare })];
-  expect(said({ destinations })).toEqual([`crm has been failing for 1h${text}.`]);
+  expect(textsOf({ destinations })).toEqual([`crm has been failing for 1h${text}.`]);
 });
 
-test("of many that fail, four are named", () => {
+test("of many failing destinations, four are named", () => {
   const destinations = Array.from({ length: 9 }, (_, at) =>
     destination({ destination: `d${at}`, failingSince: SINCE }),
   );
-  const texts = said({ destinations });
+  const texts = textsOf({ destinations });
   expect(texts.length).toBe(5);
-  expect(texts.at(-1)).toBe("5 more fail.");
+  expect(texts.at(-1)).toBe("5 more destinations are failing.");
 });
 
 test.each([
-  ["Kafka is away: no broker answers", { kafkaError: "no broker answers\nmore" }],
+  ["Kafka is unreachable: no broker answers", { kafkaError: "no broker answers\nmore" }],
   [
-    "The process host-1:9464 cannot be reached (ECONNREFUSED).",
+    "host-1:9464 is unreachable (ECONNREFUSED).",
     { processes: [{ ...PROCESS, error: "ECONNREFUSED", configHash: null }] },
   ],
   [
@@ -102,11 +103,11 @@ test.each([
   ],
   ["The processes run another configuration than the file.", { configHash: "ba9876543210" }],
   [
-    "host-1:9464 refuses its configuration file and runs an earlier one.",
+    "The configuration file of host-1:9464 is invalid, so it runs an earlier one.",
     { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
   ],
   [
-    "host-1:9464: a state store cannot be used, and its audiences wait.",
+    "A state store of host-1:9464 is unusable, so its audiences wait.",
     { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
   ],
   [
@@ -114,15 +115,15 @@ test.each([
     { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
   ],
   [
-    "Calls that host-1:9464 routes do not reach 1 destination that another process has.",
+    "Calls routed by host-1:9464 do not reach 1 destination of another process.",
     { processes: [{ ...PROCESS, routesMissing: 1 }] },
   ],
   [
-    "host-1:9464: 1 setting count after a restart.",
+    "1 setting of host-1:9464 pending a restart.",
     { processes: [{ ...PROCESS, settingsToRestart: 1 }] },
   ],
   [
-    "Deliveries in the tier 10s are overdue by 20s.",
+    "Deliveries in the 10s delay topic are overdue by 20s.",
     {
       delayTopics: [
         { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false },
@@ -130,16 +131,16 @@ test.each([
     },
   ],
 ])("%s", (text, over) => {
-  expect(said(over as Partial<StatusReport>)).toEqual([text]);
+  expect(textsOf(over as Partial<StatusReport>)).toEqual([text]);
 });
 
-test("without processes, it is said what is not known and how to know it", () => {
-  expect(said({ processes: [] })[0]).toContain("name admin ports with --admin");
+test("without processes, it is clear what is unknown and what to do", () => {
+  expect(textsOf({ processes: [] })[0]).toContain("Set their admin addresses with --admin");
 });
 
-test("the bad ones come first", () => {
+test("bad problems come first", () => {
   const away = { ...PROCESS, unreachableBrokers: [{ broker: "kafka-1:9092", since: SINCE }] };
   const failing = destination({ failingSince: SINCE });
-  const levels = troublesOf(report({ processes: [away], destinations: [failing] }));
+  const levels = healthProblemsOf(report({ processes: [away], destinations: [failing] }));
   expect(levels.map(({ level }) => level)).toEqual(["bad", "warn"]);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { deadLettersLink, destinationLink, placeOf } from "../../../../src/console/page/address.ts";
 
 test.each([
-  ["/", { view: "flow" }],
+  ["/", { view: "overview" }],
   ["/destinations", { view: "destinations" }],
   ["/destinations/", { view: "destinations" }],
   ["/destinations/crm-hook", { view: "destination", id: "crm-hook" }],

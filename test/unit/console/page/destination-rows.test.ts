@@ -9,25 +9,25 @@ import {
   sorted,
 } from "../../../../src/console/page/destination-rows.ts";
 import type { DestinationRow } from "../../../../src/console/view.ts";
-import { destinationSeen } from "../../../support/build/console-seen.ts";
+import { destinationSnapshot } from "../../../support/build/console-snapshot.ts";
 
 function row(id: string, over: Partial<DestinationRow> = {}): DestinationRow {
   const rates = { acceptedPerMinute: 1, failedPerMinute: 0, share: 1, p50Ms: 5, p99Ms: 9 };
-  return { ...destinationSeen(id), ...rates, ...over };
+  return { ...destinationSnapshot(id), ...rates, ...over };
 }
 
 const ids = (rows: readonly DestinationRow[]) => rows.map(({ id }) => id);
 
 test("failing ones come first, then the names", () => {
-  const rows = [row("c"), row("b", { trouble: 1 }), row("a"), row("d", { trouble: 0 })];
+  const rows = [row("c"), row("b", { severity: 1 }), row("a"), row("d", { severity: 0 })];
   expect(ids(sorted(rows, FIRST_ORDER))).toEqual(["d", "b", "a", "c"]);
 });
 
 test.each([
-  ["waiting", false, ["a", "c", "b"]],
-  ["waiting", true, ["c", "a", "b"]],
+  ["queued", false, ["a", "c", "b"]],
+  ["queued", true, ["c", "a", "b"]],
 ] as const)("by %s, those not known are last (down: %s)", (column, isDown, expected) => {
-  const rows = [row("a", { waiting: 1 }), row("b", { waiting: null }), row("c", { waiting: 9 })];
+  const rows = [row("a", { queued: 1 }), row("b", { queued: null }), row("c", { queued: 9 })];
   expect(ids(sorted(rows, { column, isDown }))).toEqual(expected);
 });
 

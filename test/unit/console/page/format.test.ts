@@ -8,10 +8,10 @@ import {
   millisecondsText,
   outcomeText,
   percentText,
-  stateWords,
+  stateOf,
   utcTime,
 } from "../../../../src/console/page/format.ts";
-import { destinationSeen } from "../../../support/build/console-seen.ts";
+import { destinationSnapshot } from "../../../support/build/console-snapshot.ts";
 
 const NOW = Date.parse("2026-03-01T09:00:00Z");
 
@@ -51,7 +51,7 @@ test("times before and after now", () => {
   expect(agoText("2026-03-01T08:58:00Z", NOW)).toBe("2m ago");
   expect(agoText("2026-03-01T09:00:00Z", NOW)).toBe("now");
   expect(dueText("2026-03-01T09:00:30Z", NOW)).toBe("in 30s");
-  expect(dueText("2026-03-01T08:59:30Z", NOW)).toBe("late by 30s");
+  expect(dueText("2026-03-01T08:59:30Z", NOW)).toBe("overdue by 30s");
   expect(utcTime("2026-03-01T10:00:00+01:00")).toBe("2026-03-01 09:00:00 UTC");
   expect([millisecondsText(null), millisecondsText(12), millisecondsText(1_500)]).toEqual([
     "–",
@@ -60,29 +60,29 @@ test("times before and after now", () => {
   ]);
 });
 
-const HELD = { because: "circuit-open", since: null, until: null } as const;
+const HOLD = { reason: "circuit-open", since: null, until: null } as const;
 const SINCE = "2026-03-01T08:00:00Z";
 
 test.each([
-  ["good", "delivering", {}],
-  ["bad", "failing", { state: "failing", failingSince: SINCE, trouble: 1 }],
-  ["bad", "failing, on hold", { state: "on-hold", held: HELD, failingSince: SINCE, trouble: 1 }],
-  ["bad", "on hold", { state: "on-hold", held: HELD, trouble: 1 }],
-  ["bad", "halted", { trouble: 0 }],
-  ["quiet", "paused", { state: "on-hold", held: { ...HELD, because: "paused" }, trouble: 3 }],
-  ["warn", "in part", { trouble: 2 }],
-  ["quiet", "not tried yet", { state: "idle" }],
-  ["quiet", "elsewhere", { state: "not-owned" }],
-  ["quiet", "not known", { state: null }],
-  ["quiet", "topic", { state: null, kind: "topic" }],
-] as const)("%s: %s", (tone, word, over) => {
-  expect(stateWords(destinationSeen("a", over))).toEqual({ tone, word });
+  ["good", "Delivering", {}],
+  ["bad", "Failing", { state: "failing", failingSince: SINCE, severity: 1 }],
+  ["bad", "Failing, on hold", { state: "on-hold", hold: HOLD, failingSince: SINCE, severity: 1 }],
+  ["bad", "On hold", { state: "on-hold", hold: HOLD, severity: 1 }],
+  ["bad", "Halted", { severity: 0 }],
+  ["quiet", "Paused", { state: "on-hold", hold: { ...HOLD, reason: "paused" }, severity: 3 }],
+  ["warn", "Partly failing", { severity: 2 }],
+  ["quiet", "Idle", { state: "idle" }],
+  ["quiet", "On other processes", { state: "not-owned" }],
+  ["quiet", "Unknown", { state: null }],
+  ["quiet", "Topic", { state: null, kind: "topic" }],
+] as const)("%s: %s", (tone, text, over) => {
+  expect(stateOf(destinationSnapshot("a", over))).toEqual({ tone, text });
 });
 
 test.each([
   [{ outcome: "accepted", cause: "200" }, "200"],
-  [{ outcome: "retry", cause: "503" }, "503, tried again"],
-  [{ outcome: "retry", cause: "connect-timeout" }, "connect timeout, tried again"],
+  [{ outcome: "retry", cause: "503" }, "503, will be retried"],
+  [{ outcome: "retry", cause: "connect-timeout" }, "connect timeout, will be retried"],
   [{ outcome: "rejected", cause: "404" }, "404, rejected"],
 ])("%o is %s", (last, text) => {
   expect(outcomeText(last)).toBe(text);

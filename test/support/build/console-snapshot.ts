@@ -1,21 +1,24 @@
 /** A look of the page, with what matters to a test. */
 
-import type { ConsoleSnapshot, DestinationSeen } from "../../../src/console/view.ts";
+import type { ConsoleSnapshot, DestinationSnapshot } from "../../../src/console/view.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
 
-export function destinationSeen(id: string, over: Partial<DestinationSeen> = {}): DestinationSeen {
+export function destinationSnapshot(
+  id: string,
+  over: Partial<DestinationSnapshot> = {},
+): DestinationSnapshot {
   return {
     id,
     name: "Webhooks",
     kind: "webhook",
     state: "delivering",
-    trouble: 6,
+    severity: 6,
     failingSince: null,
     failedShare: 0,
-    held: null,
-    waiting: 0,
-    inTiers: 0,
+    hold: null,
+    queued: 0,
+    awaitingRetry: 0,
     oldestAt: null,
     last: { at: AT, outcome: "accepted", cause: "200", endpoint: `${id}[1] example.com` },
     lastAcceptedAt: AT,
@@ -28,19 +31,19 @@ export function destinationSeen(id: string, over: Partial<DestinationSeen> = {})
         breaker: "closed",
         failingSince: null,
         failedShare: 0,
-        awayUntil: null,
+        unavailableUntil: null,
         last: { at: AT, outcome: "accepted", cause: "200" },
       },
     ],
-    dueAgain: 0,
+    due: 0,
     byDelay: {},
     note: null,
     ...over,
   };
 }
 
-export function seen(
-  destinations: readonly DestinationSeen[],
+export function snapshot(
+  destinations: readonly DestinationSnapshot[],
   over: Partial<ConsoleSnapshot> = {},
 ): ConsoleSnapshot {
   return {
@@ -48,9 +51,9 @@ export function seen(
     kafkaError: null,
     configHash: "0123456789ab",
     stages: [{ stage: "route", waiting: 2, oldestAt: null, note: null }],
-    tiers: [
-      { tier: "10s", waiting: 12, dueAt: AT, retired: false },
-      { tier: "30s", waiting: null, dueAt: null, retired: true },
+    delayTopics: [
+      { delay: "10s", waiting: 12, dueAt: AT, retired: false },
+      { delay: "30s", waiting: null, dueAt: null, retired: true },
     ],
     deadLetters: { retained: 5, lastDay: 3, byReason: { expired: 2, rejected: 1 } },
     processes: [
@@ -65,10 +68,10 @@ export function seen(
         configInvalidSince: null,
         settingsToRestart: 0,
         destinationsWaiting: 0,
-        brokersAway: [],
+        unreachableBrokers: [],
       },
     ],
-    troubles: [],
+    healthProblems: [],
     destinations,
     ...over,
   };

@@ -1,12 +1,12 @@
-/** Actions in words. Pure. */
+/** Actions as text. Pure. */
 
 import type { Action, JobView } from "../action-view.ts";
-import { durationText, type StateWords } from "./format.ts";
+import { durationText, type StateText } from "./format.ts";
 
 export function actionText(action: Action): string {
   switch (action.action) {
     case "pause":
-      return action.forMs === null ? "Pause" : `Pause for ${durationText(action.forMs)}`;
+      return action.pauseForMs === null ? "Pause" : `Pause for ${durationText(action.pauseForMs)}`;
     case "resume":
       return "Resume";
     case "retry":
@@ -17,31 +17,29 @@ export function actionText(action: Action): string {
       return "Cancel";
     case "replay":
       return "Replay of calls";
-    case "replay-letters":
+    case "replay-dead-letters":
       return "Replay of dead letters";
-    case "go-on":
-      return `Replay ${action.replay}, gone on with`;
+    case "resume-replay":
+      return `Replay ${action.replay}, resumed`;
     case "approve":
       return `Approval of ${action.audience}`;
   }
 }
 
-export function jobWords({ state }: Pick<JobView, "state">): StateWords {
-  switch (state) {
-    case "running":
-      return { tone: "warn", word: "under way" };
-    case "done":
-      return { tone: "good", word: "done" };
-    case "failed":
-      return { tone: "bad", word: "failed" };
-    case "stopped":
-      return { tone: "quiet", word: "stopped" };
-  }
+const JOB_STATES: Readonly<Record<JobView["state"], StateText>> = {
+  running: { tone: "warn", text: "In progress" },
+  done: { tone: "good", text: "Done" },
+  failed: { tone: "bad", text: "Failed" },
+  stopped: { tone: "quiet", text: "Stopped" },
+};
+
+export function jobState({ state }: Pick<JobView, "state">): StateText {
+  return JOB_STATES[state];
 }
 
-/** The present words of a job: how far it is, then what it has said. */
-export function jobText({ progress, said }: Pick<JobView, "progress" | "said">): string {
-  return [...said, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
+/** What a job has reported so far, then its progress. */
+export function jobText({ progress, messages }: Pick<JobView, "progress" | "messages">): string {
+  return [...messages, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
 }
 
 /** The destination that an action is about; null: none, or all. */
@@ -49,7 +47,7 @@ export function destinationOf(action: Action): string | null {
   return "destination" in action ? action.destination : null;
 }
 
-/** Counts are no changes: the one who asked sees them in the dialog. */
+/** A count changes nothing: its dialog shows the result. */
 export function isCount(action: Action): boolean {
   return "dryRun" in action && action.dryRun;
 }
@@ -59,13 +57,13 @@ export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** The value of a field for a date and a time, in the zone of the reader. */
+/** The value of a field for a date and a time, in the reader's time zone. */
 export function fieldTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-/** Of such a field; an empty one means now, by the server's clock. */
+/** The instant in such a field; an empty one means now, by the server's clock. */
 export function instantOf(text: string): string | number {
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? 0 : new Date(atMs).toISOString();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ClaimedAudience } from "../../../../src/audience/claims.ts";
-import { AudienceHistory } from "../../../../src/cli/console/audience-history.ts";
+import { AudienceHistory } from "../../../../src/cli/console/audiences.ts";
 
 const T = Date.UTC(2026, 2, 1, 9);
 const MINUTE = 60_000;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { followFile } from "../../../../src/cli/console/follow-file.ts";
+import { followFile } from "../../../../src/cli/console/serve.ts";
 import { loadConfig } from "../../../../src/config/load.ts";
 
 let folder: string;

@@ -1,4 +1,4 @@
-// Actions in the words of the page.
+// Actions as text.
 
 import { expect, test } from "vitest";
 
@@ -10,35 +10,38 @@ import {
   fieldTime,
   instantOf,
   isCount,
+  jobState,
   jobText,
-  jobWords,
-} from "../../../../src/console/page/action-words.ts";
+} from "../../../../src/console/page/action-text.ts";
 
 const CANCEL: Action = { action: "cancel", destination: "crm", before: "", dryRun: true };
 
 test.each<[Action, string]>([
-  [{ action: "pause", destination: "crm", forMs: null }, "Pause"],
-  [{ action: "pause", destination: "crm", forMs: 5_400_000 }, "Pause for 1h 30m"],
+  [{ action: "pause", destination: "crm", pauseForMs: null }, "Pause"],
+  [{ action: "pause", destination: "crm", pauseForMs: 5_400_000 }, "Pause for 1h 30m"],
   [{ action: "retry", destination: "crm" }, "Retry now"],
-  [{ action: "go-on", of: "calls", replay: "r-1", destination: null }, "Replay r-1, gone on with"],
+  [
+    { action: "resume-replay", kind: "calls", replay: "r-1", destination: null },
+    "Replay r-1, resumed",
+  ],
   [{ action: "approve", audience: "vip", syncId: "s" }, "Approval of vip"],
 ])("%j is called %s", (action, text) => {
   expect(actionText(action)).toBe(text);
 });
 
-test("the state of a job has a tone and a word", () => {
+test("the state of a job has a tone and a text", () => {
   const words = (["running", "done", "failed", "stopped"] as const).map((state) => {
-    const { tone, word } = jobWords({ state });
-    return `${tone} ${word}`;
+    const { tone, text } = jobState({ state });
+    return `${tone} ${text}`;
   });
-  expect(words).toEqual(["warn under way", "good done", "bad failed", "quiet stopped"]);
+  expect(words).toEqual(["warn In progress", "good Done", "bad Failed", "quiet Stopped"]);
 });
 
 test("a job's words come before its progress", () => {
-  expect(jobText({ said: ["Replay r-1 begins."], progress: "3 of 9" })).toBe(
+  expect(jobText({ messages: ["Replay r-1 begins."], progress: "3 of 9" })).toBe(
     "Replay r-1 begins. 3 of 9 …",
   );
-  expect(jobText({ said: [], progress: "" })).toBe("");
+  expect(jobText({ messages: [], progress: "" })).toBe("");
 });
 
 test("a count is no change, and an approval is of no destination", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { deadLettersQuery } from "../../../src/console/dead-letters-query.ts";
+import { deadLettersQuery, userHash } from "../../../src/console/data.ts";
 
 test.each([
   ["", {}],
@@ -13,4 +13,16 @@ test.each([
 ])("%s", (text, expected) => {
   const all = { destination: null, reason: null, isReplayed: null, sinceMs: 86_400_000 };
   expect(deadLettersQuery(new URLSearchParams(text))).toEqual({ ...all, ...expected });
+});
+
+test("the hash of a user id fits an address, is the same each time, and goes by the token", () => {
+  const hash = userHash("ada@example.com", "0123456789abcdef");
+  expect(hash).toMatch(/^[\da-f]{32}$/);
+  expect(userHash("ada@example.com", "0123456789abcdef")).toBe(hash);
+  const others = [
+    userHash("ada@example.com", "fedcba9876543210"),
+    userHash("ada@example.com", null),
+    userHash("bob@example.com", "0123456789abcdef"),
+  ];
+  expect(new Set([hash, ...others]).size).toBe(4);
 });
