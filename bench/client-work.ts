@@ -9,7 +9,7 @@
 
 import { Analytics as SegmentAnalytics } from "@segment/analytics-node";
 
-import { Analytics } from "../src/client/index.ts";
+import { Analytics } from "../src/sdk/client/index.ts";
 import { createMeter } from "./measure.ts";
 
 interface Library {

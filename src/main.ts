@@ -10,7 +10,7 @@
  */
 
 import { runProgram } from "./cli/program.ts";
-import { processShell } from "./cli/shell.ts";
+import { processShell } from "./operate/connect/shell.ts";
 
 // Names are looked up on these threads, each for as long as its name server is silent (lookup.ts).
 // Node starts them when the first one has something to do.

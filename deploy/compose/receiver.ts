@@ -7,7 +7,7 @@
 
 import { createServer } from "node:http";
 
-import { parsePayload, verify } from "../../src/webhooks/index.ts";
+import { parsePayload, verify } from "../../src/sdk/webhooks/index.ts";
 
 const secret = process.env.RECEIVER_SECRET ?? "";
 const port = Number(process.env.PORT ?? 3_000);

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 
-import type { ExitStatus, Shell } from "./shell.ts";
+import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 
 export type MakeCommand = (shell: Shell, exit: (status: ExitStatus) => void) => Command;
 

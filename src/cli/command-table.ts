@@ -9,7 +9,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "run",
     summary: "run the stages",
-    load: async () => (await import("./run/command.ts")).runCommand,
+    load: async () => (await import("./run-command.ts")).runCommand,
   },
   {
     name: "topics",

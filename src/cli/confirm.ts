@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline/promises";
 
-import type { Shell } from "./shell.ts";
+import type { Shell } from "../operate/connect/shell.ts";
 
 /** Whether somebody is there to answer. */
 export function canAsk({ stdin, errIsTerminal }: Shell): boolean {

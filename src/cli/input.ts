@@ -4,7 +4,7 @@ import { constants, createReadStream } from "node:fs";
 import { access, stat } from "node:fs/promises";
 
 import { whyUnreadable } from "../config/problem.ts";
-import type { Shell } from "./shell.ts";
+import type { Shell } from "../operate/connect/shell.ts";
 
 const CHUNK_BYTES = 256 * 1_024;
 

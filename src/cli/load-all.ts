@@ -4,12 +4,12 @@
  */
 
 import { COMMANDS } from "./command-table.ts";
-import { STAGE_CODE } from "./run/start-stages.ts";
+import { STAGE_CODE } from "../run/start-stages.ts";
 
 for (const { load } of COMMANDS) await load();
 await import("./program.ts");
-await import("./shell.ts");
-await import("./cluster.ts");
+await import("../operate/connect/shell.ts");
+await import("../operate/connect/cluster.ts");
 await import("../config/load.ts");
-await import("./run/run.ts");
+await import("../run/run.ts");
 for (const load of Object.values(STAGE_CODE)) await load();

@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import { Command } from "commander";
 
-import type { ExitStatus, Shell } from "./shell.ts";
+import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

@@ -7,8 +7,8 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openLevelStore, removeStore } from "../store/level-store.ts";
-import type { OrderedStore } from "../store/ordered-store.ts";
+import { openLevelStore, removeStore } from "../audience/store/level-store.ts";
+import type { OrderedStore } from "../audience/store/ordered-store.ts";
 
 /** It is gone, with all that was in it, when `work` has ended. */
 export async function withScratchStore<Result>(

@@ -16,8 +16,8 @@ import { Command } from "commander";
 import { withoutNewline } from "../config/secret-file.ts";
 import { signature } from "../deliver/sign.ts";
 import { openInput } from "./input.ts";
-import type { Shell } from "./shell.ts";
-import { WrongUsage } from "./wrong-usage.ts";
+import type { Shell } from "../operate/connect/shell.ts";
+import { WrongUsage } from "../words/wrong-usage.ts";
 
 interface SignOptions {
   readonly secret?: string;

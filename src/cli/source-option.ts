@@ -5,7 +5,7 @@ import { Option } from "commander";
 import type { Source } from "../domain/destination.ts";
 import type { RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER } from "../domain/source-of.ts";
-import { WrongUsage } from "./wrong-usage.ts";
+import { WrongUsage } from "../words/wrong-usage.ts";
 
 export interface SourceOption {
   readonly source?: string;

@@ -10,7 +10,7 @@
  *   whose work is incomplete, or throws               failed, or stopped if that was requested
  *   when the process ends                             is stopped, and awaited
  *
- * `src/cli/console/action-runner.ts` has the effect of a crash on each.
+ * `src/console/read/action-runner.ts` has the effect of a crash on each.
  */
 
 import { asError } from "../runtime/as-error.ts";

@@ -14,10 +14,10 @@
  * again after a while; `/readyz` says so.
  */
 
-import { cancelledText, isReleasedBy } from "../domain/early-release.ts";
-import type { OperatorActions } from "../domain/operator-action-state.ts";
-import type { EarlyRelease } from "../domain/operator-actions.ts";
-import { releasedRecord } from "../domain/operator-actions.ts";
+import { cancelledText, isReleasedBy } from "../control/early-release.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
+import type { EarlyRelease } from "../control/operator-actions.ts";
+import { releasedRecord } from "../control/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";

@@ -10,8 +10,8 @@
  *   pulled                                   taken off the queue, and sent (`early-release.ts`)
  */
 
-import { cancelledText, cancelOf } from "../domain/early-release.ts";
-import type { OperatorActions } from "../domain/operator-action-state.ts";
+import { cancelledText, cancelOf } from "../control/early-release.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";

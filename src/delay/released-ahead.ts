@@ -14,9 +14,9 @@
  *            of the log as it was when the pull was first seen here
  */
 
-import { isReleasedBy, type Releasable } from "../domain/early-release.ts";
-import type { OperatorActions } from "../domain/operator-action-state.ts";
-import type { EarlyRelease } from "../domain/operator-actions.ts";
+import { isReleasedBy, type Releasable } from "../control/early-release.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
+import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
 /** A record that was parked before the pull may be due so much later: clocks differ. */

@@ -11,7 +11,7 @@
  *   or a permission is missing
  */
 
-import { hasLeft, type OperatorActions } from "../domain/operator-action-state.ts";
+import { hasLeft, type OperatorActions } from "../control/operator-action-state.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { readUnfinished, recordsIn, unfinishedIn } from "../kafka/uncommitted-ranges.ts";

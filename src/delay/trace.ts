@@ -6,7 +6,7 @@
 
 import type { IncomingRecord } from "../domain/record.ts";
 import { keptTraceOf, type TraceContext } from "../domain/trace-context.ts";
-import { kafkaAttributes, type Span, type Tracing } from "../tracing/port.ts";
+import { kafkaAttributes, type Span, type Tracing } from "../telemetry/tracing/port.ts";
 
 /** Those of one send. */
 export interface DelayTraces {

@@ -20,7 +20,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { Pause } from "../domain/operator-actions.ts";
+import type { Pause } from "../control/operator-actions.ts";
 import type { HttpResult } from "./attempt.ts";
 import { type HoldCause, stillnessOf } from "./hold-cause.ts";
 import { judge } from "./outcome.ts";

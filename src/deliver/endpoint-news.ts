@@ -14,8 +14,8 @@
  */
 
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { OperatorActions } from "../domain/operator-action-state.ts";
-import { type EndpointNews, endpointRecord } from "../domain/operator-actions.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
+import { type EndpointNews, endpointRecord } from "../control/operator-actions.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { News } from "./endpoint-availability.ts";
 

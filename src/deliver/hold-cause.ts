@@ -14,7 +14,7 @@
  */
 
 import type { WebhookDestination } from "../domain/destination.ts";
-import type { Pause } from "../domain/operator-actions.ts";
+import type { Pause } from "../control/operator-actions.ts";
 
 export interface HoldCause {
   readonly reason: "paused" | "disabled";

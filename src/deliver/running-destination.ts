@@ -13,7 +13,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { OperatorActions } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -35,7 +35,7 @@ import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import { foreignText, watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Tracing } from "../tracing/port.ts";
+import type { Tracing } from "../telemetry/tracing/port.ts";
 import type { EndpointConnections, HttpPort } from "./attempt.ts";
 import { attemptsOf, notingPhases } from "./attempt-notes.ts";
 import { traceAttempt } from "./attempt-trace.ts";

@@ -1,7 +1,7 @@
 /**
  * The stages, a row each. The command `run`, `switchyard status`, the page of topics and the tests
  * read this table: a new stage is a row here, a folder of its name, and its start in
- * `src/cli/run/start-stages.ts`.
+ * `src/run/start-stages.ts`.
  *
  *   input            who reads                                   shown by `status` as
  *   null             it is asked over HTTP                       nothing: there is no lag

@@ -20,7 +20,7 @@ import { spareDescriptors } from "../runtime/descriptors.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Tracing } from "../tracing/port.ts";
+import type { Tracing } from "../telemetry/tracing/port.ts";
 import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";

@@ -17,7 +17,7 @@ import {
   type TraceContext,
   traceHeaders,
 } from "../domain/trace-context.ts";
-import type { Span, Tracing } from "../tracing/port.ts";
+import type { Span, Tracing } from "../telemetry/tracing/port.ts";
 import { type Answer, statusOf } from "./responses.ts";
 
 export interface IngestTracing {

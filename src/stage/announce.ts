@@ -22,13 +22,13 @@
  * No offset depends on any of it.
  */
 
-import { type MissingRoute, missingRoutes } from "../domain/missing-routes.ts";
+import { type MissingRoute, missingRoutes } from "../control/missing-routes.ts";
 import {
   forgetRecord,
   type ProcessRecord,
   processKey,
   processRecord,
-} from "../domain/operator-actions.ts";
+} from "../control/operator-actions.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import type { Producer } from "../kafka/port.ts";
@@ -36,7 +36,7 @@ import { asError } from "../runtime/as-error.ts";
 import { type BrokerClock, isWrongClock } from "../runtime/broker-clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { RunningOperatorActions } from "./follow-operator-actions.ts";
+import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 
 const EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;

@@ -1,12 +1,12 @@
 /** The dependencies of a stage that takes records from Kafka and shares the process with others. */
 
-import type { OperatorActions } from "../domain/operator-action-state.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Tracing } from "../tracing/port.ts";
+import type { Tracing } from "../telemetry/tracing/port.ts";
 import type { Rerouting } from "./reroute.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 

@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
-import { parsePayload, verify, verifyStandard } from "../../src/webhooks/index.ts";
+import { parsePayload, verify, verifyStandard } from "../../src/sdk/webhooks/index.ts";
 
 export interface Received {
   readonly destination: string;

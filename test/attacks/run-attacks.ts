@@ -1,6 +1,6 @@
 /** Carries attacks out, one after the other, each group on a product of its own. */
 
-import { table } from "../../src/cli/table.ts";
+import { table } from "../../src/words/table.ts";
 import { answerAttacks, prepareAnswers } from "./answers.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { inflatingAttacks } from "./inflating.ts";

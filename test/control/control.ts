@@ -1,6 +1,6 @@
 /** Steers two processes under load, a step after the other, and compares each with the ledger. */
 
-import { table } from "../../src/cli/table.ts";
+import { table } from "../../src/words/table.ts";
 import { ControlledWorld, type WorldOptions } from "./controlled-world.ts";
 import type { Row, Rows } from "./row.ts";
 import { cancelAndReplay } from "./steps/cancel.ts";

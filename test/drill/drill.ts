@@ -1,6 +1,6 @@
 /** Drills troubles: those of destinations side by side, the others one after the other. */
 
-import { table } from "../../src/cli/table.ts";
+import { table } from "../../src/words/table.ts";
 import type { Row } from "./judge.ts";
 import { drillSideBySide } from "./side-by-side.ts";
 import type { DestinationTrouble, DrillOptions, LoneTrouble, Trouble } from "./trouble.ts";

@@ -11,7 +11,7 @@
  * Exit status 1 when a signal was not true, 2 for wrong usage.
  */
 
-import { table } from "../../src/cli/table.ts";
+import { table } from "../../src/words/table.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
 import { flagsOf, oneOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 
-import { kafkaConnection } from "../../src/cli/connection.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import { run } from "../../src/cli/run/run.ts";
+import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
-import { kafkaConnection } from "../../src/cli/connection.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";

@@ -3,12 +3,12 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { createConsoleReader } from "../../src/cli/console/console-reader.ts";
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import { createConsoleReader } from "../../src/console/read/console-reader.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { earlyReleaseRecord, releasedRecord } from "../../src/domain/operator-actions.ts";
+import { earlyReleaseRecord, releasedRecord } from "../../src/control/operator-actions.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";

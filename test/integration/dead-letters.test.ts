@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";

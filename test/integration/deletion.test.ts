@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { configuredPlan, configuredTopics, kafkaConnection } from "../../src/cli/connection.ts";
+import { configuredPlan, configuredTopics, kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { startDeletion } from "../../src/deletion/stage.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";

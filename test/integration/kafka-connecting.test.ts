@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
-import { run } from "../../src/cli/run/run.ts";
+import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD } from "../../tools/kafka/security.ts";

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
-import { run } from "../../src/cli/run/run.ts";
+import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 
-import { kafkaConnection } from "../../src/cli/connection.ts";
-import { run } from "../../src/cli/run/run.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
+import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { loadInternal } from "../../src/kafka/kafkajs/kafkajs.ts";

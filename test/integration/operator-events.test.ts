@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 
-import { verify, verifyStandard } from "../../src/webhooks/index.ts";
+import { verify, verifyStandard } from "../../src/sdk/webhooks/index.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";

@@ -4,8 +4,8 @@
 import avro from "avsc";
 import { expect, test } from "vitest";
 
-import { openCommandSchemas } from "../../src/cli/command-schemas.ts";
-import { readCallView } from "../../src/cli/console/call.ts";
+import { openCommandSchemas } from "../../src/operate/connect/command-schemas.ts";
+import { readCallView } from "../../src/console/read/call.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";

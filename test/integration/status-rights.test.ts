@@ -5,14 +5,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { kafkaConnection } from "../../src/cli/connection.ts";
-import { createConsoleReader } from "../../src/cli/console/console-reader.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
+import { createConsoleReader } from "../../src/console/read/console-reader.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { resumeRecord } from "../../src/domain/operator-actions.ts";
+import { resumeRecord } from "../../src/control/operator-actions.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";

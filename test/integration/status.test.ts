@@ -8,8 +8,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { DestinationReport } from "../../src/cli/status/destinations.ts";
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { DestinationReport } from "../../src/operate/look/destinations.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";

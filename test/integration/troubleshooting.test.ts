@@ -10,7 +10,7 @@ import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { runProgram } from "../../src/cli/program.ts";
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type CertificateRequest, issue } from "../support/build/certificates.ts";
 import { type ProgramWorld, programWorld } from "../support/servers/program.ts";

@@ -2,8 +2,8 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { createHealth, type Health } from "../../src/admin/health.ts";
-import { startAdmin } from "../../src/admin/server.ts";
+import { createHealth, type Health } from "../../src/run/health.ts";
+import { startAdmin } from "../../src/run/admin-server.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../src/runtime/listening.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
 

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 
-import { ask, reasonOf } from "../../src/cli/scrape.ts";
-import { inTime } from "../../src/cli/status/keep-connected.ts";
+import { ask, reasonOf } from "../../src/operate/connect/scrape.ts";
+import { inTime } from "../../src/operate/look/keep-connected.ts";
 import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/brokers.ts";
 
 /** Its own thread: it answers `/answers` while this one is blocked, and nothing else ever. */

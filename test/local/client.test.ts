@@ -14,16 +14,16 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-import type { Fetch, FetchResponse } from "../../src/client/fetch.ts";
+import type { Fetch, FetchResponse } from "../../src/sdk/client/fetch.ts";
 import {
   Analytics,
   type AnalyticsOptions,
   type LostCall,
   LostCallError,
   type SentBatch,
-} from "../../src/client/index.ts";
+} from "../../src/sdk/client/index.ts";
 
-const CLIENT = new URL("../../src/client/index.ts", import.meta.url).href;
+const CLIENT = new URL("../../src/sdk/client/index.ts", import.meta.url).href;
 const WRITE_KEY = "wk-ключ";
 
 interface Batch {

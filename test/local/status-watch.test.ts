@@ -8,8 +8,8 @@ import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 
-import { createHealth } from "../../src/admin/health.ts";
-import { startAdmin } from "../../src/admin/server.ts";
+import { createHealth } from "../../src/run/health.ts";
+import { startAdmin } from "../../src/run/admin-server.ts";
 import { DestinationHealth } from "../../src/deliver/destination-health.ts";
 import { statusOf } from "../../src/deliver/status.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";

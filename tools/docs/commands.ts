@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 
 import { COMMANDS } from "../../src/cli/command-table.ts";
-import { processShell } from "../../src/cli/shell.ts";
+import { processShell } from "../../src/operate/connect/shell.ts";
 import { pageWith } from "./page.ts";
 
 const PAGE = "docs/commands.md";

@@ -23,14 +23,14 @@ import { parseSync } from "../../audience/parse-sync.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Producer } from "../../kafka/port.ts";
-import type { OrderedStore } from "../../store/ordered-store.ts";
-import { ageText } from "../age.ts";
-import { counted } from "../count.ts";
-import { instantText } from "../instant.ts";
-import { startProgress } from "../progress.ts";
-import type { Shell } from "../shell.ts";
-import { tell } from "../tell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
+import { ageText } from "../../words/age.ts";
+import { counted } from "../../words/count.ts";
+import { instantText } from "../../operate/connect/instant.ts";
+import { startProgress } from "../../operate/connect/progress.ts";
+import type { Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Unapplied } from "./unapplied.ts";
 import {
   type Compared,

@@ -11,8 +11,8 @@
  *   is any other                                                    published
  */
 
-import type { OrderedStore } from "../../store/ordered-store.ts";
-import { counted } from "../count.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
+import { counted } from "../../words/count.ts";
 import { linesOf } from "../input.ts";
 
 export const ID_MAX_BYTES = 1_024;

@@ -9,9 +9,9 @@ import {
   load,
   loadOrExplain,
   sayWarnings,
-} from "../configuration.ts";
-import { counted } from "../count.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
+} from "../../operate/connect/configuration.ts";
+import { counted } from "../../words/count.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { diffCommand } from "./diff.ts";
 
 interface PrintOptions extends ConfigOption {

@@ -2,7 +2,7 @@
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
-import type { Colors } from "../shell.ts";
+import type { Colors } from "../../operate/connect/shell.ts";
 
 /** The result, as `--json` prints it. Hashes as in `configHash`. */
 export interface Diff {

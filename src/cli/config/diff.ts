@@ -14,11 +14,11 @@ import {
   configOption,
   explained,
   loadOrExplain,
-} from "../configuration.ts";
+} from "../../operate/connect/configuration.ts";
 import { openInput, UnreadableInput } from "../input.ts";
-import { hashOf, reasonOf, scrape } from "../scrape.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import { hashOf, reasonOf, scrape } from "../../operate/connect/scrape.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
 interface DiffOptions extends ConfigOption {

@@ -5,8 +5,8 @@ import { Command, InvalidArgumentError } from "commander";
 import type { Load } from "../../config/load.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
-import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
+import { type ConfigOption, configFile, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 
 interface ConsoleFlags extends ConfigOption {
   readonly admin?: readonly string[];

@@ -3,23 +3,23 @@
 import { Command } from "commander";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
-import { resumeDestination } from "../../stage/write-operator-action.ts";
-import { withKafka } from "../cluster.ts";
-import { loadOrExplain } from "../configuration.ts";
-import { durationWithin } from "../option-values.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { tell } from "../tell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
-import { pauseNow, stillOnHold } from "./control-actions.ts";
-import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
-import { pausedSentence, pauseJson } from "./pausing.ts";
+import { resumeDestination } from "../../control/write-operator-action.ts";
+import { withKafka } from "../../operate/connect/cluster.ts";
+import { loadOrExplain } from "../../operate/connect/configuration.ts";
+import { durationWithin } from "../../operate/connect/option-values.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import { pauseNow, stillOnHold } from "../../operate/act/control-actions.ts";
+import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
+import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
 import {
   type ControlOptions,
   controlOptions,
   EXIT_HELP,
   operatingOn,
   withDestination,
-} from "./steering.ts";
+} from "../../operate/act/steering.ts";
 
 type Exit = (status: ExitStatus) => void;
 

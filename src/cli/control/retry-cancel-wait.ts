@@ -4,22 +4,22 @@ import { Command } from "commander";
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { counted } from "../count.ts";
-import { durationWithin } from "../option-values.ts";
-import { onTerminal } from "../progress.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { tell } from "../tell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
-import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "./control-actions.ts";
-import type { Looking } from "./remaining.ts";
+import { counted } from "../../words/count.ts";
+import { durationWithin } from "../../operate/connect/option-values.ts";
+import { onTerminal } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "../../operate/act/control-actions.ts";
+import type { Looking } from "../../operate/act/remaining.ts";
 import {
   type ControlOptions,
   controlOptions,
   EXIT_HELP,
   operatingOn,
   withDestination,
-} from "./steering.ts";
-import { remainingText, stillText, sumOf } from "./wait.ts";
+} from "../../operate/act/steering.ts";
+import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
 
 type Exit = (status: ExitStatus) => void;
 

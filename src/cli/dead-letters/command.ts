@@ -2,13 +2,13 @@
 
 import { Command } from "commander";
 import { shellWord } from "../../domain/shell-word.ts";
-import { withKafka } from "../cluster.ts";
-import { loadOrExplain } from "../configuration.ts";
+import { withKafka } from "../../operate/connect/cluster.ts";
+import { loadOrExplain } from "../../operate/connect/configuration.ts";
 import { canAsk } from "../confirm.ts";
-import { configuredTopics } from "../connection.ts";
-import { perSecond, replayName } from "../option-values.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import { perSecond, replayName } from "../../operate/connect/option-values.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import { listDeadLetters } from "./list.ts";
 import {
   addDeadLetterOptions,

@@ -6,30 +6,30 @@
  *   --json   as they are read, the oldest first  all                the newest N, when all are read
  */
 
-import type { DeadLetter } from "../../dead-letter/dead-letter-record.ts";
-import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
+import type { DeadLetter } from "../../operate/replay/dead-letter-record.ts";
+import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import {
   deadLetterRanges,
   readDeadLetters,
   readMarks,
-} from "../../dead-letter/read-dead-letters.ts";
-import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
-import { Tally } from "../../dead-letter/tally.ts";
+} from "../../operate/replay/read-dead-letters.ts";
+import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
+import { Tally } from "../../operate/replay/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
-import { assertTopics } from "../assert-topics.ts";
-import { startProgress } from "../progress.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { openDeadLetterSchemas } from "./dead-letter-schemas.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { startProgress } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { openDeadLetterSchemas } from "../../operate/replay/dead-letter-schemas.ts";
 import {
   deadLetterJson,
   deadLetterTable,
   type KnownEndpoints,
   knownEndpoints,
   tallyTable,
-} from "./rows.ts";
+} from "../../operate/replay/rows.ts";
 
 const TABLE_LIMIT = 50;
 

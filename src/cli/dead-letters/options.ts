@@ -2,12 +2,12 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
+import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../cluster.ts";
-import { configOption } from "../configuration.ts";
-import { instant, repeated, wholeNumber } from "../option-values.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
+import { configOption } from "../../operate/connect/configuration.ts";
+import { instant, repeated, wholeNumber } from "../../operate/connect/option-values.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 
 export interface DeadLetterOptions extends KafkaTimeoutOption {
   readonly config?: string;

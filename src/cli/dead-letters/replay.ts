@@ -10,15 +10,15 @@
  *   no replay of that name, or more filters than a replay can keep   2
  */
 
-import { fits } from "../../dead-letter/stored-replay.ts";
-import type { Tally } from "../../dead-letter/tally.ts";
+import { fits } from "../../operate/replay/stored-replay.ts";
+import type { Tally } from "../../operate/replay/tally.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { assertTopics } from "../assert-topics.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { confirmed } from "../confirm.ts";
-import { counted } from "../count.ts";
-import { onTerminal } from "../progress.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { tell } from "../tell.ts";
+import { counted } from "../../words/count.ts";
+import { onTerminal } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
 import {
   countDeadLetters,
   countText,
@@ -28,8 +28,8 @@ import {
   type SentDeadLetters,
   sendDeadLetters,
   targetsOf,
-} from "./dead-letter-replay.ts";
-import { tallyTable } from "./rows.ts";
+} from "../../operate/replay/dead-letter-replay.ts";
+import { tallyTable } from "../../operate/replay/rows.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
   /** Whether a person says yes or no first, on the terminal. */

@@ -3,10 +3,10 @@
 import { Command } from "commander";
 
 import { systemClock } from "../../runtime/clock.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredTopics } from "../connection.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
 import { linesOf, openInput } from "../input.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 
 /** The largest value that a record on `calls` may have. */
@@ -39,9 +39,9 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
       if (loaded === null) return exit(2);
       const headers = sourceHeaders(options.source, loaded.config.sources);
       shell.onlyPrints();
-      const { createExplainer } = await import("./explanation.ts");
-      const { explanationJson } = await import("./explanation-json.ts");
-      const { explanationText } = await import("./explanation-text.ts");
+      const { createExplainer } = await import("../../operate/timeline/explanation.ts");
+      const { explanationJson } = await import("../../operate/timeline/explanation-json.ts");
+      const { explanationText } = await import("../../operate/timeline/explanation-text.ts");
       const explain = createExplainer(loaded.config, configuredTopics(loaded.config), headers);
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
         for (const { number, bytes } of lines) {

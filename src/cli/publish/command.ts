@@ -1,13 +1,13 @@
 /** `switchyard publish`: calls from JSON lines to the topic `calls`. `publish.ts` does it. */
 
 import { Command } from "commander";
-import { assertTopics } from "../assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { commandProducer } from "../command-producer.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredTopics } from "../connection.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { commandProducer } from "../../operate/connect/command-producer.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
 import { checkInput, openInput } from "../input.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 

@@ -17,12 +17,12 @@ import { parseCallFields, parseCallType } from "../../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-of.ts";
 import type { Producer, RejectedRecord } from "../../kafka/port.ts";
-import { NotWrittenError } from "../command-producer.ts";
-import { counted } from "../count.ts";
+import { NotWrittenError } from "../../operate/connect/command-producer.ts";
+import { counted } from "../../words/count.ts";
 import { type Line, linesOf } from "../input.ts";
-import { startProgress } from "../progress.ts";
-import type { Shell } from "../shell.ts";
-import { tell } from "../tell.ts";
+import { startProgress } from "../../operate/connect/progress.ts";
+import type { Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
 
 export interface PublishOptions {
   readonly input: AsyncIterable<Buffer>;

@@ -4,15 +4,15 @@ import { Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredTopics } from "../connection.ts";
-import { instant, perSecond, repeated, replayName } from "../option-values.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
-import { routedTo } from "./replay-destination.ts";
-import type { ChosenReplay } from "./run-replay.ts";
-import { type CallReplayPlan, fits } from "./stored-replay.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import { instant, perSecond, repeated, replayName } from "../../operate/connect/option-values.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
+import type { ChosenReplay } from "../../operate/replay/calls/run-replay.ts";
+import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
 
 interface Flags extends ConfigOption, KafkaTimeoutOption {
   /** Milliseconds since the epoch. */
@@ -74,7 +74,7 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const { config } = loaded;
       const chosen = chosenReplay(id, flags);
       if (chosen.kind === "new") routedTo(config, chosen.plan.destination);
-      const { runReplay } = await import("./run-replay.ts");
+      const { runReplay } = await import("../../operate/replay/calls/run-replay.ts");
       const options = {
         chosen,
         config,

@@ -16,10 +16,10 @@ import { basename, join } from "node:path";
 import { Command, Option } from "commander";
 
 import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { counted } from "../count.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { table } from "../table.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { counted } from "../../words/count.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { table } from "../../words/table.ts";
 import { type NamedSchema, orderSchemas } from "./schema-files.ts";
 import { stateText, type Verdict, verdictOf, waitingFor } from "./verdict.ts";
 

@@ -1,11 +1,11 @@
 /** `switchyard skip-corrupt-batch`: gives up exactly one damaged batch, so that its stage goes on. */
 
 import { Command, InvalidArgumentError } from "commander";
-import { assertTopics } from "../assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 
 interface SkipFlags extends ConfigOption, KafkaTimeoutOption {

@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { readerOf } from "../../domain/stages.ts";
 import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../domain/topics.ts";
-import { configuredPlan, configuredTopics } from "../connection.ts";
+import { configuredPlan, configuredTopics } from "../../operate/connect/connection.ts";
 
 /** Null: no stage reads it. Topics of destinations and tiers that were removed are still read. */
 export function groupOf(topic: string, config: Config): string | null {

@@ -3,12 +3,12 @@
 import { Command } from "commander";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { durationWithin } from "../option-values.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
-import type { ShowOptions, UseKafka } from "./show.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { durationWithin } from "../../operate/connect/option-values.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import type { ShowOptions, UseKafka } from "../../operate/look/show.ts";
 
 interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];
@@ -89,7 +89,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     const inSilence: UseKafka = (work) => withKafka(config, quiet, flags, work);
     return await watchStatus(inSilence, options, { ...shell, screen }, shutdown.signal);
   }
-  const { showStatus } = await import("./show.ts");
+  const { showStatus } = await import("../../operate/look/show.ts");
   const useKafka: UseKafka = (work) => withKafka(config, shell, flags, work);
   return await showStatus(useKafka, options, shell, shutdown.signal);
 }

@@ -10,12 +10,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
-import type { ExitStatus, Screen, Shell } from "../shell.ts";
-import { inTime, keepConnected } from "./keep-connected.ts";
-import type { Look } from "./rates.ts";
-import { scrapeAll } from "./scrape.ts";
-import { looksOf, readKafka, reportOf, type ShowOptions, settled, type UseKafka } from "./show.ts";
-import { statusText } from "./text.ts";
+import type { ExitStatus, Screen, Shell } from "../../operate/connect/shell.ts";
+import { inTime, keepConnected } from "../../operate/look/keep-connected.ts";
+import type { Look } from "../../operate/look/rates.ts";
+import { scrapeAll } from "../../operate/look/scrape.ts";
+import { looksOf, readKafka, reportOf, type ShowOptions, settled, type UseKafka } from "../../operate/look/show.ts";
+import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
 /** Between the first two looks, so that the page is there soon. */

@@ -6,13 +6,13 @@ import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { openCommandSchemas } from "../command-schemas.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { INSTANT_FORM, parseInstant } from "../instant.ts";
-import { startProgress } from "../progress.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { instant } from "./sentences.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { INSTANT_FORM, parseInstant } from "../../operate/connect/instant.ts";
+import { startProgress } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { instant } from "../../operate/timeline/sentences.ts";
 
 const SINCE_DEFAULT_MS = 86_400_000;
 
@@ -70,10 +70,10 @@ async function trace(
   signal: AbortSignal,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const { readTimeline } = await import("../../timeline/read-timeline.ts");
-  const { configuredTimeline } = await import("./configured-timeline.ts");
+  const { readTimeline } = await import("../../operate/timeline/read-timeline.ts");
+  const { configuredTimeline } = await import("../../operate/timeline/configured-timeline.ts");
   await using schemas = await openCommandSchemas(config.registry, signal);
-  const { timelineJson, timelineText } = await import("./timeline-text.ts");
+  const { timelineJson, timelineText } = await import("../../operate/timeline/timeline-text.ts");
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
   let read = 0;
   using progress = startProgress(shell, () => `${read.toLocaleString("en")} records looked at`);

@@ -4,10 +4,10 @@
  */
 
 import { sizeText } from "../../config/scalars.ts";
-import type { TopicChange } from "../../domain/topic-differences.ts";
+import type { TopicChange } from "../../topics/topic-differences.ts";
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
-import { table } from "../table.ts";
+import { table } from "../../words/table.ts";
 
 export interface Applied {
   /** Settings that the cluster does not allow. */

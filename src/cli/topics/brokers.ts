@@ -7,9 +7,9 @@
  */
 
 import type { Admin, ClusterVersions, RequestVersions, VersionRange } from "../../kafka/port.ts";
-import { counted } from "../count.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { table } from "../table.ts";
+import { counted } from "../../words/count.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { table } from "../../words/table.ts";
 
 const HEAD = ["REQUEST", "SENT", "CAN BE SENT", "ACCEPTED BY ALL", "NOTE"];
 const NOTES: Readonly<Record<RequestVersions["state"], string>> = {

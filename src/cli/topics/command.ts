@@ -20,15 +20,15 @@ import {
   type TopicChange,
   type TopicDifference,
   topicDifferences,
-} from "../../domain/topic-differences.ts";
-import { PLANNED_KEYS, type PlannedTopic } from "../../domain/topic-plan.ts";
+} from "../../topics/topic-differences.ts";
+import { PLANNED_KEYS, type PlannedTopic } from "../../topics/topic-plan.ts";
 import type { Admin } from "../../kafka/port.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
-import { counted } from "../count.ts";
-import type { ExitStatus, Shell } from "../shell.ts";
-import { table } from "../table.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import { configuredPlan, configuredTopics, kafkaConnection } from "../../operate/connect/connection.ts";
+import { counted } from "../../words/count.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { table } from "../../words/table.ts";
 import { type Applied, appliedText, applyChanges } from "./apply.ts";
 import { differenceRow } from "./rows.ts";
 

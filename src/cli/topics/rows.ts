@@ -1,8 +1,8 @@
 /** A difference between plan and cluster as a row of the table that `switchyard topics` prints. */
 
 import { durationText } from "../../config/scalars.ts";
-import type { TopicDifference } from "../../domain/topic-differences.ts";
-import type { PlannedKey } from "../../domain/topic-plan.ts";
+import type { TopicDifference } from "../../topics/topic-differences.ts";
+import type { PlannedKey } from "../../topics/topic-plan.ts";
 
 /** Topic, difference, the cluster's value, the plan's value. */
 export function differenceRow(difference: TopicDifference): readonly string[] {

@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 import { Document } from "yaml";
 
-import type { PlannedTopic } from "../../domain/topic-plan.ts";
+import type { PlannedTopic } from "../../topics/topic-plan.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
 /** With a dash and the hash at most 253. */

@@ -9,7 +9,7 @@
  *   events for people          one that it is paused, one that it is resumed
  */
 
-import { OPERATIONS_PARTITION } from "../../../src/domain/operator-actions.ts";
+import { OPERATIONS_PARTITION } from "../../../src/control/operator-actions.ts";
 import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows, usersOutOfOrder } from "../row.ts";

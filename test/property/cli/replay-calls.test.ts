@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { CallReplayDeps } from "../../../src/cli/replay/replay-calls.ts";
+import type { CallReplayDeps } from "../../../src/operate/replay/calls/replay-calls.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { CallReplayWorld, ids } from "../../support/worlds/call-replay-world.ts";
 

@@ -1,7 +1,7 @@
 /** Traces that are kept in a list. Ids count up: `1`, `2` and so on, filled with zeros. */
 
 import type { TraceContext } from "../../../src/domain/trace-context.ts";
-import type { Attributes, SpanStart, Tracing } from "../../../src/tracing/port.ts";
+import type { Attributes, SpanStart, Tracing } from "../../../src/telemetry/tracing/port.ts";
 
 export interface RecordedSpan extends SpanStart {
   readonly context: TraceContext;

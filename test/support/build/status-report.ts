@@ -1,7 +1,7 @@
 /** Parts of a status report of which nothing is known; tests say what they are about. */
 
-import type { DestinationReport } from "../../../src/cli/status/destinations.ts";
-import type { ProcessReport } from "../../../src/cli/status/report.ts";
+import type { DestinationReport } from "../../../src/operate/look/destinations.ts";
+import type { ProcessReport } from "../../../src/operate/look/report.ts";
 
 export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
   return {

@@ -10,7 +10,7 @@ import { closeSync, openSync, readdirSync, truncateSync, writeSync } from "node:
 import { join } from "node:path";
 
 import { StoreError } from "../../../src/domain/store-error.ts";
-import { openLevelStore } from "../../../src/store/level-store.ts";
+import { openLevelStore } from "../../../src/audience/store/level-store.ts";
 import { fillDisk, freeDisk } from "./small-disk.ts";
 
 const [disk = "", wrong = ""] = process.argv.slice(2);

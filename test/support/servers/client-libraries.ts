@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import { Analytics as SegmentAnalytics } from "@segment/analytics-node";
 import { Analytics as SegmentAnalytics3 } from "segment-analytics-node-3";
 
-import { Analytics } from "../../../src/client/index.ts";
+import { Analytics } from "../../../src/sdk/client/index.ts";
 import { prepareJava } from "./maven-jars.ts";
 
 const require = createRequire(import.meta.url);

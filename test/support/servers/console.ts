@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 
-import { readPageFiles } from "../../../src/cli/console/start-console.ts";
+import { readPageFiles } from "../../../src/console/read/start-console.ts";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type {

@@ -174,7 +174,7 @@ function node(
       const packages = name === null ? null : await nodePackages(signal);
       if (packages !== null && "reason" in packages) return packages.reason;
       save(folder, "server.mjs", program(framework));
-      const webhooks = JSON.stringify(join(ROOT, "src/webhooks/index.ts"));
+      const webhooks = JSON.stringify(join(ROOT, "src/sdk/webhooks/index.ts"));
       const manifest = '{ "type": "module", "exports": { "./webhooks": "./webhooks.js" } }';
       save(folder, "node_modules/switchyard/package.json", manifest);
       save(folder, "node_modules/switchyard/webhooks.js", `export * from ${webhooks};`);

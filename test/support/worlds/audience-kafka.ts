@@ -10,7 +10,7 @@ import type { SourceId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
-import { levelStores } from "../../../src/store/owned-store.ts";
+import { levelStores } from "../../../src/audience/store/owned-store.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { uniquePrefix } from "../build/prefix.ts";

@@ -1,13 +1,13 @@
 /** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests move. */
 
-import { type CallReplayDeps, replayCalls } from "../../../src/cli/replay/replay-calls.ts";
-import { planReplay } from "../../../src/cli/replay/run-replay.ts";
+import { type CallReplayDeps, replayCalls } from "../../../src/operate/replay/calls/replay-calls.ts";
+import { planReplay } from "../../../src/operate/replay/calls/run-replay.ts";
 import {
   type CallReplayPlan,
   type Counts,
   OF_CALLS,
-} from "../../../src/cli/replay/stored-replay.ts";
-import { ReplayStore } from "../../../src/dead-letter/replay-store.ts";
+} from "../../../src/operate/replay/calls/stored-replay.ts";
+import { ReplayStore } from "../../../src/operate/replay/replay-store.ts";
 import type { Source, WebhookDestination } from "../../../src/domain/destination.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";

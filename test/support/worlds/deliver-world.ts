@@ -12,7 +12,7 @@ import type { Schemas } from "../../../src/registry/port.ts";
 import {
   followOperatorActions,
   type RunningOperatorActions,
-} from "../../../src/stage/follow-operator-actions.ts";
+} from "../../../src/control/follow-operator-actions.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";

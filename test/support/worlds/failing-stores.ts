@@ -1,6 +1,6 @@
 /** Local stores in memory that fail as a test says: a disk that is full, a file that is corrupt. */
 
-import type { OrderedStore } from "../../../src/store/ordered-store.ts";
+import type { OrderedStore } from "../../../src/audience/store/ordered-store.ts";
 import { MemoryStores } from "./memory-stores.ts";
 
 export type StoreWork = "open" | "remove" | "getMany" | "pieces" | "write" | "close";

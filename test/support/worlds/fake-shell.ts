@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 
 import picocolors from "picocolors";
 
-import type { Shell } from "../../../src/cli/shell.ts";
+import type { Shell } from "../../../src/operate/connect/shell.ts";
 import { visibleText } from "../../../src/domain/escape-control.ts";
 
 export interface FakeShell extends Shell {

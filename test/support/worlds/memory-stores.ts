@@ -5,8 +5,8 @@ import {
   type Entry,
   type OrderedStore,
   StoreInUseError,
-} from "../../../src/store/ordered-store.ts";
-import type { Stores } from "../../../src/store/owned-store.ts";
+} from "../../../src/audience/store/ordered-store.ts";
+import type { Stores } from "../../../src/audience/store/owned-store.ts";
 
 export class MemoryStores implements Stores {
   readonly #stores = new Map<number, MemoryStore>();

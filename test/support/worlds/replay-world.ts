@@ -1,11 +1,11 @@
 /** Dead letters on a Kafka in memory, and replays of them on a clock that tests move. */
 
-import type { DeadLetter } from "../../../src/dead-letter/dead-letter-record.ts";
-import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/dead-letter/filter.ts";
-import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
-import { planReplay, type ReplayDeps, replay } from "../../../src/dead-letter/replay.ts";
-import { deadLetterReplay } from "../../../src/dead-letter/replay-store.ts";
-import type { ReplayPlan } from "../../../src/dead-letter/stored-replay.ts";
+import type { DeadLetter } from "../../../src/operate/replay/dead-letter-record.ts";
+import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/operate/replay/filter.ts";
+import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
+import { planReplay, type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
+import { deadLetterReplay } from "../../../src/operate/replay/replay-store.ts";
+import type { ReplayPlan } from "../../../src/operate/replay/stored-replay.ts";
 import {
   type DeadLetterCause,
   type DeadLetterReason,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { audiencesJson } from "../../../src/cli/audience/audiences.ts";
+import { audiencesJson } from "../../../src/operate/look/audiences.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { fakeShell } from "../../support/worlds/fake-shell.ts";

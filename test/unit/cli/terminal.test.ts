@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
-import { audienceTable } from "../../../src/cli/audience/audiences.ts";
+import { audienceTable } from "../../../src/operate/look/audiences.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 import { publish } from "../../../src/cli/publish/publish.ts";
-import { statusText } from "../../../src/cli/status/text.ts";
-import { table } from "../../../src/cli/table.ts";
+import { statusText } from "../../../src/operate/look/text.ts";
+import { table } from "../../../src/words/table.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { destinationReport, processReport } from "../../support/build/status-report.ts";

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { countExpiring } from "../../../src/delay/expiring-count.ts";
-import { NO_OPERATOR_ACTIONS } from "../../../src/domain/operator-action-state.ts";
+import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import {
   BILLING,

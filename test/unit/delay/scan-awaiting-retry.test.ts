@@ -7,7 +7,7 @@ import { addTo, type Tallies, timesOf } from "../../../src/delay/tally.ts";
 import {
   NO_OPERATOR_ACTIONS,
   type OperatorActions,
-} from "../../../src/domain/operator-action-state.ts";
+} from "../../../src/control/operator-action-state.ts";
 import { encodeRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";

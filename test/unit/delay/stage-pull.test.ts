@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
-import { type EarlyRelease, earlyReleaseRecord } from "../../../src/domain/operator-actions.ts";
+import { type EarlyRelease, earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";

@@ -9,7 +9,7 @@ import {
   stillnessOf,
 } from "../../../src/deliver/hold-cause.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import type { Pause } from "../../../src/domain/operator-actions.ts";
+import type { Pause } from "../../../src/control/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_000;

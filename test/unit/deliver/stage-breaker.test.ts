@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
-import { earlyReleaseRecord } from "../../../src/domain/operator-actions.ts";
+import { earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import {

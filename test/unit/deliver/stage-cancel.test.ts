@@ -7,7 +7,7 @@ import {
   earlyReleaseRecord,
   pauseRecord,
   resumeRecord,
-} from "../../../src/domain/operator-actions.ts";
+} from "../../../src/control/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
 import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";

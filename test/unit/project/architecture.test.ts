@@ -74,24 +74,24 @@ const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "tel
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
-  "timeline/read-latest.ts",
-  "timeline/read-timeline.ts",
-  "timeline/scan.ts",
+  "operate/timeline/read-latest.ts",
+  "operate/timeline/read-timeline.ts",
+  "operate/timeline/scan.ts",
   "deliver/attempts-topic.ts",
   "deliver/connect-timing.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts"],
   ...["delay/topic-lookup.ts", "delay/early-release.ts", "delay/partition-loop.ts"],
   ...["delay/scan-awaiting-retry.ts", "delay/expiring-count.ts"],
-  ...["dead-letter/replay.ts", "dead-letter/replay-loop.ts"],
+  ...["operate/replay/replay.ts", "operate/replay/replay-loop.ts"],
   ...["console/action-routes.ts", "console/jobs.ts"],
   ...["console/poller.ts", "console/responses.ts"],
-  ...["operator-events/webhook-sender.ts", "operator-events/watch.ts"],
+  ...["operate/events/webhook-sender.ts", "operate/events/watch.ts"],
   ...["ingest/respond.ts", "ingest/handle-request.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
 const CORE_TYPES = ["kafka/port.ts"];
-const CORE_FILES = ["stage/serial-runner.ts", "tracing/port.ts"];
+const CORE_FILES = ["stage/serial-runner.ts", "telemetry/tracing/port.ts"];
 /** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
 const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:buffer", "node:crypto", "node:url"];
 /** Published to npm without the rest: of `domain` only types, and these files, which go with them. */
@@ -301,8 +301,8 @@ test.each([
   ["deliver/decide.ts", 'import type { Brokers } from "../kafka/cluster/brokers.ts";'],
   ["deliver/decide.ts", 'import { letterWriter } from "../stage/dead-letter-writer.ts";'],
   ["domain/call.ts", 'import type { Producer } from "../kafka/port.ts";'],
-  ["dead-letter/read-dead-letters.ts", 'import { ClosedError } from "../kafka/port.ts";'],
-  ["dead-letter/dead-letter-record.ts", 'import { replay } from "./replay.ts";'],
+  ["operate/replay/read-dead-letters.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["operate/replay/dead-letter-record.ts", 'import { replay } from "./replay.ts";'],
   ["dead-letter/stage.ts", 'import { systemClock } from "../runtime/clock.ts";'],
   ["deliver/stage.ts", 'import { replay } from "../dead-letter/replay.ts";'],
   ["deliver/stage.ts", 'import { packRecord } from "../kafka/wire/pack-record.ts";'],
@@ -312,9 +312,9 @@ test.each([
   ["deliver/stage.ts", 'import "../route/match.ts";'],
   ["deliver/stage.ts", 'const { match } = await import("../route/match.ts");'],
   ["kafka/consumer.ts", 'import type { Config } from "../config/schema.ts";'],
-  ["client/analytics.ts", 'import { log } from "../telemetry/log.ts";'],
-  ["client/analytics.ts", 'import { parseCall } from "../domain/call.ts";'],
-  ["webhooks/verify.ts", 'import { sign } from "../domain/sign.ts";'],
+  ["sdk/client/analytics.ts", 'import { log } from "../telemetry/log.ts";'],
+  ["sdk/client/analytics.ts", 'import { parseCall } from "../domain/call.ts";'],
+  ["sdk/webhooks/verify.ts", 'import { sign } from "../domain/sign.ts";'],
   ["store/members.ts", 'import { config } from "../config/load.ts";'],
   ["audience/members.ts", 'import { openStore } from "../store/store.ts";'],
   ["cli/kafka.ts", 'import { startKafka } from "../../../tools/kafka/start.ts";'],
@@ -335,10 +335,10 @@ test.each([
   ["console/page/format.ts", 'import type { StageName } from "../../domain/stages.ts";'],
   ["console/server.ts", 'import { render } from "preact";'],
   ["console/views.ts", 'import { startServer } from "./server.ts";'],
-  ["cli/status/text.ts", 'import { x } from "../run/run.ts";'],
-  ["cli/status/text.ts", 'const { x } = await import("../run/run.ts");'],
-  ["cli/status/text.ts", 'const yaml = await import("yaml");'],
-  ["cli/status/text.ts", "const module = await import(name);"],
+  ["operate/look/text.ts", 'import { x } from "../run/run.ts";'],
+  ["operate/look/text.ts", 'const { x } = await import("../run/run.ts");'],
+  ["operate/look/text.ts", 'const yaml = await import("yaml");'],
+  ["operate/look/text.ts", "const module = await import(name);"],
 ])("a forbidden import in %s is reported: %s", (file, source) => {
   expect(violations(file, source)).toHaveLength(1);
 });
@@ -349,15 +349,15 @@ test.each([
   ["deliver/stage.ts", 'import { packRecord } from "../kafka/port.ts";'],
   ["audience/ports.ts", 'import type { Producer } from "../kafka/port.ts";'],
   ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/serial-runner.ts";'],
-  ["dead-letter/replay.ts", 'import { ClosedError } from "../kafka/port.ts";'],
-  ["client/analytics.ts", 'import type { Call } from "../domain/call.ts";'],
-  ["client/validate.ts", 'import { readTimestamp } from "../domain/timestamp.ts";'],
+  ["operate/replay/replay.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["sdk/client/analytics.ts", 'import type { Call } from "../domain/call.ts";'],
+  ["sdk/client/validate.ts", 'import { readTimestamp } from "../domain/timestamp.ts";'],
   ["cli/run.ts", 'import { startDeliver } from "../deliver/stage.ts";'],
   ["kafka/kafkajs/encoder.ts", 'import Encoder from "kafkajs/src/protocol/encoder.js";'],
   ["kafka/kafkajs/membership.ts", 'import type { Member } from "../membership.ts";'],
   ["kafka/wire/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
   ["audience/stage.ts", 'import { openStore } from "../store/store.ts";'],
-  ["webhooks/verify.ts", 'import type { Call } from "../domain/call.ts";'],
+  ["sdk/webhooks/verify.ts", 'import type { Call } from "../domain/call.ts";'],
   ["kafka/produce/partition-buffer.ts", 'import { brokers } from "../cluster/brokers.ts";'],
   ["kafka/consume/consumer.ts", 'import type { Consumer } from "../port.ts";'],
   ["console/page/overview.tsx", 'import { useState } from "preact/hooks";'],

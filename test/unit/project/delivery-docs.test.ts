@@ -46,10 +46,10 @@ test.each([
     "kafka/consume/consumer-times.ts",
     "COMMIT_OUTAGE_LIMIT_MS = 20_000;",
   ],
-  ["At most the 500 records that were being written", "dead-letter/replay.ts", "BATCH_MAX = 500;"],
+  ["At most the 500 records that were being written", "operate/replay/replay.ts", "BATCH_MAX = 500;"],
   [
     "At most the 500 records that were being written",
-    "cli/replay/replay-calls.ts",
+    "operate/replay/calls/replay-calls.ts",
     "BATCH_MAX = 500;",
   ],
   ["| the body | 64 KiB |", "deliver/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],

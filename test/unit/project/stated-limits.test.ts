@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import {
   BATCH_MAX_BYTES,
   CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,
-} from "../../../src/client/encode.ts";
-import { readOptions } from "../../../src/client/options.ts";
+} from "../../../src/sdk/client/encode.ts";
+import { readOptions } from "../../../src/sdk/client/options.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
 import { OTHER_MAX_BYTES } from "../../../src/http/bound-response.ts";

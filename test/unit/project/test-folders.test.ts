@@ -41,7 +41,7 @@ test("unit and property tests start no process and open no socket", () => {
 test.each([
   ['import { spawn } from "node:child_process";', "node:child_process"],
   ['import {\n  createServer,\n} from "node:net";', "node:net"],
-  ['import { startAdmin } from "../../../src/admin/server.ts";', "../../../src/admin/server.ts"],
+  ['import { startAdmin } from "../../../src/run/admin-server.ts";', "../../../src/run/admin-server.ts"],
   ['import { ingestWorld } from "../../support/worlds/ingest-world.ts";', "node:net"],
 ])("%j is found", (source, effect) => {
   expect(effects(join(TEST, "unit/ingest/x.test.ts"), source)).toEqual([effect]);

@@ -2,7 +2,7 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import type { ProcessRecord } from "../../../src/domain/operator-actions.ts";
+import type { ProcessRecord } from "../../../src/control/operator-actions.ts";
 import { BrokerClock } from "../../../src/runtime/broker-clock.ts";
 import { type Announced, announce } from "../../../src/stage/announce.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";

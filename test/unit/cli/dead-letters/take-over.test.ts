@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 
 import { replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
-import { EVERY_LETTER } from "../../../../src/dead-letter/filter.ts";
-import { deadLetterReplay } from "../../../../src/dead-letter/replay-store.ts";
+import { EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
 import type { MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";

@@ -6,7 +6,7 @@ import picocolors from "picocolors";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { explainCommand } from "../../../../src/cli/explain/command.ts";
-import type { ExitStatus, Shell } from "../../../../src/cli/shell.ts";
+import type { ExitStatus, Shell } from "../../../../src/operate/connect/shell.ts";
 import { signature } from "../../../../src/deliver/sign.ts";
 
 const CONFIG = `

@@ -1,7 +1,7 @@
 // Publishing: lines in, records out, refusals with line numbers.
 
 import { expect, test } from "vitest";
-import { commandProducer } from "../../../../src/cli/command-producer.ts";
+import { commandProducer } from "../../../../src/operate/connect/command-producer.ts";
 import { linesOf } from "../../../../src/cli/input.ts";
 import { publish } from "../../../../src/cli/publish/publish.ts";
 import type { Source } from "../../../../src/domain/destination.ts";

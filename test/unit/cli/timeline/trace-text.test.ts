@@ -6,15 +6,15 @@ import {
   finalStateText,
   gapSentence,
   stepSentence,
-} from "../../../../src/cli/timeline/sentences.ts";
-import { timelineJson, timelineText } from "../../../../src/cli/timeline/timeline-text.ts";
+} from "../../../../src/operate/timeline/sentences.ts";
+import { timelineJson, timelineText } from "../../../../src/operate/timeline/timeline-text.ts";
 import type {
   AttemptStep,
   CallTimeline,
   FinalState,
   Gap,
   Step,
-} from "../../../../src/timeline/steps.ts";
+} from "../../../../src/operate/timeline/steps.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const KEY = "0123456789abcdef";

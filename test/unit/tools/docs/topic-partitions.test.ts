@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
-import { topicPlan } from "../../../../src/domain/topic-plan.ts";
+import { topicPlan } from "../../../../src/topics/topic-plan.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { renderTopics } from "../../../../tools/docs/topics.ts";
 

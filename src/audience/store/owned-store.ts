@@ -1,0 +1,114 @@
+/**
+ * The store of a partition while this process owns it: opened when nobody else has it, closed once.
+ */
+
+import { join } from "node:path";
+
+import type { StoreError } from "../../domain/store-error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { openLevelStore, removeStore } from "./level-store.ts";
+import { type OrderedStore, StoreInUseError } from "./ordered-store.ts";
+
+const IN_USE_WAIT_MS = 500;
+const COMPACT_EVERY_MS = 3_600_000;
+/** All keys are ASCII in front. The whole store, so that no key gets into LevelDB's own log. */
+const ALL = ["\u0001", "\u007f"] as const;
+
+/** A store for each partition. */
+export interface Stores {
+  /** Throws `StoreInUseError` while another process has it open. */
+  open(partition: number): Promise<OrderedStore>;
+  /** Removes one that is not open. */
+  remove(partition: number): Promise<void>;
+}
+
+/** On disk, in a directory of each partition's own below `directory`. */
+export function levelStores(directory: string): Stores {
+  const place = (partition: number) => join(directory, `${partition}`);
+  return {
+    open: (partition) => openLevelStore(place(partition)),
+    remove: (partition) => removeStore(place(partition)),
+  };
+}
+
+export interface OwnedStore {
+  /** Waits while the store is open elsewhere. `check` throws when that is of no use any more. */
+  readonly open: (check: () => void) => Promise<OrderedStore>;
+  readonly remove: () => Promise<void>;
+  /** Values were removed of which nothing may be left on disk. */
+  readonly erased: () => void;
+  /** Rewrites the store when that is due: it costs as much as the store is large. */
+  readonly compactWhenDue: () => void;
+  readonly close: () => Promise<void>;
+}
+
+export interface OwnedStoreDeps {
+  readonly stores: Stores;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface FormerStore {
+  /** Resolves when this process has closed the store that it had open before. */
+  readonly closed: Promise<void>;
+  /** Found in it while it was open: it is not opened once more before it is removed. */
+  readonly corruption: StoreError | null;
+}
+
+export function ownStore(
+  { stores, clock, log }: OwnedStoreDeps,
+  partition: number,
+  former: FormerStore,
+  signal: AbortSignal,
+): OwnedStore {
+  let { corruption } = former;
+  let store: OrderedStore | null = null;
+  let isDue = false;
+  let compactedAtMs = Number.NEGATIVE_INFINITY;
+  let compacting: Promise<void> = Promise.resolve();
+  const compactWhenDue = () => {
+    if (!isDue || store === null || clock.nowMs() - compactedAtMs < COMPACT_EVERY_MS) return;
+    isDue = false;
+    compactedAtMs = clock.nowMs();
+    compacting = store.compact(...ALL).catch((error: unknown) => {
+      isDue = true;
+      const fields = { stage: "audience", partition, error: String(error) };
+      log.warn(fields, "audience.store.compaction-failed");
+    });
+  };
+  return {
+    open: async (check) => {
+      await former.closed;
+      if (corruption !== null) throw corruption;
+      for (let isReported = false; ; isReported = true) {
+        check();
+        try {
+          store = await stores.open(partition);
+          return store;
+        } catch (error) {
+          if (!(error instanceof StoreInUseError)) throw error;
+          const fields = { stage: "audience", partition, error: error.message };
+          if (!isReported) log.warn(fields, "audience.store.in-use");
+          await clock.sleep(IN_USE_WAIT_MS, signal);
+        }
+      }
+    },
+    remove: async () => {
+      await stores.remove(partition);
+      corruption = null;
+    },
+    erased: () => {
+      isDue = true;
+      compactWhenDue();
+    },
+    compactWhenDue,
+    close: async () => {
+      const open = store;
+      store = null;
+      await compacting;
+      // Written values are on disk. A store that failed may fail once more here.
+      await open?.close().catch(() => undefined);
+    },
+  };
+}

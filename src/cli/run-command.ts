@@ -1,0 +1,69 @@
+/** `switchyard run`: options and configuration; `run.ts` does it. */
+
+import { Command, InvalidArgumentError } from "commander";
+import { nearest } from "../config/collections.ts";
+import type { Config } from "../config/config.ts";
+import type { Load } from "../config/load.ts";
+import { STAGE_NAMES, STAGES, type StageName } from "../domain/stages.ts";
+import { shutdownSignal } from "../runtime/shutdown.ts";
+import { type ConfigOption, configFile, configOption, loadOrExplain } from "../operate/connect/configuration.ts";
+import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+
+interface RunOptions extends ConfigOption {
+  readonly stages?: readonly StageName[];
+}
+
+const DEFAULT_STAGES = STAGE_NAMES.filter((name) => STAGES[name].isDefault);
+const IN_SHORT = DEFAULT_STAGES.length === STAGE_NAMES.length ? "all" : DEFAULT_STAGES.join(",");
+
+export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("run")
+    .summary("run the stages")
+    .description("Runs the stages until it is asked to stop (SIGTERM or Ctrl-C).")
+    .addOption(configOption())
+    .option(
+      "-s, --stages <list>",
+      `stages with commas, of ${STAGE_NAMES.join(", ")} (default: ${IN_SHORT})`,
+      parseStages,
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard run --config switchyard.yaml\n" +
+        "  switchyard run --stages route,deliver --config switchyard.yaml",
+    )
+    .action(async (options: RunOptions) => {
+      const loaded = await loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      const { loadConfig } = await import("../config/load.ts");
+      const { run } = await import("../run/run.ts");
+      const stages = options.stages ?? DEFAULT_STAGES;
+      if (stages.includes("ingest")) warnOfKeys(loaded.config, shell);
+      using shutdown = shutdownSignal();
+      const [file, { env }] = [configFile(options, shell), shell];
+      const load: Load = (given) => loadConfig({ file, env, ...given });
+      exit(await run(loaded, load, stages, shutdown.signal, undefined, file));
+    });
+}
+
+function parseStages(text: string): readonly StageName[] {
+  const names = text.split(",").map((name) => name.trim());
+  const known = STAGE_NAMES.filter((stage) => names.includes(stage));
+  const unknown = names.find((name) => !known.some((stage) => stage === name));
+  if (unknown === undefined) return known;
+  const similar = nearest(unknown, STAGE_NAMES);
+  const meant = similar === null ? "" : ` Did you mean ${similar}?`;
+  const stages = STAGE_NAMES.join(", ");
+  throw new InvalidArgumentError(`"${unknown}" is no stage. Stages: ${stages}.${meant}`);
+}
+
+/** Ingest knows the source of a call by its write key alone. */
+export function warnOfKeys({ sources }: Pick<Config, "sources">, shell: Shell): void {
+  const without = sources.filter(({ writeKeys }) => writeKeys.length === 0).map(({ id }) => id);
+  if (without.length === 0) return;
+  const { yellow } = shell.errColors;
+  const who = without.length === 1 ? "the source" : "the sources";
+  const has = without.length === 1 ? "has no write key" : "have no write keys";
+  shell.err(
+    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so ingest takes no calls for ${without.length === 1 ? "it" : "them"}\n`,
+  );
+}

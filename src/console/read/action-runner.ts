@@ -1,0 +1,237 @@
+/**
+ * Carries out the actions of the console, with the functions of the commands.
+ *
+ *   action             writes                             if the serving process crashes
+ *   pause, resume      one record to operator-actions     it is written, or it is not
+ *   retry, cancel      one record to operator-actions,    before it: nothing has changed; after it: the
+ *                      after counting                     stages carry it out
+ *   wait               nothing                            nothing
+ *   approve            one record to audience-syncs       it is written, or it is not
+ *   replay of calls    batches, with a commit after       at most a batch is written again when somebody
+ *   or dead letters    each                               resumes it; its name is in the log
+ *
+ * The list of actions is lost with the process. A replay is not resumed automatically: a person started it,
+ * and may have stopped the process because of it.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { Action } from "../action-view.ts";
+import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
+import type { CallType } from "../../domain/call.ts";
+import { isDestinationId } from "../../domain/ids.ts";
+import type { Kafka, Producer } from "../../kafka/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { type Operating, resumeDestination } from "../../control/write-operator-action.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { approveSync } from "../../operate/act/approve.ts";
+import { readClaims } from "../../operate/look/audiences.ts";
+import { commandProducer } from "../../operate/connect/command-producer.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import {
+  cancelWaiting,
+  pauseNow,
+  retryNow,
+  stillOnHold,
+  waitUntilNoneIsLeft,
+} from "../../operate/act/control-actions.ts";
+import { pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
+import { pausedSentence } from "../../operate/act/pausing.ts";
+import type { Looking } from "../../operate/act/remaining.ts";
+import { webhookOf } from "../../operate/act/steering.ts";
+import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
+import { counted } from "../../words/count.ts";
+import type { Telling } from "../../operate/connect/progress.ts";
+import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
+import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
+import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
+
+/** The author that records name. */
+const BY = "console";
+
+export interface ActionRunnerOptions {
+  readonly current: () => { readonly config: Config };
+  /** Works with a connection to Kafka. @throws Error if there is none. */
+  readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
+}
+
+interface Acting extends Doing {
+  /** Closed with the action. */
+  readonly producer: Producer;
+}
+
+type Act = (doing: Acting) => Promise<WorkOutcome>;
+
+const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
+
+export function createActionRunner({ current, useKafka }: ActionRunnerOptions): ActionRunner {
+  return {
+    begin: (action): Work => {
+      const { config } = current();
+      const act = actOf(action, config);
+      return async (progress, signal) => {
+        const telling = tellingOf(progress);
+        const report = (sentence: string) => progress.report(sentence);
+        return await useKafka(async (kafka) => {
+          const own = kafka.producer();
+          await using _ended = { [Symbol.asyncDispose]: () => own.close(0) };
+          const producer = commandProducer({ producer: () => own }, telling, signal);
+          return await act({ kafka, producer, config, telling, report, signal });
+        });
+      };
+    },
+  };
+}
+
+/** Log lines are dropped: what they are about fails with a sentence, or is awaited. */
+function tellingOf(progress: ActionProgress): Telling {
+  return {
+    follow: (text) => {
+      progress.follow(text);
+      const end = () => progress.follow(() => "");
+      return { say: (line) => progress.report(line), end, [Symbol.dispose]: end };
+    },
+    err: () => undefined,
+  };
+}
+
+/** @throws WrongUsage if the configuration does not allow it. */
+function actOf(action: Action, config: Config): Act {
+  switch (action.action) {
+    case "pause":
+      return pause(webhookOf(action.destination, config).id, action.pauseForMs);
+    case "resume":
+      return resume(action.destination);
+    case "retry":
+      return retry(webhookOf(action.destination, config).id);
+    case "wait":
+      return waitUntilDrained(webhookOf(action.destination, config).id);
+    case "cancel":
+      return cancel(webhookOf(action.destination, config).id, action);
+    case "replay": {
+      routedTo(config, action.destination);
+      const plan = planOf(action);
+      if (!fits(plan)) throw new Error("There are more events than a replay can store.");
+      return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
+    }
+    case "replay-dead-letters":
+      return (doing) => workOnDeadLetters(doing, action);
+    case "resume-replay": {
+      const chosen = { kind: "resume", name: action.replay, perSecond: null } as const;
+      if (action.kind === "calls") return (doing) => workOnCalls(doing, chosen, false);
+      return (doing) => workOnDeadLetters(doing, chosen);
+    }
+    case "approve":
+      return approve(action);
+  }
+}
+
+type Webhook = ReturnType<typeof webhookOf>["id"];
+
+function pause(destination: Webhook, pauseForMs: number | null): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const asked = { forMs: pauseForMs, untilResumed: false };
+    const paused = await pauseNow({ looking, by: BY }, await operatingOf(doing), asked);
+    doing.report(pausedSentence(paused));
+    doing.report(
+      pausedText(await waitingOfPaused(looking, paused.pause.untilMs))
+        .trim()
+        .replaceAll("\n", " "),
+    );
+    return DONE;
+  };
+}
+
+/** Also for a destination that is no longer configured. */
+function resume(id: string): Act {
+  if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
+  return async (doing) => {
+    await resumeDestination(await operatingOf(doing), id);
+    doing.report("Resumed.");
+    const why = stillOnHold(id, doing.config);
+    if (why !== null) doing.report(why);
+    return DONE;
+  };
+}
+
+function retry(destination: Webhook): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const acting = { looking, telling: doing.telling, by: BY };
+    const waiting = await retryNow(acting, await operatingOf(doing));
+    doing.report(`Retried now: ${deliveries(waiting)} that awaited retry.`);
+    return DONE;
+  };
+}
+
+function waitUntilDrained(destination: Webhook): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const why = await stillText(looking, systemClock.nowMs());
+    if (why !== null) doing.report(`${why}; until then nothing is delivered.`);
+    const left = await waitUntilNoneIsLeft({ looking, telling: doing.telling }, null);
+    const isDone = sumOf(left) === 0;
+    doing.report(isDone ? "Nothing is left." : `${remainingText(left)}.`);
+    return { ...DONE, isDone };
+  };
+}
+
+function cancel(
+  destination: Webhook,
+  { before, dryRun }: Extract<Action, { action: "cancel" }>,
+): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const operating = dryRun ? null : await operatingOf(doing);
+    const acting = { looking, telling: doing.telling, by: BY };
+    const waiting = await cancelWaiting(acting, operating, Date.parse(before));
+    if (dryRun) {
+      doing.report(`${deliveries(waiting)} would be cancelled.`);
+      return { ...DONE, count: waiting };
+    }
+    doing.report(`Cancelled: ${deliveries(waiting)}. They become dead letters.`);
+    return DONE;
+  };
+}
+
+function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }>): Act {
+  return async ({ kafka, producer, config, report, signal }) => {
+    const topics = configuredTopics(config);
+    const audience = (await readClaims(kafka, topics, signal)).of(id);
+    if (audience?.awaitingApproval?.syncId !== syncId) {
+      throw new Error("This sync no longer awaits approval.");
+    }
+    await assertTopics(kafka.admin, [topics.audienceSyncs]);
+    await approveSync(producer, topics, audience, syncId);
+    report(`Approved: ${counted(audience.awaitingApproval.removals, "user")} will be removed.`);
+    return DONE;
+  };
+}
+
+function lookingOf({ kafka, config, signal }: Doing, destination: Webhook): Looking {
+  return { kafka, config, destination, signal };
+}
+
+async function operatingOf({ kafka, config, producer }: Acting): Promise<Operating> {
+  const topics = configuredTopics(config);
+  await assertTopics(kafka.admin, [topics.operatorActions]);
+  return { producer, topics };
+}
+
+function deliveries(count: number): string {
+  return counted(count, "delivery", "deliveries");
+}
+
+function planOf({
+  destination,
+  since,
+  until,
+  types,
+  events,
+  perSecond,
+}: Extract<Action, { action: "replay" }>): CallReplayPlan {
+  const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
+  // `readAction` lets no other types through.
+  const asked = { sinceMs, untilMs, types: types as readonly CallType[], events };
+  return { destination, asked, perSecond };
+}

@@ -1,0 +1,78 @@
+/**
+ * The latest attempts of a destination, from the `attempts` topic if there is one. It contains those of
+ * all destinations: after 5 s, what was found is returned, which are the latest.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { AttemptsView, AttemptView } from "../query-view.ts";
+import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import { readLatest } from "../../operate/timeline/read-latest.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import { attemptText, type Names } from "../../operate/timeline/sentences.ts";
+
+const LIMIT_MS = 5_000;
+const ATTEMPTS_MAX = 50;
+const SINCE_MS = 86_400_000;
+const OFF: AttemptsView = { isOn: false, attempts: [], since: null, isCut: false };
+
+export interface AttemptsSource {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+}
+
+export async function readAttempts(
+  { kafka, config, signal }: AttemptsSource,
+  destination: string,
+): Promise<AttemptsView> {
+  const { attempts: topic } = configuredTopics(config);
+  // If it is off now, it may have been on, and what was written then still exists.
+  if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
+  const nowMs = Date.now();
+  // As the record has it: most are of other destinations, and need not be parsed.
+  const bytes = Buffer.from(JSON.stringify(destination));
+  const find = ({ value }: IncomingRecord): AttemptRecord | null => {
+    if (value?.includes(bytes) !== true) return null;
+    const parsed = parseAttemptRecord(value);
+    return parsed?.destination === destination ? parsed : null;
+  };
+  const ports = {
+    kafka,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
+    nowMs: () => Date.now(),
+  };
+  const query = { topic, sinceMs: nowMs - SINCE_MS, most: ATTEMPTS_MAX, find };
+  const { found, sinceMs, isCut } = await readLatest(ports, query);
+  const own = config.destinations.find(({ id }) => id === destination);
+  const names: Names = own?.kind === "webhook" ? endpointNames(own) : new Map();
+  const { showPayloads } = config.console;
+  return {
+    isOn: config.attempts.enabled,
+    attempts: found.map(({ value }) => attemptView(value, names, showPayloads)),
+    since: new Date(sinceMs).toISOString(),
+    isCut,
+  };
+}
+
+/** @param showPayloads whether starts of responses may be shown: endpoints repeat there what they were sent. */
+function attemptView(
+  { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
+  names: Names,
+  showPayloads: boolean,
+): AttemptView {
+  const shown = showPayloads ? requests : requests.map((each) => ({ ...each, response: null }));
+  const retryMs = next.map(({ atMs }) => atMs);
+  return {
+    at: new Date(endedAtMs).toISOString(),
+    messageId,
+    attempt,
+    decision,
+    text: attemptText(shown, names),
+    retryAt: retryMs.length === 0 ? null : new Date(Math.min(...retryMs)).toISOString(),
+    tone: decision === "accepted" ? "good" : decision === "retry" ? "warn" : "bad",
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Audiences for the console, from the records of the topic `audiences`: one is written at each start and end of
+ * a sync. Compaction keeps the latest record of each audience, so history goes back about a day.
+ */
+
+import { readClaim } from "../../audience/claims.ts";
+import type { AudienceView, SyncView } from "../query-view.ts";
+import type { Series } from "../view.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { readClaims } from "../../operate/look/audiences.ts";
+
+const SYNCS_MAX = 10;
+const STEPS = 240;
+/** No step is shorter. */
+const STEP_MIN_MS = 10_000;
+/** Longer ago is not drawn: a record may be of last year. */
+const SPAN_MAX_MS = 7 * 86_400_000;
+
+interface Point {
+  readonly atMs: number;
+  readonly members: number;
+}
+
+interface Past {
+  readonly partition: number;
+  readonly first: number;
+  readonly points: Point[];
+  readonly syncs: SyncView[];
+}
+
+export class AudienceHistory {
+  readonly #byId = new Map<string, Past>();
+
+  /** Takes records of the topic in order. */
+  take(records: readonly Pick<IncomingRecord, "key" | "value" | "timestampMs">[]): void {
+    for (const { key, value, timestampMs } of records) {
+      const id = key?.toString() ?? "";
+      const claim = value === null ? null : readClaim(value);
+      if (claim === null) {
+        this.#byId.delete(id);
+        continue;
+      }
+      const { partition, first, members, last } = claim;
+      const known = this.#byId.get(id);
+      // Of another owner, or made anew: what was points before was of another audience.
+      const isSame = known?.partition === partition && known.first === first;
+      const past = isSame ? known : { partition, first, points: [], syncs: [] };
+      this.#byId.set(id, past);
+      past.points.push({ atMs: timestampMs, members });
+      if (last !== null && past.syncs.at(-1)?.syncId !== last.syncId) {
+        const endedAt = new Date(last.endedAtMs).toISOString();
+        past.syncs.push({ syncId: last.syncId, endedAt, members });
+      }
+    }
+  }
+
+  /** The latest first. */
+  syncs(id: string): readonly SyncView[] {
+    return this.#byId.get(id)?.syncs.slice(-SYNCS_MAX).reverse() ?? [];
+  }
+
+  /** Null: nothing is known of it. */
+  members(id: string, nowMs: number): Series<"members"> | null {
+    const points = this.#byId.get(id)?.points ?? [];
+    const [first] = points;
+    if (first === undefined) return null;
+    const beganMs = Math.max(Math.min(first.atMs, nowMs), nowMs - SPAN_MAX_MS);
+    const stepMs = Math.max(STEP_MIN_MS, Math.ceil((nowMs - beganMs) / STEPS));
+    const steps = Math.floor((nowMs - beganMs) / stepMs) + 1;
+    const fromMs = nowMs - (steps - 1) * stepMs;
+    let next = 0;
+    let members: number | null = null;
+    const values = Array.from({ length: steps }, (_, step) => {
+      const untilMs = fromMs + step * stepMs;
+      // The last step is now: clocks of brokers differ a little from ours.
+      const isLast = step === steps - 1;
+      for (; next < points.length; next += 1) {
+        const each = points[next];
+        if (each === undefined || (each.atMs > untilMs && !isLast)) break;
+        members = each.members;
+      }
+      return members;
+    });
+    return { fromMs, stepMs, values: { members: values } };
+  }
+}
+
+export async function readAudiencesView(
+  kafka: Kafka,
+  topics: TopicNames,
+  signal: AbortSignal,
+): Promise<readonly AudienceView[]> {
+  const past = new AudienceHistory();
+  const claims = await readClaims(kafka, topics, signal, (records) => past.take(records));
+  const nowMs = Date.now();
+  return claims.all().map(({ id, name, key, members, openSyncId, last, awaitingApproval }) => ({
+    id,
+    name,
+    key,
+    members,
+    openSyncId,
+    last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
+    awaitingApproval: awaitingApproval && {
+      syncId: awaitingApproval.syncId,
+      since: instant(awaitingApproval.sinceMs),
+      removals: awaitingApproval.removals,
+    },
+    syncs: past.syncs(id),
+    history: past.members(id, nowMs),
+  }));
+}
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

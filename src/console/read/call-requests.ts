@@ -1,0 +1,85 @@
+/**
+ * The requests that the deliver stage would send for a call now, as `explain` shows them. Nothing is sent.
+ * Static headers may be secret, and so may all of a URL but scheme, host and port. A body is data of users,
+ * which `console.showPayloads` allows.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { CallRequest } from "../query-view.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import {
+  createRecordExplainer,
+  type EndpointRequest,
+  type ExplainedDestination,
+} from "../../operate/timeline/explanation.ts";
+import { noRequestText } from "../../operate/timeline/explanation-text.ts";
+
+const DESTINATIONS_MAX = 50;
+const BODY_CHARACTERS = 16_384;
+
+const NO_REQUEST = {
+  endpoint: null,
+  method: "",
+  origin: "",
+  headers: [],
+  body: null,
+  bodyBytes: 0,
+};
+
+/** @param record of `calls`, with the schema of its value if it has one. */
+export function callRequests(
+  record: IncomingRecord,
+  config: Config,
+  nowMs: number,
+): readonly CallRequest[] {
+  const explained = createRecordExplainer(config, configuredTopics(config))(record, nowMs);
+  if (explained.kind === "unusable") return [];
+  const getting = explained.destinations.filter(({ copy }) => copy !== null);
+  return getting
+    .slice(0, DESTINATIONS_MAX)
+    .flatMap((each) => requestsOf(each, config.console.showPayloads));
+}
+
+function requestsOf(
+  { destination, first }: ExplainedDestination,
+  payloads: boolean,
+): readonly CallRequest[] {
+  const { id } = destination;
+  if (destination.kind !== "webhook" || first === null) {
+    const note = "receives no requests: its topic is read by other consumers";
+    return [{ ...NO_REQUEST, destination: id, note }];
+  }
+  if (first.kind !== "attempt") {
+    return [{ ...NO_REQUEST, destination: id, note: noRequestText(first) }];
+  }
+  const secret = new Map(destination.endpoints.map(({ key, headers }) => [key, new Set(headers)]));
+  return first.requests.map((request) =>
+    requestView(id, request, secret.get(request.endpoint) ?? new Set(), payloads),
+  );
+}
+
+function requestView(
+  destination: string,
+  { endpointName, method, url, headers, body }: EndpointRequest,
+  secret: ReadonlySet<readonly [string, string]>,
+  payloads: boolean,
+): CallRequest {
+  return {
+    destination,
+    endpoint: endpointName,
+    method,
+    origin: new URL(url).origin,
+    headers: headers.map((header) => {
+      const [name, value] = header;
+      return [name, secret.has(header) ? null : value] as const;
+    }),
+    body: payloads ? cut(body.toString()) : null,
+    bodyBytes: body.length,
+    note: null,
+  };
+}
+
+function cut(text: string): string {
+  return text.length > BODY_CHARACTERS ? `${text.slice(0, BODY_CHARACTERS)}…` : text;
+}

@@ -1,0 +1,107 @@
+/**
+ * The timeline of one call for the console, in the sentences of `switchyard timeline`, for 20 s at most,
+ * because somebody is waiting. Names of events and starts of responses are data of users, which
+ * `console.showPayloads` allows. The call's requests are those of `call-requests.ts`.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { CallQuery } from "../ports.ts";
+import type { CallStep, CallView } from "../query-view.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { readTimeline } from "../../operate/timeline/read-timeline.ts";
+import type { CallTimeline, FinalStateKind, Step } from "../../operate/timeline/steps.ts";
+import type { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
+import { configuredTimeline } from "../../operate/timeline/configured-timeline.ts";
+import { finalStateText, gapSentence, type Names, stepSentence } from "../../operate/timeline/sentences.ts";
+import { callRequests } from "./call-requests.ts";
+
+const LIMIT_MS = 20_000;
+
+export interface CallSource {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  /** Schemas of values; closed after reading. */
+  readonly openSchemas: typeof openCommandSchemas;
+  readonly signal: AbortSignal;
+}
+
+/** Null: it takes too long. */
+export async function readCallView(
+  { kafka, config, openSchemas, signal }: CallSource,
+  { messageId, sinceMs }: CallQuery,
+): Promise<CallView | null> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  await using schemas = await openSchemas(config.registry, limit);
+  const { ports, names } = configuredTimeline(config, schemas, { kafka, signal: limit });
+  const nowMs = Date.now();
+  const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
+  if (found === null) return null;
+  const record = await recordOf(kafka, found, signal);
+  // Without its schema there are no requests; the timeline shows why.
+  const read = record === null ? "" : await schemas.given(record);
+  const requests = typeof read === "string" ? [] : callRequests(read, config, nowMs);
+  return { ...callView(found, names, config.console.showPayloads), requests };
+}
+
+/** The call itself, if it still exists. */
+async function recordOf(
+  kafka: Kafka,
+  { steps }: CallTimeline,
+  signal: AbortSignal,
+): Promise<IncomingRecord | null> {
+  const received = steps.find(({ kind }) => kind === "received");
+  if (received?.kind !== "received") return null;
+  const { topic, partition, offset } = received.place;
+  const range = { topic, partition, from: offset, to: offset + 1, maxBytes: 1_048_576, signal };
+  for await (const [record] of kafka.read(range)) if (record !== undefined) return record;
+  return null;
+}
+
+/** @param payloads whether data of users may be shown. */
+function callView(
+  { steps, finalStates, gaps }: CallTimeline,
+  names: Names,
+  payloads: boolean,
+): Omit<CallView, "requests"> {
+  return {
+    steps: steps.map((step) => ({
+      at: new Date(step.atMs).toISOString(),
+      destination: "destination" in step ? step.destination : null,
+      kind: step.kind,
+      text: stepSentence(payloads ? step : withoutData(step), names),
+      tone: toneOf(step),
+    })),
+    finalStates: finalStates.map((finalState) => ({
+      destination: finalState.destination,
+      text: finalStateText(finalState),
+      tone: FINAL_STATE_TONES[finalState.kind],
+    })),
+    gaps: gaps.map((gap) => gapSentence(gap, "a longer time")),
+  };
+}
+
+function withoutData(step: Step): Step {
+  if (step.kind === "received") return { ...step, event: null };
+  if (step.kind !== "attempt") return step;
+  return { ...step, requests: step.requests.map((each) => ({ ...each, answer: null })) };
+}
+
+const FINAL_STATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
+  accepted: "good",
+  finished: "good",
+  "dead-lettered": "bad",
+  waiting: "warn",
+  due: "warn",
+  queued: "quiet",
+  written: "quiet",
+};
+
+function toneOf(step: Step): CallStep["tone"] {
+  if (step.kind === "attempt") {
+    if (step.decision === "accepted") return "good";
+    return step.decision === "retry" ? "warn" : "bad";
+  }
+  if (step.kind === "dead-lettered" || step.kind === "unusable") return "bad";
+  return step.kind === "retry-scheduled" || step.kind === "rerouted" ? "warn" : "quiet";
+}

@@ -1,0 +1,77 @@
+/**
+ * The changes that a reload of another file would make, as text. Nothing is applied, and no value is shown,
+ * only IDs and paths of settings, as in `config diff`. Users of the console may not read the environment and
+ * the files of its process, so all that the file takes from there is hidden.
+ */
+
+import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
+import type { Config } from "../../config/config.ts";
+import type { Loaded } from "../../config/load.ts";
+import { HIDDEN, type LocatedProblem, pathText } from "../../config/problem.ts";
+import type { ChangeGroup, ChangesView } from "../query-view.ts";
+
+const PROBLEMS_MAX = 50;
+
+/** Hides a text that must not be shown. */
+export type Hide = (text: string) => string;
+
+/** @param inPlace the configuration that a reload would start from. */
+export function changesView(inPlace: Config, given: Loaded, hide: Hide): ChangesView {
+  if (given.kind === "invalid") {
+    const { problems } = given;
+    return {
+      kind: "unusable",
+      problems: problems.slice(0, PROBLEMS_MAX).map((each) => problemView(each, hide)),
+    };
+  }
+  const changes = changesOf(inPlace, given.config);
+  const { destinations, sources, audiences, atOnce, needsRestart } = changes;
+  const groups = [
+    group("Destinations", listLines(destinations)),
+    group("Sources", listLines(sources)),
+    group("Audiences", listLines(audiences)),
+    group("Other settings", atOnce),
+  ];
+  return {
+    kind: "changes",
+    atOnce: groups
+      .filter(({ lines }) => lines.length > 0)
+      .map(({ title, lines }) => ({ title, lines: lines.map(hide) })),
+    needsRestart: needsRestart.map(hide),
+    hash: given.hash,
+    isSame: isUnchanged(changes),
+  };
+}
+
+function group(title: string, lines: readonly string[]): ChangeGroup {
+  return { title, lines };
+}
+
+function listLines({ added, removed, changed }: ListChanges): readonly string[] {
+  return [
+    ...added.map((id) => `${id} is added`),
+    ...removed.map((id) => `${id} is removed`),
+    ...changed.map(({ id, settings }) => `${id} changes: ${settings.join(", ")}`),
+  ];
+}
+
+function problemView({ path, line, found, expected, hint }: LocatedProblem, hide: Hide) {
+  const more = hint === null ? "" : ` (${hide(hint)})`;
+  const text = `found ${hide(found)}, expected ${hide(expected)}${more}`;
+  return { where: hide(pathText(path)), line, text };
+}
+
+/** Enough of a long value to recognize it: texts of problems are cut. */
+const KNOWN_BY = 40;
+
+/**
+ * @param values that the file takes from elsewhere
+ * @param content of the file: what stands there is no secret
+ */
+export function hiding(values: readonly string[], content: string): Hide {
+  const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
+  const known = forms
+    .map((form) => form.trim().slice(0, KNOWN_BY))
+    .filter((form) => form !== "" && !content.includes(form));
+  return (text) => (known.some((form) => text.includes(form)) ? HIDDEN : text);
+}

@@ -1,0 +1,129 @@
+/** Reads what the console shows, from Kafka and the admin ports of the processes. */
+
+import type { Config } from "../../config/config.ts";
+import type { Load } from "../../config/load.ts";
+import { printConfig } from "../../config/print.ts";
+import type { ConsoleReader } from "../ports.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import { knownEndpoints } from "../../operate/replay/rows.ts";
+import { inTime } from "../../operate/look/keep-connected.ts";
+import type { Look } from "../../operate/look/rates.ts";
+import { readKafka, reportOf, settled } from "../../operate/look/show.ts";
+import { readAttempts } from "./attempts.ts";
+import { readAudiencesView } from "./audiences.ts";
+import { readCallView } from "./call.ts";
+import { changesView, hiding } from "./changes.ts";
+import { readDeadLettersView } from "./dead-letters.ts";
+import { askAll, countersOf } from "./scrape.ts";
+import { snapshotOf } from "./snapshot.ts";
+import { readUserCalls } from "./user-calls.ts";
+
+export interface ConsoleReaderOptions {
+  /** The current configuration, and its hash. */
+  readonly current: () => { readonly config: Config; readonly hash: string };
+  /** Reads the file again, or other content instead of it. */
+  readonly load: Load;
+  /** Admin ports: `host:port`. */
+  readonly admins: readonly string[];
+  /** If not set, the configured registry is used. */
+  readonly openSchemas?: typeof openCommandSchemas;
+  /** Works with a connection to Kafka. @throws Error if there is none. */
+  readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
+}
+
+/** Longer than any query of the console may take. */
+const QUERY_LIMIT_MS = 25_000;
+const UNREACHABLE_LIMIT_MS = 3_000;
+const CUT =
+  "Not everything could be read in time. Choose a shorter time, or use: switchyard timeline";
+
+export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReader {
+  const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
+  let isUnreachable = false;
+  const answered = asking(useKafka, () => isUnreachable);
+  let looks: ReadonlyMap<string, Look> = new Map();
+  return {
+    pollOnce: async (signal) => {
+      const { config, hash } = current();
+      const options = { config, hash, admins, rateWindowMs: 0, json: true, failing: false };
+      const shown = { ...options, destination: null };
+      const read = useKafka((kafka) => readKafka(kafka, shown, signal));
+      const [asked, found] = await Promise.all([
+        askAll(admins, looks, signal),
+        settled(inTime(read, signal)),
+      ]);
+      looks = asked.looks;
+      const report = reportOf(shown, asked.scraped, found);
+      isUnreachable = report.kafkaError !== null;
+      return { snapshot: snapshotOf(report, config), counters: asked.counters };
+    },
+    sample: (signal) => {
+      // Kafka is not polled, so nothing is known about it.
+      isUnreachable = false;
+      return countersOf(admins, signal);
+    },
+    sourcesOf: (destination) =>
+      current()
+        .config.sources.filter(({ destinations }) => destinations.some((id) => id === destination))
+        .map(({ id }) => id),
+    deadLetters: (query, signal) => {
+      const { config } = current();
+      const source = {
+        topics: configuredTopics(config),
+        known: knownEndpoints(config.destinations),
+        payloads: config.console.showPayloads,
+        nowMs: Date.now(),
+        signal,
+      };
+      return answered((kafka) => readDeadLettersView({ ...source, kafka }, query), signal);
+    },
+    audiences: (signal) => {
+      const topics = configuredTopics(current().config);
+      return answered((kafka) => readAudiencesView(kafka, topics, signal), signal);
+    },
+    call: async (query, signal) => {
+      const { config } = current();
+      const read = (kafka: Kafka) => readCallView({ kafka, config, openSchemas, signal }, query);
+      const found = await answered(read, signal);
+      if (found === null) throw new Error(CUT);
+      return found;
+    },
+    userCalls: (query, signal) => {
+      const { config } = current();
+      const read = (kafka: Kafka) => readUserCalls({ kafka, config, openSchemas, signal }, query);
+      return answered(read, signal);
+    },
+    attempts: (destination, signal) => {
+      const { config } = current();
+      return answered((kafka) => readAttempts({ kafka, config, signal }, destination), signal);
+    },
+    changes: (content) => {
+      const given = load({ content, only: load().files });
+      const hide = hiding(given.taken, content.toString());
+      return Promise.resolve(changesView(current().config, given, hide));
+    },
+    configuration: () => {
+      const loaded = load();
+      const yaml = loaded.kind === "config" ? printConfig(loaded.given) : null;
+      return Promise.resolve({ yaml, hash: loaded.kind === "config" ? loaded.hash : "" });
+    },
+  };
+}
+
+/** Somebody is waiting for these, but not for long if Kafka is known to be unreachable. */
+function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () => boolean) {
+  return async <Result>(
+    work: (kafka: Kafka) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> => {
+    const limitMs = isUnreachable() ? UNREACHABLE_LIMIT_MS : QUERY_LIMIT_MS;
+    try {
+      return await inTime(useKafka(work), signal, limitMs);
+    } catch (error) {
+      throw new Error(`Kafka cannot be read: ${asError(error).message}`, { cause: error });
+    }
+  };
+}

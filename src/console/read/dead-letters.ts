@@ -1,0 +1,117 @@
+/**
+ * Dead letters for the console: counts of waiting and replayed ones, and the latest as samples. After 5 s,
+ * what was read is returned, which are the oldest of the requested time.
+ */
+
+import type { DeadLettersQuery } from "../ports.ts";
+import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
+import { type DeadLetter, messageIdOf } from "../../operate/replay/dead-letter-record.ts";
+import { EVERY_LETTER } from "../../operate/replay/filter.ts";
+import {
+  deadLetterRanges,
+  readDeadLetters,
+  readMarks,
+} from "../../operate/replay/read-dead-letters.ts";
+import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
+import { withEndpointNames } from "../../domain/endpoint-name.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import type { KnownEndpoints } from "../../operate/replay/rows.ts";
+
+const LIMIT_MS = 5_000;
+const SAMPLES = 100;
+const PAYLOAD_CHARACTERS = 4_096;
+
+export interface DeadLettersSource {
+  readonly kafka: Kafka;
+  readonly topics: TopicNames;
+  readonly known: KnownEndpoints;
+  /** Whether values may be shown. */
+  readonly payloads: boolean;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export async function readDeadLettersView(
+  source: DeadLettersSource,
+  { destination, reason, isReplayed, sinceMs }: DeadLettersQuery,
+): Promise<DeadLettersView> {
+  const { kafka, topics, nowMs } = source;
+  const since = nowMs - sinceMs;
+  const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
+  if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
+  const ranges = await deadLetterRanges(kafka, topics.deadLetters, since);
+  const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
+  const marks = await readMarks({ kafka, topics, signal });
+  const counts = new Map<string, DeadLetterCount>();
+  let samples: DeadLetter[] = [];
+  let total = 0;
+  let replayed = 0;
+  const filter = { ...EVERY_LETTER, sinceMs: since };
+  for await (const deadLetter of readDeadLetters({ kafka, topics, signal }, ranges, filter)) {
+    if (destination !== null && deadLetter.destination !== destination) continue;
+    if (reason !== null && deadLetter.reason !== reason) continue;
+    const marked = marks.of(deadLetter.record) === null ? 0 : 1;
+    if (isReplayed !== null && isReplayed !== (marked === 1)) continue;
+    total += 1;
+    replayed += marked;
+    const key = `${deadLetter.reason} ${deadLetter.destination ?? ""}`;
+    const row = counts.get(key) ?? {
+      destination: deadLetter.destination,
+      reason: deadLetter.reason,
+      count: 0,
+      replayed: 0,
+    };
+    row.count += 1;
+    row.replayed += marked;
+    counts.set(key, row);
+    samples.push(deadLetter);
+    // Each sample keeps in memory what was fetched with it.
+    if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
+  }
+  return {
+    counts: [...counts.values()].sort((one, other) => other.count - one.count),
+    total,
+    replayed,
+    samples: samples
+      .slice(-SAMPLES)
+      .toReversed()
+      .map((deadLetter) => deadLetterView(deadLetter, marks, source)),
+    isCut: signal.aborted,
+  };
+}
+
+interface DeadLetterCount {
+  readonly destination: string | null;
+  readonly reason: string;
+  count: number;
+  replayed: number;
+}
+
+function deadLetterView(
+  deadLetter: DeadLetter,
+  marks: ReplayMarks,
+  { known, payloads }: DeadLettersSource,
+): DeadLetterView {
+  const { record, stage, reason, error, destination, from, failedAtMs } = deadLetter;
+  const { topic, partition, offset } = from;
+  const mark = marks.of(record);
+  return {
+    replayedAt: mark === null ? null : new Date(mark.atMs).toISOString(),
+    at: new Date(failedAtMs).toISOString(),
+    stage,
+    reason,
+    error: withEndpointNames(error, known.get(destination ?? "")),
+    destination,
+    messageId: messageIdOf(deadLetter),
+    from: `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`,
+    payload: payloads ? payloadOf(record.value) : null,
+  };
+}
+
+function payloadOf(value: Buffer | null): string | null {
+  if (value === null) return null;
+  const text = value.subarray(0, 4 * PAYLOAD_CHARACTERS).toString();
+  return text.length > PAYLOAD_CHARACTERS ? `${text.slice(0, PAYLOAD_CHARACTERS)}…` : text;
+}

@@ -1,0 +1,123 @@
+/** Replays of calls and of dead letters for the console. */
+
+import type { Config } from "../../config/config.ts";
+import type { Action } from "../action-view.ts";
+import type { WorkOutcome } from "../ports.ts";
+import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import {
+  countDeadLetters,
+  countText,
+  type DeadLetterReplayOptions,
+  openDeadLetterReplay,
+  sendDeadLetters,
+  targetsOf,
+} from "../../operate/replay/dead-letter-replay.ts";
+import type { Telling } from "../../operate/connect/progress.ts";
+import { outcomeRows } from "../../operate/replay/calls/outcome.ts";
+import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
+import { type ChosenReplay, workOnReplay } from "../../operate/replay/calls/run-replay.ts";
+
+export interface Doing {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly telling: Telling;
+  readonly report: (sentence: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** In the words of the dialog. */
+const OUTSIDE = "received before the range, or after it";
+const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
+
+export async function workOnCalls(
+  { kafka, config, telling, report, signal }: Doing,
+  chosen: ChosenReplay,
+  dryRun: boolean,
+): Promise<WorkOutcome> {
+  const options = {
+    chosen,
+    config,
+    topics: configuredTopics(config),
+    destinationOf: (id: string) => routedTo(config, id),
+    dryRun,
+    signal,
+    resumeArguments: "",
+  };
+  const outcome = await workOnReplay(kafka, options, telling);
+  if (outcome === null) throw new Error(NO_REPLAY);
+  const { end, error, counts, replay } = outcome;
+  const rows = outcomeRows(outcome, OUTSIDE);
+  if (rows.length === 0) report("There are no calls in this range.");
+  for (const { count, text } of rows) report(`${count.toLocaleString("en")} ${text}.`);
+  if (error !== null) report(error);
+  const isDone = end === "done" || end === "counted";
+  return {
+    isDone,
+    count: end === "counted" ? (counts.written ?? 0) : null,
+    unfinished: isDone || replay === null ? null : { kind: "calls", replay },
+  };
+}
+
+type DeadLetters = Extract<Action, { action: "replay-dead-letters" }>;
+type Resumed = Extract<DeadLetterReplayOptions["chosen"], { kind: "resume" }>;
+
+export async function workOnDeadLetters(
+  { kafka, config, telling, report, signal }: Doing,
+  asked: DeadLetters | Resumed,
+): Promise<WorkOutcome> {
+  const topics = configuredTopics(config);
+  const { destinations, registry } = config;
+  const isNew = "action" in asked;
+  const dryRun = isNew && asked.dryRun;
+  const chosen = isNew ? newReplay(asked) : asked;
+  const options = { chosen, dryRun, topics, destinations, registry, signal };
+  await using opened = await openDeadLetterReplay(kafka, options);
+  if (opened === null) throw new Error(NO_REPLAY);
+  const tally = await countDeadLetters(kafka, options, opened, telling);
+  if (tally === null) return { isDone: false, count: null, unfinished: null };
+  report(countText(tally, ""));
+  const targets = targetsOf(tally);
+  await assertTopics(kafka.admin, targets);
+  const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
+  if (dryRun && targets.includes(topics.calls)) {
+    report(
+      "Those that never became a delivery are routed again, to every destination they are for.",
+    );
+  }
+  if (dryRun || (tally.total === 0 && isNew)) return nothing;
+  const sent = await sendDeadLetters(kafka, options, opened, tally.total + tally.own, telling);
+  report(`${sent.text}.`);
+  for (const [why, count] of sent.refused) report(`${count} not replayed: ${why}`);
+  if (sent.error !== null) report(sent.error);
+  const isDone = sent.end === "done";
+  const unfinished = isDone ? null : ({ kind: "dead-letters", replay: sent.name } as const);
+  return { isDone, count: null, unfinished };
+}
+
+function newReplay({
+  destination,
+  reason,
+  since,
+  until,
+  includeReplayed,
+  perSecond,
+}: DeadLetters): Extract<DeadLetterReplayOptions["chosen"], { kind: "new" }> {
+  const filter = {
+    destinations: destination === null ? [] : [destination],
+    reasons: reason === null ? [] : [reasonOf(reason)],
+    messageIds: [],
+    sinceMs: Date.parse(since),
+    untilMs: Date.parse(until),
+  };
+  return { kind: "new", plan: { filter, limit: null, perSecond, includeReplayed } };
+}
+
+function reasonOf(text: string): DeadLetterReason {
+  const known = Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[];
+  const found = known.find((name) => name === text);
+  if (found === undefined) throw new Error(`No dead letter has this reason: ${text}`);
+  return found;
+}

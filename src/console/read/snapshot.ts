@@ -1,0 +1,102 @@
+/** Turns the report of `switchyard status` into the snapshot of the console. */
+
+import type { Config } from "../../config/config.ts";
+import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../view.ts";
+import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
+import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
+import { healthProblemsOf } from "./health-problems.ts";
+
+export function snapshotOf(
+  report: StatusReport,
+  { destinations }: Pick<Config, "destinations">,
+): ConsoleSnapshot {
+  const { at, kafkaError, configHash, stages, delayTopics, deadLetters, processes } = report;
+  const nowMs = Date.parse(at);
+  const configured = new Map(destinations.map((each) => [each.id as string, each]));
+  return {
+    at,
+    kafkaError,
+    configHash,
+    stages: stages.map(({ stage, lag, oldestMs, note }) => {
+      return { stage, waiting: lag, oldestAt: before(nowMs, oldestMs), note };
+    }),
+    delayTopics: delayTopics.map(({ delay, waiting, dueInMs, retired }) => {
+      return { delay, waiting, dueAt: dueInMs === null ? null : instant(nowMs + dueInMs), retired };
+    }),
+    deadLetters,
+    processes: processes.map(processView),
+    healthProblems: healthProblemsOf(report),
+    destinations: report.destinations.map((each) => {
+      const found = configured.get(each.destination);
+      return destinationSnapshot(each, found?.name ?? "", found?.kind ?? "unknown", nowMs);
+    }),
+  };
+}
+
+function destinationSnapshot(
+  report: DestinationReport,
+  name: string,
+  kind: DestinationSnapshot["kind"],
+  nowMs: number,
+): DestinationSnapshot {
+  return {
+    id: report.destination,
+    name,
+    kind,
+    state: report.state,
+    severity: severityOf(report),
+    failingSince: report.failingSince,
+    failedShare: report.failedShare,
+    hold: holdOf(report),
+    queued: report.waiting,
+    awaitingRetry: report.awaitingRetry,
+    oldestAt: before(nowMs, report.oldestMs),
+    last: report.last,
+    lastAcceptedAt: report.lastAcceptedAt,
+    nextAttemptAt: report.nextAttemptAt,
+    deadLettersLastDay: report.deadLettersLastDay,
+    endpoints: report.endpoints.map(
+      ({ name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last }) => {
+        return { name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last };
+      },
+    ),
+    due: report.due,
+    byDelay: report.byDelay,
+    note: report.note,
+  };
+}
+
+function holdOf({ hold }: DestinationReport): DestinationSnapshot["hold"] {
+  return hold && { reason: hold.reason, since: hold.since, until: hold.until };
+}
+
+function processView(report: ProcessReport): ProcessView {
+  const { admin, error, version, startedAt, configHash, configAppliedAt } = report;
+  const { configInvalidSince, settingsToRestart, destinationsWaiting } = report;
+  return {
+    admin,
+    error,
+    version,
+    startedAt,
+    stages:
+      report.stages?.map(({ name, partitions }) => ({
+        name,
+        partitions: Object.values(partitions).reduce((sum, owned) => sum + owned.length, 0),
+      })) ?? null,
+    configHash,
+    configAppliedAt,
+    configInvalidSince,
+    settingsToRestart,
+    destinationsWaiting,
+    unreachableBrokers: report.unreachableBrokers.map(({ broker }) => broker),
+  };
+}
+
+/** To the second: otherwise an age that is measured again would differ each time. */
+function before(nowMs: number, ageMs: number | null): string | null {
+  return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
+}
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

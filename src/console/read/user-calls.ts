@@ -1,0 +1,71 @@
+/**
+ * The latest calls of a user, of whom only the hash of an ID is known. After 10 s, what was found is returned,
+ * which are the latest.
+ */
+
+import type { UserQuery } from "../ports.ts";
+import type { UserCall, UserCallsView } from "../query-view.ts";
+import { decodeValue } from "../../domain/decode.ts";
+import { isJsonObject } from "../../domain/json.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { readLatest } from "../../operate/timeline/read-latest.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
+import { factsBy } from "../../operate/timeline/facts.ts";
+import type { CallSource } from "./call.ts";
+
+const LIMIT_MS = 10_000;
+const CALLS_MAX = 100;
+
+export async function readUserCalls(
+  { kafka, config, openSchemas, signal }: CallSource,
+  { isWanted, sinceMs }: UserQuery,
+): Promise<UserCallsView> {
+  const topics = configuredTopics(config);
+  const nowMs = Date.now();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  await using schemas = await openSchemas(config.registry, limit);
+  const factsOf = factsBy(config, topics, nowMs);
+  const findRead = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
+    if (!idsOf(record).some(isWanted)) return null;
+    const facts = factsOf(record);
+    if (facts.kind === "call") {
+      const { messageId, type, event, source } = facts;
+      return { messageId, type, event: config.console.showPayloads ? event : null, source };
+    }
+    const { topic, partition, offset } = record;
+    const messageId = `${topic}/${partition}/${offset}`;
+    return { messageId, type: `no call (${facts.reason})`, event: null, source: "" };
+  };
+  const find = (record: IncomingRecord) => {
+    if (schemas.of(record) === null) return findRead(record);
+    // A call whose schema is unknown has no known user.
+    return schemas
+      .given(record)
+      .then((given) => (typeof given === "string" ? null : findRead(given)));
+  };
+  const {
+    found,
+    looked: scanned,
+    isCut,
+    ...reached
+  } = await readLatest(
+    { kafka, signal: limit, nowMs: () => Date.now() },
+    { topic: topics.calls, sinceMs: nowMs - sinceMs, most: CALLS_MAX, find },
+  );
+  return {
+    calls: found.map(({ atMs, value }) => ({ at: new Date(atMs).toISOString(), ...value })),
+    scanned,
+    since: new Date(reached.sinceMs).toISOString(),
+    isCut,
+  };
+}
+
+/** User ID and anonymous ID, also of invalid calls. Numbers count as strings, as in a call. */
+function idsOf(record: IncomingRecord): readonly string[] {
+  const decoded = decodeValue(record);
+  if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];
+  const { userId, anonymousId } = decoded.json;
+  return [userId, anonymousId].flatMap((id) =>
+    typeof id === "string" || typeof id === "number" ? `${id}` : [],
+  );
+}

@@ -1,0 +1,310 @@
+/**
+ * The records of the topic `operator-actions`, by which people steer destinations that run, and by which
+ * processes hear of each other: what one has learned of an endpoint, where another routes to. Values are JSON
+ * (`schemas/operator-action.schema.json`). The topic is compacted, so the last record of a key counts.
+ *
+ *   key                              value                       means
+ *   pause/<destination>              since when, by whom,        nothing of it is attempted
+ *                                    until when
+ *   pause/<destination>              none                        a command no longer pauses it
+ *   release/<destination>/<id>       retry or cancel, of what    what awaits retry leaves its delay topic: it
+ *                                    was scheduled before when   is returned, or becomes a dead letter
+ *   released/<id>/<delay>/<part.>    up to which offset, of a    that part of the release is done
+ *                                    topic with which id
+ *   endpoint/<destination>/<key>     which process, and that     news for those who read it as it is
+ *                                    it accepts, fails or asks   written; later it says nothing
+ *                                    to wait
+ *   process/<id>                     the stages of a process,    the process runs, for 90 s from
+ *                                    where it routes to          when it is written
+ *   any of these                     none                        forgotten
+ *   anything else                    any                         refused: a later version, or damaged
+ *
+ * Processes of a version that does not know this topic go on without it.
+ */
+
+import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";
+import { type JsonObject, jsonObjectIn } from "../domain/json.ts";
+import type { OutgoingRecord, RecordContent } from "../domain/record.ts";
+import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
+import { delayMsOfTopic } from "../domain/topics.ts";
+
+export interface Pause {
+  readonly destination: DestinationId;
+  readonly sinceMs: number;
+  /** Such as `command`. */
+  readonly by: string;
+  /** Null: until it is resumed. */
+  readonly untilMs: number | null;
+}
+
+const EARLY_RELEASES = ["retry", "cancel"] as const;
+export type EarlyReleaseKind = (typeof EARLY_RELEASES)[number];
+
+/** Takes a destination's deliveries out of the tiers before they are due. */
+export interface EarlyRelease {
+  readonly kind: EarlyReleaseKind;
+  readonly destination: DestinationId;
+  /** Identifies it for its progress: letters, digits and `-`. */
+  readonly id: string;
+  /** It is about what was parked, or written to the line, before this instant. */
+  readonly atMs: number;
+  readonly by: string;
+  /** Of a cancel: only calls that were received before. Of a retry: null. */
+  readonly receivedBeforeMs: number | null;
+}
+
+/** All of the early release below the offset has left that partition. */
+export interface Released {
+  readonly id: string;
+  readonly delay: string;
+  readonly partition: number;
+  readonly through: number;
+  /** Of the delay topic, which may be made anew; empty: the brokers know no ids. */
+  readonly topicId: string;
+}
+
+/** Something that a process has learned of an endpoint. */
+export interface EndpointNews {
+  readonly destination: DestinationId;
+  readonly endpoint: EndpointKey;
+  /** Tells the process from all others. */
+  readonly process: string;
+  /** `accepts`: it accepted or rejected a call. `fails`: a circuit has opened. `asks`: `Retry-After`. */
+  readonly news: "accepts" | "fails" | "asks";
+  /** Of `asks`: for how long from now; else 0. */
+  readonly forMs: number;
+}
+
+/** A process that runs, as it describes itself. */
+export interface ProcessRecord {
+  /** Tells the process from all others. */
+  readonly id: string;
+  readonly stages: readonly string[];
+  /** The start of its present routes. */
+  readonly sinceMs: number;
+  /** Destinations that calls of a source may go to. Empty: none, or too many to list. */
+  readonly routes: ReadonlyMap<string, readonly string[]>;
+}
+
+/** From the last record of a process on. */
+export const PROCESS_KNOWN_MS = 90_000;
+
+export type OperatorAction =
+  | { readonly kind: "process"; readonly process: ProcessRecord }
+  | { readonly kind: "forget-process"; readonly id: string }
+  | { readonly kind: "endpoint"; readonly news: EndpointNews }
+  | { readonly kind: "pause"; readonly pause: Pause }
+  | { readonly kind: "resume"; readonly destination: DestinationId }
+  | { readonly kind: "release"; readonly earlyRelease: EarlyRelease }
+  | { readonly kind: "released"; readonly released: Released }
+  | { readonly kind: "forget-release"; readonly destination: DestinationId; readonly id: string }
+  | { readonly kind: "forget-released"; readonly id: string };
+
+export type ReadOperatorAction =
+  | OperatorAction
+  | { readonly kind: "refused"; readonly error: string };
+
+/** The topic has one partition: what was written later is read later. */
+export const OPERATIONS_PARTITION = 0;
+const VERSION = 1;
+const BY = /^[\x20-\x7e]{1,100}$/;
+const ENDPOINT_KEY = /^[0-9a-f]{16}$/;
+const EARLY_RELEASE_ID = /^[A-Za-z0-9-]{1,64}$/;
+
+export function pauseRecord(topic: string, { destination, sinceMs, by, untilMs }: Pause) {
+  const until = untilMs === null ? null : isoTimestamp(untilMs);
+  return written(topic, `pause/${destination}`, { since: isoTimestamp(sinceMs), by, until });
+}
+
+export function resumeRecord(topic: string, destination: DestinationId): OutgoingRecord {
+  return written(topic, `pause/${destination}`, null);
+}
+
+export function earlyReleaseRecord(
+  topic: string,
+  { destination, id, ...of }: EarlyRelease,
+): OutgoingRecord {
+  const { kind, atMs, by, receivedBeforeMs } = of;
+  const receivedBefore = receivedBeforeMs === null ? null : isoTimestamp(receivedBeforeMs);
+  const value = { kind, at: isoTimestamp(atMs), by, receivedBefore };
+  return written(topic, `release/${destination}/${id}`, value);
+}
+
+export function releasedRecord(
+  topic: string,
+  { id, delay, partition, through, topicId }: Released,
+) {
+  return written(topic, `released/${id}/${delay}/${partition}`, { through, topicId });
+}
+
+export function endpointRecord(topic: string, { destination, endpoint, ...of }: EndpointNews) {
+  return written(topic, `endpoint/${destination}/${endpoint}`, of);
+}
+
+/** Of the routes in a record: beside them there is little. */
+const ROUTES_MAX_BYTES = 512 * 1_024;
+
+export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
+  const { id, stages, sinceMs } = process;
+  // Sources often have the same destinations.
+  const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
+  const all = [...groups.values()].map((same) => ({
+    sources: same.map(([source]) => source),
+    destinations: same[0]?.[1] ?? [],
+  }));
+  const routes = JSON.stringify(all).length > ROUTES_MAX_BYTES ? [] : all;
+  return written(topic, processKey(id), { stages, since: isoTimestamp(sinceMs), routes });
+}
+
+export function processKey(id: string): string {
+  return `process/${id}`;
+}
+
+/** A tombstone for a key as it was read. */
+export function forgetRecord(topic: string, key: string): OutgoingRecord {
+  return written(topic, key, null);
+}
+
+function written(topic: string, key: string, value: object | null): OutgoingRecord {
+  return {
+    topic,
+    partition: OPERATIONS_PARTITION,
+    key: Buffer.from(key),
+    value: value === null ? null : Buffer.from(JSON.stringify({ v: VERSION, ...value })),
+    headers: [],
+  };
+}
+
+export function readOperatorAction({
+  key,
+  value,
+}: Pick<RecordContent, "key" | "value">): ReadOperatorAction {
+  const [kind = "", ...rest] = (key ?? Buffer.alloc(0)).toString().split("/");
+  if (value === null) return readForgotten(kind, rest);
+  const json = jsonObjectIn(value);
+  if (json === null) return refused("its value is no JSON object");
+  if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
+  const [first = "", second = "", third = ""] = rest;
+  switch (kind) {
+    case "pause":
+      return rest.length === 1 ? readPause(first, json) : refusedKey();
+    case "endpoint":
+      return rest.length === 2 ? readEndpoint(first, second, json) : refusedKey();
+    case "release":
+      return rest.length === 2 ? readEarlyRelease(first, second, json) : refusedKey();
+    case "released":
+      return rest.length === 3 ? readReleased(first, second, third, json) : refusedKey();
+    case "process":
+      return rest.length === 1 && EARLY_RELEASE_ID.test(first)
+        ? readProcess(first, json)
+        : refusedKey();
+    default:
+      return refusedKey();
+  }
+}
+
+function readForgotten(kind: string, rest: readonly string[]): ReadOperatorAction {
+  const [first = "", id = ""] = rest;
+  if (kind === "released" && EARLY_RELEASE_ID.test(first))
+    return { kind: "forget-released", id: first };
+  if (kind === "process" && EARLY_RELEASE_ID.test(first))
+    return { kind: "forget-process", id: first };
+  if (!isDestinationId(first)) return refusedKey();
+  if (kind === "pause" && rest.length === 1) return { kind: "resume", destination: first };
+  if (kind !== "release" || rest.length !== 2) return refusedKey();
+  return { kind: "forget-release", destination: first, id };
+}
+
+function readPause(destination: string, json: JsonObject): ReadOperatorAction {
+  const sinceMs = instant(json.since);
+  const untilMs = json.until === null ? null : instant(json.until);
+  if (!isDestinationId(destination)) return refused("its key names no destination");
+  if (sinceMs === undefined) return refused('its "since" is no time');
+  if (untilMs === undefined) return refused('its "until" is neither a time nor null');
+  const by = readBy(json);
+  if (by === null) return refused('its "by" is no short text');
+  return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
+}
+
+function readEarlyRelease(destination: string, id: string, json: JsonObject): ReadOperatorAction {
+  const kind = EARLY_RELEASES.find((each) => each === json.kind);
+  const atMs = instant(json.at);
+  const receivedBeforeMs = json.receivedBefore === null ? null : instant(json.receivedBefore);
+  if (!(isDestinationId(destination) && EARLY_RELEASE_ID.test(id))) return refusedKey();
+  if (kind === undefined) return refused(`its "kind" is none of ${EARLY_RELEASES.join(", ")}`);
+  if (atMs === undefined) return refused('its "at" is no time');
+  const isWhole =
+    receivedBeforeMs !== undefined && (kind === "retry") === (receivedBeforeMs === null);
+  if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
+  const by = readBy(json);
+  if (by === null) return refused('its "by" is no short text');
+  return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
+}
+
+function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperatorAction {
+  const { process, news, forMs } = json;
+  if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
+  if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
+    return refused('its "process" is no id');
+  if (news !== "accepts" && news !== "fails" && news !== "asks")
+    return refused('its "news" is none of accepts, fails, asks');
+  const isTime = typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 0;
+  if (!isTime) return refused('its "forMs" is no number of milliseconds');
+  const of = { process, news, forMs } as const;
+  return { kind: "endpoint", news: { destination, endpoint: endpoint as EndpointKey, ...of } };
+}
+
+function readReleased(
+  id: string,
+  delay: string,
+  partition: string,
+  json: JsonObject,
+): ReadOperatorAction {
+  const { through, topicId = "" } = json;
+  const isKey =
+    EARLY_RELEASE_ID.test(id) && delayMsOfTopic(delay) !== null && /^\d{1,6}$/.test(partition);
+  if (!isKey) return refusedKey();
+  const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
+  if (!isOffset) return refused('its "through" is no offset');
+  if (typeof topicId !== "string") return refused('its "topicId" is no text');
+  return {
+    kind: "released",
+    released: { id, delay, partition: Number(partition), through, topicId },
+  };
+}
+
+function readProcess(id: string, json: JsonObject): ReadOperatorAction {
+  const { stages, routes } = json;
+  const sinceMs = instant(json.since);
+  if (!areTexts(stages)) return refused('its "stages" is no list of texts');
+  if (sinceMs === undefined) return refused('its "since" is no time');
+  if (!Array.isArray(routes)) return refused('its "routes" is no list');
+  const read = new Map<string, readonly string[]>();
+  for (const route of routes as readonly unknown[]) {
+    const { sources, destinations } = (route ?? {}) as JsonObject;
+    if (!areTexts(sources) || !areTexts(destinations))
+      return refused('its "routes" are no lists of sources and destinations');
+    for (const source of sources) read.set(source, destinations);
+  }
+  return { kind: "process", process: { id, stages, sinceMs, routes: read } };
+}
+
+function areTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+function instant(value: unknown): number | undefined {
+  return typeof value === "string" ? (readTimestamp(value) ?? undefined) : undefined;
+}
+
+function readBy({ by }: JsonObject): string | null {
+  return typeof by === "string" && BY.test(by) ? by : null;
+}
+
+function refusedKey(): ReadOperatorAction {
+  return refused("its key is none that this version knows");
+}
+
+function refused(error: string): ReadOperatorAction {
+  return { kind: "refused", error };
+}

@@ -1,0 +1,170 @@
+/**
+ * The work of `pause`, `retry`, `cancel` and `wait`. The commands and the page both do it by these, and each
+ * says it in its own way.
+ *
+ *   step of retry and cancel               a crash after it
+ *   0  what waits is counted               nothing has changed
+ *   1  the pull is written to operations   the stages carry it out: nobody has to wait for it
+ *   2  records that say nothing any more   the next retry or cancel removes them
+ *      are removed
+ */
+
+import { randomUUID } from "node:crypto";
+
+import type { Config } from "../../config/config.ts";
+import { isReleasedBy, type Releasable } from "../../control/early-release.ts";
+import type { EarlyRelease } from "../../control/operator-actions.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import {
+  forgetOperatorActions,
+  type Operating,
+  pauseDestination,
+  releaseEarly,
+} from "../../control/write-operator-action.ts";
+import { counted } from "../../words/count.ts";
+import { instantText } from "../connect/instant.ts";
+import type { Telling } from "../connect/progress.ts";
+import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
+import {
+  eachAwaitingRetry,
+  eachOf,
+  type Looking,
+  queueParts,
+  readOperatorActions,
+  retryTopicParts,
+} from "./remaining.ts";
+import { beginning, type Remaining, remainingOf, remainingText, stillText, sumOf } from "./wait.ts";
+
+const LOOK_EVERY_MS = 2_000;
+
+export interface Acting {
+  readonly looking: Looking;
+  readonly telling: Telling;
+  /** The author that the records name. */
+  readonly by: string;
+}
+
+/**
+ * Pauses the destination. The end of a pause that is in force stays, unless another is named.
+ *
+ * @throws Error where no end is named, and it cannot be read which one is in force.
+ */
+export async function pauseNow(
+  { looking, by }: Omit<Acting, "telling">,
+  operating: Operating,
+  asked: AskedPause,
+): Promise<Paused> {
+  const { destination, signal } = looking;
+  const sinceMs = systemClock.nowMs();
+  const untilMs = asked.forMs === null ? null : sinceMs + asked.forMs;
+  const known = await readOperatorActions(looking, signal).catch((error: unknown) => {
+    if (asked.forMs === null && !asked.untilResumed) throw error;
+    return null;
+  });
+  const before = known?.pauseOf(destination, sinceMs) ?? null;
+  const paused = pausedBy(before, asked, { destination, sinceMs, by, untilMs });
+  if (paused.pause !== before) await pauseDestination(operating, paused.pause);
+  return paused;
+}
+
+/**
+ * Sends now what waits in tiers. Resolves with how many there were, before they go.
+ *
+ * @throws Error when nothing of the destination leaves.
+ */
+export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
+  const why = await stillText(acting.looking, systemClock.nowMs());
+  if (why !== null) throw new Error(`nothing was returned: ${why}`);
+  const earlyRelease = earlyReleaseOf(acting, "retry", null);
+  const waiting = await count(acting, earlyRelease, true);
+  await operate(acting, operating, earlyRelease);
+  return waiting;
+}
+
+/**
+ * Counts what waits, and gives it up. Resolves with how many there were.
+ *
+ * @param operating null: it is only counted.
+ */
+export async function cancelWaiting(
+  acting: Acting,
+  operating: Operating | null,
+  receivedBeforeMs: number,
+): Promise<number> {
+  const earlyRelease = earlyReleaseOf(acting, "cancel", receivedBeforeMs);
+  const waiting = await count(acting, earlyRelease, false);
+  if (operating !== null) await operate(acting, operating, earlyRelease);
+  return waiting;
+}
+
+/** Waits until nothing is left. Resolves with what is, when the time is over or the signal aborts. */
+export async function waitUntilNoneIsLeft(
+  { looking, telling }: Omit<Acting, "by">,
+  timeoutMs: number | null,
+): Promise<Remaining> {
+  const { signal } = looking;
+  const startedAtMs = systemClock.nowMs();
+  const begun = await beginning(looking, startedAtMs);
+  let left = await remainingOf(looking, begun);
+  using progress = telling.follow(() => remainingText(left));
+  while (sumOf(left) > 0 && !signal.aborted) {
+    const isLate = timeoutMs !== null && systemClock.nowMs() - startedAtMs > timeoutMs;
+    if (isLate) break;
+    await systemClock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    if (!signal.aborted) left = await remainingOf(looking, begun);
+  }
+  progress.end();
+  return left;
+}
+
+/** Why nothing is posted to it all the same; null: it is. */
+export function stillOnHold(id: string, { destinations }: Config): string | null {
+  const still = destinations.find((each) => each.id === id);
+  if (still === undefined) return `${id} is not configured.`;
+  if (!still.enabled) return `${id} stays disabled: the configuration says so.`;
+  if (still.kind !== "webhook" || !still.paused) return null;
+  return `${id} stays paused: the configuration says \`paused: true\`.`;
+}
+
+function earlyReleaseOf(
+  { looking: { destination }, by }: Acting,
+  kind: EarlyRelease["kind"],
+  receivedBeforeMs: number | null,
+): EarlyRelease {
+  const atMs = systemClock.nowMs();
+  return { kind, destination, id: randomUUID(), atMs, by, receivedBeforeMs };
+}
+
+async function count(
+  { looking, telling }: Acting,
+  earlyRelease: EarlyRelease,
+  isAwaitingRetryAlone: boolean,
+): Promise<number> {
+  let found = 0;
+  using _progress = telling.follow(
+    () => `${counted(found, "delivery", "deliveries")} counted (${instantText(earlyRelease.atMs)})`,
+  );
+  const add = (delivery: Releasable) => {
+    if (isReleasedBy(earlyRelease, delivery)) found += 1;
+  };
+  await eachAwaitingRetry(looking, await readOperatorActions(looking, looking.signal), add);
+  if (!isAwaitingRetryAlone) {
+    await eachOf(
+      looking,
+      [...(await queueParts(looking)), ...(await retryTopicParts(looking))],
+      add,
+    );
+  }
+  looking.signal.throwIfAborted();
+  return found;
+}
+
+async function operate(
+  { looking }: Acting,
+  operating: Operating,
+  earlyRelease: EarlyRelease,
+): Promise<void> {
+  await releaseEarly(operating, earlyRelease);
+  const operations = await readOperatorActions(looking, looking.signal);
+  await forgetOperatorActions(operating, operations.overKeys(earlyRelease.atMs));
+}

@@ -1,0 +1,114 @@
+/**
+ * The deliveries of a destination that wait, wherever they do, as Kafka alone tells.
+ *
+ *   where                      read from                          counted
+ *   its line                   what is not finished               by offsets, or one by one
+ *   its topic of returns       the same                           one by one
+ *   tiers                      the same, of all destinations      one by one, but those that were
+ *                                                                 pulled and lie there still
+ */
+
+import type { Config } from "../../config/config.ts";
+import { releasable } from "../../delay/released-ahead.ts";
+import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
+import { readDelivery } from "../../domain/delivery.ts";
+import type { Releasable } from "../../control/early-release.ts";
+import type { DestinationId } from "../../domain/ids.ts";
+import type { KnownOperatorActions } from "../../control/operator-action-state.ts";
+import { delayMsOfTopic, delayName, groupNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import {
+  readUnfinished,
+  type UnfinishedPart,
+  unfinishedIn,
+} from "../../kafka/uncommitted-ranges.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import { readKnownOperatorActions } from "../connect/known-operations.ts";
+
+const STEP_BYTES = 1_048_576;
+
+export interface Looking {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly destination: DestinationId;
+  readonly signal: AbortSignal;
+}
+
+/** All that the topic says now. */
+export function readOperatorActions(
+  { kafka, config }: Pick<Looking, "kafka" | "config">,
+  signal: AbortSignal,
+): Promise<KnownOperatorActions> {
+  return readKnownOperatorActions(kafka, configuredTopics(config).operatorActions, signal);
+}
+
+export function queueParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+  return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
+}
+
+export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+  return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
+}
+
+/** Of a topic that does not exist: none. @throws Error where Kafka does not tell. */
+async function partsOf({ kafka, config, destination }: Looking, topic: string) {
+  const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
+  const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
+  if (found?.kind === "unknown") throw new Error(found.error);
+  return found?.kind === "known" ? found.parts : [];
+}
+
+/** One by one. */
+export async function eachOf(
+  { kafka, destination, signal }: Looking,
+  parts: readonly UnfinishedPart[],
+  found: (delivery: Releasable) => void,
+): Promise<void> {
+  for (const part of parts) {
+    for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
+      for (const record of records) {
+        const read = readDelivery(record);
+        if (read.kind === "invalid") continue;
+        const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
+        const { timestampMs } = record;
+        const attempted = { firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null };
+        found({ destination, timestampMs, receivedAtMs, ...attempted });
+      }
+    }
+  }
+}
+
+/** Whether all of it was read. @throws Error where a part cannot be. */
+export async function eachAwaitingRetry(
+  { kafka, config, destination, signal }: Looking,
+  operatorActions: KnownOperatorActions,
+  found: (delivery: Releasable) => void,
+  recordsMax = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  const topics = configuredTopics(config);
+  const groups = groupNames(config.kafka.topicPrefix);
+  const delays = await delaysOf(kafka, config);
+  const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
+  const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
+    if (waiting.kind === "waiting" && waiting.destination === destination)
+      found(releasable(waiting));
+  });
+  const [error] = read.flatMap(({ errors }) => errors);
+  if (error !== undefined) throw new Error(error);
+  return isWhole(read);
+}
+
+/**
+ * Those of the configuration, and others in which something may wait. One that may not be seen is not
+ * among the topics that are listed, and has to be asked for by its name.
+ */
+async function delaysOf(kafka: Kafka, config: Config): Promise<readonly string[]> {
+  const start = `${configuredTopics(config).prefix}delays.`;
+  const existing = (await kafka.admin.topics())
+    .filter((topic) => topic.startsWith(start))
+    .map((topic) => topic.slice(start.length))
+    .filter((delay) => delayMsOfTopic(delay) !== null);
+  const configured = config.delivery.retryDelaysMs.map(delayName);
+  return [...new Set([...configured, ...existing])];
+}

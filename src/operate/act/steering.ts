@@ -1,0 +1,69 @@
+/** The parts that all commands which steer a destination have in common. */
+
+import type { Command } from "commander";
+
+import type { Config } from "../../config/config.ts";
+import type { WebhookDestination } from "../../domain/destination.ts";
+import type { Operating } from "../../control/write-operator-action.ts";
+import { assertTopics } from "../connect/assert-topics.ts";
+import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../connect/cluster.ts";
+import { commandProducer } from "../connect/command-producer.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../connect/configuration.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import type { ExitStatus, Shell } from "../connect/shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import type { Looking } from "./remaining.ts";
+
+export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {
+  readonly json?: boolean;
+}
+
+export const EXIT_HELP = "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\n";
+
+export function controlOptions(command: Command): Command {
+  return command
+    .argument("<destination>", "the destination's id")
+    .addOption(configOption())
+    .addOption(kafkaTimeoutOption())
+    .option("--json", "print the outcome as one JSON object");
+}
+
+/** Connects, and does it for a webhook destination that is configured. */
+export async function withDestination(
+  id: string,
+  options: ControlOptions,
+  shell: Shell,
+  exit: (status: ExitStatus) => void,
+  act: (looking: Looking) => Promise<void>,
+): Promise<void> {
+  const loaded = await loadOrExplain(options, shell);
+  if (loaded === null) return exit(2);
+  const { config } = loaded;
+  const destination = webhookOf(id, config).id;
+  await withKafka(config, shell, options, async (kafka, signal) => {
+    await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);
+    await act({ kafka, config, destination, signal });
+  });
+}
+
+export async function operatingOn(
+  { kafka, config, signal }: Pick<Looking, "kafka" | "config" | "signal">,
+  shell: Pick<Shell, "err">,
+): Promise<Operating> {
+  const topics = configuredTopics(config);
+  await assertTopics(kafka.admin, [topics.operatorActions]);
+  return { producer: commandProducer(kafka, shell, signal), topics };
+}
+
+/** @throws WrongUsage saying which there are. */
+export function webhookOf(id: string, { destinations }: Config): WebhookDestination {
+  const found = destinations.find((each) => each.id === id);
+  if (found?.kind === "webhook") return found;
+  const known = destinations.filter(({ kind }) => kind === "webhook").map((each) => each.id);
+  if (found !== undefined) {
+    throw new WrongUsage(`"${id}" is of type topic: others read it, so it cannot be steered.`);
+  }
+  throw new WrongUsage(
+    `no destination has the id "${id}". Configured: ${known.join(", ") || "none"}.`,
+  );
+}

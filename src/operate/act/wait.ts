@@ -1,0 +1,96 @@
+/**
+ * Waits until nothing is left for a destination of what there was when it began: in its line, among
+ * its returns, in tiers.
+ *
+ *   a delivery moves        is not missed, since
+ *   from line to tier       tiers are read after the line
+ *   from tier to returns    returns that came while the tiers were read are read after them
+ *   from returns to tier    returns are read before the tiers
+ *
+ * A delivery that was received later is not waited for. A record counts as left until a
+ * commit says that it is finished, which takes some seconds.
+ */
+
+import { isOver, type KnownOperatorActions } from "../../control/operator-action-state.ts";
+import { partBelow, partFrom, recordsIn } from "../../kafka/uncommitted-ranges.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import {
+  eachAwaitingRetry,
+  eachOf,
+  type Looking,
+  queueParts,
+  readOperatorActions,
+  retryTopicParts,
+} from "./remaining.ts";
+
+export interface Remaining {
+  readonly queued: number;
+  readonly due: number;
+  readonly awaitingRetry: number;
+}
+
+export interface Beginning {
+  readonly atMs: number;
+  /** Of the line, by partition. */
+  readonly ends: ReadonlyMap<number, number>;
+}
+
+export async function beginning(
+  { kafka, config, destination }: Looking,
+  nowMs: number,
+): Promise<Beginning> {
+  const topic = configuredTopics(config).deliveries(destination);
+  const offsets = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
+  return { atMs: nowMs, ends: new Map(offsets.map(({ partition, end }) => [partition, end])) };
+}
+
+export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): Promise<Remaining> {
+  const operations: KnownOperatorActions = await readOperatorActions(looking, looking.signal);
+  const parts = (await queueParts(looking)).map((part) =>
+    partBelow(part, ends.get(part.partition) ?? 0),
+  );
+  let retries = 0;
+  let delays = 0;
+  const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
+  const before = await retryTopicParts(looking);
+  const countReturn = (delivery: { readonly receivedAtMs: number }) => {
+    if (isOld(delivery)) retries += 1;
+  };
+  await eachOf(looking, before, countReturn);
+  await eachAwaitingRetry(looking, operations, (delivery) => {
+    if (isOld(delivery)) delays += 1;
+  });
+  const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
+  const after = (await retryTopicParts(looking)).map((part) =>
+    partFrom(part, readTo.get(part.partition) ?? part.from),
+  );
+  await eachOf(
+    looking,
+    after.filter(({ from, to }) => from < to),
+    countReturn,
+  );
+  return { queued: recordsIn(parts), due: retries, awaitingRetry: delays };
+}
+
+export function sumOf({ queued, due, awaitingRetry }: Remaining): number {
+  return queued + due + awaitingRetry;
+}
+
+export function remainingText(left: Remaining): string {
+  const { queued, due, awaitingRetry } = left;
+  return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
+}
+
+/** Why nothing leaves; null: it does. */
+export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
+  const { config, destination, signal } = looking;
+  const configured = config.destinations.find(({ id }) => id === destination);
+  if (configured?.enabled === false) return `${destination} is disabled by the configuration`;
+  if (configured?.kind === "webhook" && configured.paused) {
+    return `${destination} is paused by the configuration`;
+  }
+  const operations = await readOperatorActions(looking, signal);
+  const pause = operations.pauseOf(destination, nowMs);
+  if (pause === null || isOver(pause, nowMs)) return null;
+  return `${destination} is paused by ${pause.by}: \`switchyard resume ${destination}\` ends it`;
+}

@@ -1,0 +1,12 @@
+import type { Admin } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+
+/** For commands that create nothing. @throws Error naming the topics that do not exist. */
+export async function assertTopics(admin: Admin, names: readonly string[]): Promise<void> {
+  const missing = await missingTopics(admin, names);
+  if (missing.length === 0) return;
+  const isOne = missing.length === 1;
+  throw new Error(
+    `the topic${isOne ? "" : "s"} ${missing.join(", ")} ${isOne ? "does" : "do"} not exist. Check kafka.topicPrefix, or create what is missing: switchyard topics --apply`,
+  );
+}

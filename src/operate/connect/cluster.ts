@@ -1,0 +1,84 @@
+/**
+ * Kafka for the length of one command. Its client is loaded with the first use.
+ *
+ *   no broker answers                           then
+ *   for 2 s                                     the cause is told, and each new one
+ *   for 10 s (--kafka-timeout), or kafka.startTimeout    fails
+ *     where that is shorter
+ *   and never will: a wrong password            fails at once
+ */
+
+import { Option } from "commander";
+
+import type { Config } from "../../config/config.ts";
+import { visibleLines } from "../../domain/escape-control.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { kafkaConnection } from "./connection.ts";
+import { durationWithin } from "./option-values.ts";
+import type { Shell } from "./shell.ts";
+
+/** Waiting that takes longer is explained. */
+const QUIET_MS = 2_000;
+/** People wait in front of it. */
+const KAFKA_TIMEOUT_MS = 10_000;
+
+export interface KafkaTimeoutOption {
+  /** Milliseconds. */
+  readonly kafkaTimeout?: number;
+}
+
+export function kafkaTimeoutOption(): Option {
+  const says = "how long to wait for Kafka (default: 10s)";
+  return new Option("--kafka-timeout <duration>", says).argParser(durationWithin(0, 86_400_000));
+}
+
+/**
+ * Connects, does the work, closes.
+ *
+ * @param work gets a signal that aborts at Ctrl-C.
+ * @throws Error naming the brokers, the cause and the settings to check when none answers in time,
+ *   and on Ctrl-C before one does.
+ */
+export async function withKafka<Result>(
+  config: Config,
+  shell: Shell,
+  { kafkaTimeout }: KafkaTimeoutOption,
+  work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const { waitForBrokers } = await import("../../kafka/cluster/wait-for-brokers.ts");
+  const { createKafka } = await import("../../kafka/kafka.ts");
+  const { createLog } = await import("../../telemetry/log.ts");
+  const connection = kafkaConnection(config);
+  const log = createLog("error", { write: shell.err });
+  using shutdown = shutdownSignal();
+  const { signal } = shutdown;
+  const limitMs = kafkaTimeout ?? Math.min(config.kafka.startTimeoutMs, KAFKA_TIMEOUT_MS);
+  using explained = explainer(connection.brokers, limitMs, shell);
+  if (!(await waitForBrokers(connection, { limitMs, log, signal, onCause: explained.onCause }))) {
+    throw new Error("interrupted while waiting for Kafka");
+  }
+  explained[Symbol.dispose]();
+  const kafka = createKafka(connection, log);
+  try {
+    return await work(kafka, signal);
+  } finally {
+    await kafka.close();
+  }
+}
+
+/** Says after a while that it waits, and why. */
+function explainer(brokers: readonly string[], limitMs: number, shell: Shell) {
+  let latest: string | null = null;
+  let isLate = false;
+  const explain = setTimeout(() => {
+    isLate = true;
+    const why = latest ?? `Kafka at ${brokers.join(", ")}: no answer.`;
+    shell.err(`Waiting for ${limitMs / 1_000} s (--kafka-timeout). ${visibleLines(why)}\n`);
+  }, QUIET_MS);
+  const onCause = (cause: string): void => {
+    latest = cause;
+    if (isLate) shell.err(`${visibleLines(cause)}\n`);
+  };
+  return { onCause, [Symbol.dispose]: () => clearTimeout(explain) };
+}

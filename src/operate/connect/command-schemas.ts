@@ -1,0 +1,90 @@
+/**
+ * Schemas of the registry as a command asks for them: each once. After an outage nothing is asked any
+ * more. A command does not wait for a registry, and says what it could not read.
+ */
+
+import { type Frame, frameOf } from "../../domain/framing.ts";
+import type { KnownSchema, SchemaRef } from "../../domain/known-schemas.ts";
+import { type IncomingRecord, withSchema } from "../../domain/record.ts";
+import type { FoundSchema, RegistryConnection, SchemaSource } from "../../registry/port.ts";
+
+export interface CommandRegistry {
+  /** Closed with the schemas. */
+  readonly source: SchemaSource;
+  readonly compile: (schema: FoundSchema) => KnownSchema;
+}
+
+/** A sentence where there is none. */
+export type AskedSchema = KnownSchema | { readonly kind: "outage"; readonly error: string };
+
+/** The caller closes it. @param connection null: no registry is configured. */
+export async function openCommandSchemas(
+  connection: RegistryConnection | null,
+  signal: AbortSignal,
+): Promise<CommandSchemas> {
+  if (connection === null) return new CommandSchemas(null, signal);
+  const { createSchemaSource } = await import("../../registry/client.ts");
+  const { compileSchema } = await import("../../registry/compile.ts");
+  const registry = { source: createSchemaSource(connection), compile: compileSchema };
+  return new CommandSchemas(registry, signal);
+}
+
+export class CommandSchemas implements AsyncDisposable {
+  readonly #registry: CommandRegistry | null;
+  readonly #signal: AbortSignal;
+  readonly #known = new Map<SchemaRef, AskedSchema>();
+  #outage: string | null = null;
+
+  /** @param registry null: none is configured. */
+  constructor(registry: CommandRegistry | null, signal: AbortSignal) {
+    this.#registry = registry;
+    this.#signal = signal;
+  }
+
+  /** The schema that a value names; null: it names none. */
+  of(record: IncomingRecord): Extract<Frame, { kind: "framed" }> | null {
+    const frame = record.value === null ? null : frameOf(record.value, record);
+    return frame?.kind === "framed" ? frame : null;
+  }
+
+  /** The record with the schema of its value; a sentence: the registry does not answer. */
+  async given(record: IncomingRecord): Promise<IncomingRecord | string> {
+    const frame = this.of(record);
+    if (frame === null) return record;
+    const known = await this.ask(frame.ref);
+    if (known.kind === "outage") return known.error;
+    return withSchema(record, { ref: frame.ref, known, start: frame.start });
+  }
+
+  async ask(ref: SchemaRef): Promise<AskedSchema> {
+    const before = this.#known.get(ref);
+    if (before !== undefined) return before;
+    if (this.#outage !== null) return { kind: "outage", error: this.#outage };
+    const known = await this.#lookUp(ref);
+    if (known.kind === "outage") this.#outage = known.error;
+    else this.#known.set(ref, known);
+    return known;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#registry?.source[Symbol.asyncDispose]();
+  }
+
+  async #lookUp(ref: SchemaRef): Promise<AskedSchema> {
+    if (this.#registry === null) {
+      return { kind: "outage", error: "no schema registry is configured (registry.url)" };
+    }
+    const { source, compile } = this.#registry;
+    const answer = await source.lookUp(ref, this.#signal);
+    switch (answer.kind) {
+      case "found":
+        return compile(answer.schema);
+      case "unknown":
+        return { kind: "refused", reason: "unknown-schema", error: answer.error };
+      case "unusable":
+        return { kind: "refused", reason: "undecodable", error: answer.error };
+      case "outage":
+        return answer;
+    }
+  }
+}

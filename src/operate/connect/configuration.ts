@@ -1,0 +1,69 @@
+/**
+ * `--config FILE`, the same on every command that needs the configuration. Its reader is loaded
+ * with its first use, so that a command's help need not wait for it.
+ */
+
+import { Option } from "commander";
+
+import type { Loaded } from "../../config/load.ts";
+import { problemText } from "../../config/problem.ts";
+import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
+import type { Shell } from "./shell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+
+export interface ConfigOption {
+  readonly config?: string;
+}
+
+export function configOption(): Option {
+  return new Option("-c, --config <file>", "the configuration file (or SWITCHYARD_CONFIG)");
+}
+
+type LoadedConfig = Extract<Loaded, { kind: "config" }>;
+
+/**
+ * Null: it cannot be used, and why has been printed; the exit status is then 2.
+ *
+ * @throws WrongUsage when none is named.
+ */
+export async function loadOrExplain(
+  options: ConfigOption,
+  shell: Shell,
+): Promise<LoadedConfig | null> {
+  return explained(await load(options, shell), configFile(options, shell), shell);
+}
+
+/** @throws WrongUsage when none is named. */
+export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
+  const file = configFile(options, shell);
+  if (file === "") {
+    throw new WrongUsage("no configuration. Give --config FILE or set SWITCHYARD_CONFIG.");
+  }
+  const { loadConfig } = await import("../../config/load.ts");
+  return loadConfig({ file, env: shell.env });
+}
+
+/** Empty: none was given. */
+export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
+  return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
+}
+
+/** Null: problems have been printed. @param name of the file, for them. */
+export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
+  const { bold, red } = shell.errColors;
+  if (loaded.kind === "invalid") {
+    const { problems } = loaded;
+    const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
+    shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
+    for (const problem of problems)
+      shell.err(`${visibleLines(problemText(problem, problem.line))}\n\n`);
+    return null;
+  }
+  sayWarnings(loaded.warnings, shell);
+  return loaded;
+}
+
+export function sayWarnings(warnings: readonly string[], shell: Shell): void {
+  const { yellow } = shell.errColors;
+  for (const warning of warnings) shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
+}

@@ -1,0 +1,34 @@
+/** The schema registry of the configuration, shared by the stages of the process. */
+
+import type { Config } from "../../config/config.ts";
+import type { Schemas } from "../../registry/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { Metrics } from "../../telemetry/instruments.ts";
+import type { Log } from "../../telemetry/log.ts";
+
+/**
+ * Null: none is configured, and none of the code for one is loaded. The caller closes it after the
+ * stages.
+ *
+ * @param current the configuration by now: its URLs, passwords and TLS files are taken.
+ * @throws Error when its TLS files cannot be used.
+ */
+export async function configuredSchemas(
+  { registry }: Pick<Config, "registry">,
+  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+  current = (): Pick<Config, "registry"> => ({ registry }),
+): Promise<Schemas | null> {
+  if (registry === null) return null;
+  const { createSchemaSource } = await import("../../registry/client.ts");
+  const { compileSchema } = await import("../../registry/compile.ts");
+  const { currentSource } = await import("../../registry/client.ts");
+  const { createSchemas } = await import("../../registry/schemas.ts");
+  return createSchemas({
+    source: currentSource(() => current().registry ?? registry, createSchemaSource),
+    compile: compileSchema,
+    clock: systemClock,
+    random: Math.random,
+    log,
+    metrics,
+  });
+}

@@ -1,0 +1,47 @@
+/** From the configuration to the values that the Kafka adapter and the topic plan are handed. */
+
+import type { Config } from "../../config/config.ts";
+import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic-plan.ts";
+import { type TopicNames, topicNames } from "../../domain/topics.ts";
+import type { KafkaConnection } from "../../kafka/port.ts";
+
+const CLIENT_ID = "switchyard";
+
+/** @param current the configuration by now: its certificates and passwords are taken for new connections. */
+export function kafkaConnection(config: Config, current = (): Config => config): KafkaConnection {
+  const { brokers, sessionTimeoutMs } = config.kafka;
+  return {
+    brokers,
+    clientId: CLIENT_ID,
+    get tls() {
+      return current().kafka.tls;
+    },
+    get sasl() {
+      return current().kafka.sasl;
+    },
+    sessionTimeoutMs,
+    recordMaxBytes: recordMaxBytes(configuredTopics(config)),
+  };
+}
+
+export function configuredTopics(config: Config): TopicNames {
+  return topicNames(config.kafka.topicPrefix, config.kafka.topics);
+}
+
+export function configuredPlan(config: Config): readonly PlannedTopic[] {
+  const { partitions, replicationFactor, maxMessageBytes } = config.kafka;
+  const { retryDelaysMs, retryWindowMs } = config.delivery;
+  const destinations = config.destinations.map(({ id }) => id);
+  const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
+  const topics = configuredTopics(config);
+  const partitionsOf = new Map(
+    config.destinations.flatMap(({ id, partitions: own }) => (own === null ? [] : [[id, own]])),
+  );
+  const named = { topics, destinations, webhooks, partitionsOf };
+  const { enabled, retentionMs } = config.attempts;
+  const attemptsRetentionMs = enabled ? retentionMs : null;
+  const counts = { partitions, replicationFactor, maxMessageBytes };
+  const hasOperatorEvents = config.operatorEvents.enabled;
+  const asked = { attemptsRetentionMs, hasOperatorEvents };
+  return topicPlan({ ...named, retryDelaysMs, retryWindowMs, ...counts, ...asked });
+}

@@ -1,0 +1,53 @@
+/**
+ * Admin ports as they are asked.
+ *
+ *   the host of an address                           is asked
+ *   is an address, or a name of one, or unknown      as it is
+ *   is a name of several: a headless Service         at each of them
+ *   ... and one of them is this machine's, whose     at the others
+ *   own port is asked as `127.0.0.1`
+ *
+ * A name with an address of each kind, such as `localhost`, is one machine: the kind counts that comes
+ * first.
+ */
+
+import { type LookupAddress, promises } from "node:dns";
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+
+import { hostAndPort } from "../../runtime/listening.ts";
+
+const OWN = "127.0.0.1";
+const ADDRESS = /^(.*):(\d+)$/;
+
+type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
+
+const systemLookup: Lookup = (name) => promises.lookup(name, { all: true });
+
+/** Never rejects. @param lookUp of a name, and the addresses of this machine: tests give their own. */
+export async function everyAddress(
+  addresses: readonly string[],
+  lookUp: Lookup = systemLookup,
+  mine: readonly string[] = ownAddresses(),
+): Promise<readonly string[]> {
+  const asked = await Promise.all(
+    addresses.map(async (address) => {
+      const [, host = "", port = ""] = ADDRESS.exec(address) ?? [];
+      if (host === "" || host.startsWith("[") || isIP(host) !== 0) return [address];
+      const all = await lookUp(host).catch((): readonly LookupAddress[] => []);
+      const found = all.filter(({ family }) => family === all[0]?.family);
+      if (found.length < 2) return [address];
+      const isAsked = addresses.includes(hostAndPort(OWN, Number(port)));
+      return found
+        .filter((each) => !(isAsked && mine.includes(each.address)))
+        .map((each) => hostAndPort(each.address, Number(port)));
+    }),
+  );
+  return [...new Set(asked.flat())];
+}
+
+function ownAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap(
+    (all) => all?.map(({ address }) => address) ?? [],
+  );
+}

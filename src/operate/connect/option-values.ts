@@ -1,0 +1,46 @@
+/** Values of options that several commands take. Errors are printed with the option's name. */
+
+import { InvalidArgumentError } from "commander";
+
+import { durationText, parseDuration } from "../../config/scalars.ts";
+import { INSTANT_FORM, parseInstant } from "./instant.ts";
+
+/** Milliseconds since the epoch. @throws InvalidArgumentError */
+export function instant(text: string): number {
+  const atMs = parseInstant(text, Date.now());
+  if (atMs !== null) return atMs;
+  throw new InvalidArgumentError(`"${text}" is no time. Expected ${INSTANT_FORM}.`);
+}
+
+/** A parser of an option, to milliseconds. @throws InvalidArgumentError */
+export function durationWithin(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text);
+    if (ms !== null && ms >= minMs && ms <= maxMs) return ms;
+    const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
+    throw new InvalidArgumentError(`"${text}" is no duration ${range}, such as 30s, 5m or 2h.`);
+  };
+}
+
+/** @throws InvalidArgumentError */
+export function wholeNumber(text: string, min: number, max = 999_999_999_999): number {
+  const number = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new InvalidArgumentError(`"${text}" is no whole number from ${min} to ${max}.`);
+}
+
+/** As for `requestsPerSecond` of a destination. @throws InvalidArgumentError */
+export function perSecond(text: string): number {
+  return wholeNumber(text, 1, 1_000_000);
+}
+
+/** Of an option that may be repeated. */
+export function repeated(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
+}
+
+/** @throws InvalidArgumentError */
+export function replayName(text: string): string {
+  if (/^[\w-]{1,60}$/.test(text)) return text;
+  throw new InvalidArgumentError(`"${text}" is no name of a replay, such as 20260301-093015-3f9c.`);
+}

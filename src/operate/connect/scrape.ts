@@ -1,0 +1,50 @@
+/** Questions to a process, at its admin port. */
+
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { withoutBrackets } from "../../domain/addresses.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
+import { METRICS } from "../../telemetry/metrics.ts";
+import { parseMetrics, type Sample } from "./metrics-text.ts";
+
+const ANSWER_LIMIT_MS = 3_000;
+
+/** @throws Error `reasonOf` puts into words. */
+export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
+  const { status, body } = await ask(address, "/metrics", signal);
+  if (status !== 200) throw new Error(`it answered ${status}`);
+  return parseMetrics(body);
+}
+
+/** @throws Error `reasonOf` puts into words. */
+export async function ask(
+  address: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
+  using late = hearingLimit(ANSWER_LIMIT_MS);
+  const limit = AbortSignal.any([signal, late.signal]);
+  // Not fetch: it refuses some ports, and an admin port may be any.
+  const colon = address.lastIndexOf(":");
+  // No URL either: it takes no zone of an IPv6 address.
+  const host = withoutBrackets(address.slice(0, colon));
+  const port = address.slice(colon + 1);
+  const request = get({ host, port, path, signal: limit, agent: false });
+  const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
+  return { status: response.statusCode, body: await text(response) };
+}
+
+export function reasonOf(error: Error): string {
+  const { cause, code } = error as { readonly cause?: unknown; readonly code?: unknown };
+  const isLate = [error, cause].some((e) => e instanceof Error && e.name === "TimeoutError");
+  if (isLate) return `no answer within ${ANSWER_LIMIT_MS / 1_000} s`;
+  return typeof code === "string" ? code : error.message;
+}
+
+/** The hash of the configuration that a process runs; null: it does not say. */
+export function hashOf(samples: readonly Sample[]): string | null {
+  const info = samples.filter(({ name, value }) => name === METRICS.configInfo.name && value === 1);
+  return info.at(-1)?.labels.hash ?? null;
+}

@@ -1,0 +1,231 @@
+/**
+ * Looks at the process every few seconds, and writes events for people to the topic
+ * `operator-events`. The topic has one partition, is compacted, and is read on at each look: that is
+ * one request while nothing is written.
+ *
+ *   step                                       a crash after it
+ *   1  the process sees something new          the next look of a speaker sees it, too
+ *   2  the topic is read to its end: it may    the same
+ *      be told already
+ *   3  the event is written and acknowledged   it is on the topic: nobody writes it again
+ *
+ * Two events of one incident can still come about: when two processes speak for a destination while
+ * its partition 0 moves, or both see an outage end or a file refused, and each reads the topic before
+ * the other has written. Of one begin they have the same id; of two begins (each saw it fail at its
+ * own first attempt) they have not. A failed step is tried again at the next look, and harms nothing else.
+ */
+
+import type { AudienceStatus } from "../../domain/audience-status.ts";
+import type { DestinationStatus } from "../../domain/destination-status.ts";
+import type { OutgoingRecord } from "../../domain/record.ts";
+import type { BrokerState, Kafka, Producer } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Metrics } from "../../telemetry/instruments.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { eventText, type OperatorEvent, readEvent } from "./event.ts";
+import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
+import { type Observation, outageWriting, type Writing, writings } from "./incidents.ts";
+import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.ts";
+
+const LOOK_EVERY_MS = 5_000;
+const LINE_EVERY_MS = 60_000;
+/** Windows are hours, and all that waits in hand is looked through. */
+const LOOK_AT_WINDOWS_EVERY_MS = 30_000;
+const PARTITION = 0;
+const READ_MAX_BYTES = 1_048_576;
+
+export interface WatchDeps {
+  readonly kafka: Pick<Kafka, "read" | "admin">;
+  readonly producer: Pick<Producer, "send">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Watched {
+  readonly topic: string;
+  readonly source: string;
+  /** Those that this process speaks for, now. */
+  readonly destinations: () => readonly DestinationStatus[];
+  /** Those that it owns. */
+  readonly audiences: () => readonly AudienceStatus[];
+  /** Null: it does not wait for deliveries. */
+  readonly windows: WatchedRetryWindows | null;
+  readonly refused: () => Refused | null;
+  readonly brokers: () => readonly BrokerState[];
+}
+
+export interface WatchedRetryWindows {
+  readonly retryWindowMs: number;
+  /** By destination, the earliest of those that wait in partitions owned here. */
+  readonly firstAttempts: () => ReadonlyMap<string, number>;
+  /** Counts those that expire before the instant, over all partitions. */
+  readonly count: (
+    destinations: ReadonlySet<string>,
+    beforeMs: number,
+    signal: AbortSignal,
+  ) => Promise<ReadonlyMap<string, Expiring>>;
+}
+
+/** Until disposed. */
+export function watchForPeople(deps: WatchDeps, watched: Watched): Disposable {
+  const watch = new Watch(deps, watched);
+  const end = new AbortController();
+  const { clock, log } = deps;
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  const failed = (thrown: unknown) => {
+    const nowMs = clock.nowMs();
+    if (end.signal.aborted || nowMs - saidAtMs < LINE_EVERY_MS) return;
+    saidAtMs = nowMs;
+    log.warn(
+      { topic: watched.topic, error: asError(thrown).message },
+      "operator-events.write-failed",
+    );
+  };
+  const lookOn = async () => {
+    while (!end.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, end.signal).catch(() => undefined);
+      if (!end.signal.aborted) await watch.look(end.signal).catch(failed);
+    }
+  };
+  void lookOn();
+  return { [Symbol.dispose]: () => end.abort() };
+}
+
+class Watch {
+  readonly #deps: WatchDeps;
+  readonly #watched: Watched;
+  readonly #told = new Map<string, OperatorEvent>();
+  #next = 0;
+  #wasRefused = false;
+  /** The first look at which no broker answered. */
+  #unreachableSinceMs: number | null = null;
+  #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
+  #windowsAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: WatchDeps, watched: Watched) {
+    this.#deps = deps;
+    this.#watched = watched;
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    this.#lookAtKafka();
+    if (this.#unreachableSinceMs !== null) return;
+    await this.#readOn(signal);
+    if (!signal.aborted) await this.#tell(this.#observations());
+    if (!signal.aborted) await this.#lookAtWindows(signal);
+    this.#wasRefused = this.#watched.refused() !== null;
+  }
+
+  #observations(): readonly Observation[] {
+    const refused = this.#watched.refused();
+    const seen = {
+      destinations: this.#watched.destinations(),
+      audiences: this.#watched.audiences(),
+      refused,
+      wasRefused: this.#wasRefused,
+    };
+    return observationsOf(seen, this.#deps.clock.nowMs());
+  }
+
+  async #tell(observations: readonly Observation[]): Promise<void> {
+    const { source } = this.#watched;
+    const outage = this.#outage === null ? null : outageWriting(this.#outage, this.#told, source);
+    await this.#write([
+      ...writings(observations, this.#told, source),
+      ...(outage === null ? [] : [outage]),
+    ]);
+    this.#outage = null;
+  }
+
+  /** Counting takes its time: what another process wrote meanwhile is read before this one writes. */
+  async #lookAtWindows(signal: AbortSignal): Promise<void> {
+    const { windows, source } = this.#watched;
+    const nowMs = this.#deps.clock.nowMs();
+    const spacingMs = Math.min(LOOK_AT_WINDOWS_EVERY_MS, nearMs(windows?.retryWindowMs ?? 0) / 4);
+    if (windows === null || Math.abs(nowMs - this.#windowsAtMs) < spacingMs) return;
+    this.#windowsAtMs = nowMs;
+    const { retryWindowMs, firstAttempts, count } = windows;
+    const found = () => newlyExpiring(firstAttempts(), retryWindowMs, this.#told, nowMs);
+    const wanted = new Set(found().map(({ destination }) => destination));
+    if (wanted.size === 0) return;
+    const counts = await count(wanted, nowMs + nearMs(retryWindowMs), signal);
+    await this.#readOn(signal);
+    if (signal.aborted) return;
+    const all = found().flatMap((nearing) => {
+      const expiring = counts.get(nearing.destination);
+      if (expiring === undefined) return [];
+      return [expiringWriting(nearing, expiring, retryWindowMs, source, nowMs)];
+    });
+    await this.#write(all);
+  }
+
+  async #write(all: readonly Writing[]): Promise<void> {
+    const { topic } = this.#watched;
+    if (all.length > 0) {
+      const [refused] = await this.#deps.producer.send(all.map((each) => recordOf(topic, each)));
+      if (refused !== undefined) throw new Error(refused.error);
+    }
+    for (const { key, event } of all) {
+      this.#remember(key, event);
+      if (event !== null) this.#deps.metrics.operatorEvents.bind({ kind: event.kind }).inc();
+    }
+  }
+
+  /** Each read begins where the one before ended; when the topic was made anew, at its begin. */
+  async #readOn(signal: AbortSignal): Promise<void> {
+    const { kafka } = this.#deps;
+    const { topic } = this.#watched;
+    const [at] = await kafka.admin.offsets(topic);
+    if (at === undefined) throw new Error(`the topic ${topic} has no partition`);
+    if (at.end < this.#next) {
+      this.#told.clear();
+      this.#next = 0;
+    }
+    const from = Math.max(this.#next, at.first);
+    const range = {
+      topic,
+      partition: PARTITION,
+      from,
+      to: at.end,
+      maxBytes: READ_MAX_BYTES,
+      signal,
+    };
+    if (from < at.end) {
+      for await (const records of kafka.read(range)) {
+        for (const { key, value } of records) {
+          if (key !== null)
+            this.#remember(key.toString(), value === null ? null : readEvent(value));
+        }
+      }
+    }
+    if (signal.aborted) return;
+    this.#next = at.end;
+  }
+
+  #remember(key: string, event: OperatorEvent | null): void {
+    if (event === null) this.#told.delete(key);
+    else this.#told.set(key, event);
+  }
+
+  #lookAtKafka(): void {
+    const brokers = this.#watched.brokers();
+    const sinceTimesMs = brokers.flatMap((each) => each.outage?.sinceMs ?? []);
+    const isUnreachable = brokers.length > 0 && sinceTimesMs.length === brokers.length;
+    const nowMs = this.#deps.clock.nowMs();
+    if (isUnreachable) {
+      this.#unreachableSinceMs ??= Math.max(...sinceTimesMs);
+      return;
+    }
+    const sinceMs = this.#unreachableSinceMs;
+    this.#unreachableSinceMs = null;
+    if (sinceMs === null || nowMs - sinceMs < INCIDENT_AFTER_MS) return;
+    this.#outage = { sinceMs, untilMs: nowMs };
+  }
+}
+
+function recordOf(topic: string, { key, event }: Writing): OutgoingRecord {
+  const value = event === null ? null : Buffer.from(eventText(event));
+  return { topic, partition: PARTITION, key: Buffer.from(key), value, headers: [] };
+}

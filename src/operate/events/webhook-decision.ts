@@ -1,0 +1,50 @@
+/**
+ * Decides what becomes of an event on its way to the operator's webhook.
+ *
+ *   an event                                   then
+ *   has no value, or is none of ours           passed over
+ *   was written more than a day ago            passed over, and counted: it helps nobody any more
+ *   any other                                  posted
+ *
+ *   its post                                   then
+ *   is accepted                                the next one
+ *   is rejected                                given up, with a line: the same answer would come again
+ *   gets no answer, or one to try again        posted again after 5 s, then 10 s, 20 s, ... at most
+ *                                              5 min, and not before `Retry-After`; the next ones wait
+ */
+
+import type { IncomingRecord } from "../../domain/record.ts";
+import { type OperatorEvent, readEvent } from "./event.ts";
+
+/** Answers of an endpoint, judged as deliver judges them. */
+export type Posted =
+  | { readonly kind: "accepted" }
+  | { readonly kind: "rejected"; readonly cause: string }
+  | { readonly kind: "retry"; readonly cause: string; readonly retryAfterMs: number | null };
+
+export type Task =
+  | { readonly kind: "post"; readonly event: OperatorEvent; readonly text: string }
+  | { readonly kind: "too-old"; readonly event: OperatorEvent }
+  | { readonly kind: "none" };
+
+const AGE_MAX_MS = 86_400_000;
+const WAIT_MIN_MS = 5_000;
+const WAIT_MAX_MS = 300_000;
+/** More is no serious wish: the event is a day old by then. */
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+export function taskOf(
+  { value, timestampMs }: Pick<IncomingRecord, "value" | "timestampMs">,
+  nowMs: number,
+): Task {
+  const event = value === null ? null : readEvent(value);
+  if (value === null || event === null) return { kind: "none" };
+  if (timestampMs > 0 && nowMs - timestampMs > AGE_MAX_MS) return { kind: "too-old", event };
+  return { kind: "post", event, text: value.toString() };
+}
+
+/** @param tries posts of the event so far, at least 1. */
+export function waitBefore(tries: number, retryAfterMs: number | null): number {
+  const ownMs = Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(tries - 1, 20));
+  return Math.max(ownMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
+}

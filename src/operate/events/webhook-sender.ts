@@ -1,0 +1,157 @@
+/**
+ * Posts the events of the topic `operator-events` to the operator's webhook, one after the other. A
+ * consumer group of its own says how far that is: one process at a time posts, and a restart goes on.
+ * Nothing else waits for it.
+ *
+ *   step                                         a crash after it
+ *   1  the event is read                         it is read again
+ *   2  it is posted, and accepted or given up    it is posted again, with the same id
+ *   3  its offset is finished, and committed     nothing is repeated
+ */
+
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { AssignedPartition, Kafka, PartitionHandler } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { keepConsuming } from "../../stage/keep-consuming.ts";
+import { serialRunner } from "../../stage/serial-runner.ts";
+import type { TopicKeeper } from "../../stage/topic-keeper.ts";
+import type { Metrics } from "../../telemetry/instruments.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { OperatorEvent } from "./event.ts";
+import { type Posted, taskOf, waitBefore } from "./webhook-decision.ts";
+
+const RECORDS_MAX = 100;
+const MAX_BYTES = 1_048_576;
+/** For the post that is under way. */
+const DRAIN_LIMIT_MS = 10_000;
+const LINE_EVERY_MS = 60_000;
+
+export interface PostDeps {
+  readonly kafka: Kafka;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly keeper?: TopicKeeper;
+}
+
+export interface PostedTopic {
+  readonly topic: string;
+  readonly group: string;
+  /** Posts a CloudEvent, within a deadline. Never rejects. */
+  readonly post: (event: OperatorEvent, text: string) => Promise<Posted>;
+}
+
+export interface RunningPosts extends AsyncDisposable {
+  readonly troubles: () => readonly string[];
+}
+
+/** Starts joining at once. */
+export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic): RunningPosts {
+  const { kafka, clock, log, keeper } = deps;
+  const state = new State(deps);
+  const options = {
+    groupId: group,
+    topics: [topic],
+    partitionRecordsMax: RECORDS_MAX,
+    maxBytes: MAX_BYTES,
+    whenFull: "pause" as const,
+    drainLimitMs: DRAIN_LIMIT_MS,
+    onAssigned: (assigned: AssignedPartition) => postsOf(assigned, { clock, state, post }),
+  };
+  const onCrash = (error: Error) =>
+    log.warn({ topic, error: error.message }, "operator-events.write-failed");
+  const consumer = keepConsuming(kafka, options, clock, onCrash, { keeper });
+  // A stop before the join rejects it.
+  consumer.joined.catch(() => undefined);
+  return {
+    troubles: () => state.troubles(),
+    [Symbol.asyncDispose]: () => consumer.stop(),
+  };
+}
+
+function postsOf(
+  assigned: AssignedPartition,
+  { clock, state, post }: Pick<PostedTopic, "post"> & { clock: Clock; state: State },
+): PartitionHandler {
+  const given = new AbortController();
+  const queue: IncomingRecord[] = [];
+  const one = async (record: IncomingRecord) => {
+    for (let tries = 1; ; tries += 1) {
+      const task = taskOf(record, clock.nowMs());
+      if (task.kind === "none") return;
+      if (task.kind === "too-old") return state.passedOver();
+      const posted = await post(task.event, task.text);
+      state.take(task.event, posted);
+      if (posted.kind !== "retry") return;
+      await clock.sleep(waitBefore(tries, posted.retryAfterMs), given.signal);
+    }
+  };
+  const next = async (record: IncomingRecord) => {
+    await one(record);
+    assigned.finish(record.offset);
+  };
+  const working = serialRunner(
+    () => {
+      const record = given.signal.aborted ? undefined : queue.shift();
+      return record === undefined ? null : next(record);
+    },
+    (thrown) => {
+      if (!given.signal.aborted) throw asError(thrown);
+    },
+  );
+  return {
+    take: (records) => {
+      queue.push(...records);
+      working.wake();
+    },
+    drain: () => {
+      given.abort();
+      return working.ended();
+    },
+  };
+}
+
+/** Tells of posts: in the log, in metrics, in `/readyz`. */
+class State {
+  readonly #deps: Pick<PostDeps, "clock" | "log" | "metrics">;
+  #failing: { readonly sinceMs: number; readonly cause: string } | null = null;
+  #saidAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: Pick<PostDeps, "clock" | "log" | "metrics">) {
+    this.#deps = deps;
+  }
+
+  take({ kind, subject }: OperatorEvent, posted: Posted): void {
+    const { clock, log } = this.#deps;
+    this.#count(posted.kind);
+    if (posted.kind === "accepted") {
+      this.#failing = null;
+      return;
+    }
+    const nowMs = clock.nowMs();
+    const { cause } = posted;
+    if (posted.kind === "rejected") {
+      log.warn({ event: kind, subject, cause }, "operator-webhook.rejected");
+      return;
+    }
+    this.#failing = { sinceMs: this.#failing?.sinceMs ?? nowMs, cause };
+    if (nowMs - this.#saidAtMs < LINE_EVERY_MS) return;
+    this.#saidAtMs = nowMs;
+    log.warn({ event: kind, subject, cause }, "operator-webhook.failing");
+  }
+
+  passedOver(): void {
+    this.#count("too-old");
+  }
+
+  troubles(): readonly string[] {
+    if (this.#failing === null) return [];
+    const since = new Date(this.#failing.sinceMs).toISOString();
+    return [`the operator's webhook takes no events since ${since}: ${this.#failing.cause}`];
+  }
+
+  #count(outcome: Posted["kind"] | "too-old"): void {
+    this.#deps.metrics.operatorEventPosts.bind({ outcome }).inc();
+  }
+}

@@ -1,0 +1,122 @@
+/** Audiences as Kafka alone has them: which there are, and their members. */
+
+import { readChangelog } from "../../audience/changelog.ts";
+import type { Claimed, Claims } from "../../audience/claims.ts";
+import { memberPrefix, membersRange, userOf } from "../../audience/keys.ts";
+import { ClaimsReader } from "../../audience/registry.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
+import { table } from "../../words/table.ts";
+
+/**
+ * @param onRecords called with all that is read, in order.
+ * @throws Error saying what to do when the topic `audiences` does not exist.
+ */
+export async function readClaims(
+  kafka: Kafka,
+  topics: TopicNames,
+  signal: AbortSignal,
+  onRecords: (records: readonly IncomingRecord[]) => void = () => undefined,
+): Promise<Claims> {
+  const { audiences } = topics;
+  if ((await missingTopics(kafka.admin, [audiences])).length > 0) {
+    throw new Error(`The topic ${audiences} does not exist. Run: switchyard topics --apply`);
+  }
+  const topic = topicReader(kafka, systemClock, signal);
+  const reader = new ClaimsReader({
+    end: () => topic.end(audiences, 0),
+    read: async function* (from, to) {
+      for await (const records of topic.read(audiences, 0, from, to)) {
+        onRecords(records);
+        yield records;
+      }
+    },
+  });
+  return await reader.readToEnd();
+}
+
+export function audienceTable(audiences: readonly Claimed[]): string {
+  const rows = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => [
+    id,
+    name,
+    key,
+    `${members}`,
+    last === null ? "-" : `${last.syncId}, ${instant(last.endedAtMs)}`,
+    openSyncId ?? "-",
+    awaitingApproval === null
+      ? "-"
+      : `${awaitingApproval.syncId}, ${instant(awaitingApproval.sinceMs)}: ${awaitingApproval.removals} would leave`,
+  ]);
+  return table(
+    ["ID", "NAME", "KEY", "MEMBERS", "LAST SYNC", "OPEN SYNC", "AWAITING APPROVAL"],
+    rows,
+  );
+}
+
+/** One object; times are ISO 8601 in UTC. */
+export function audiencesJson(audiences: readonly Claimed[]): string {
+  const shown = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => ({
+    id,
+    name,
+    key,
+    members,
+    last: last === null ? null : { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
+    openSyncId,
+    awaitingApproval:
+      awaitingApproval === null
+        ? null
+        : {
+            syncId: awaitingApproval.syncId,
+            since: instant(awaitingApproval.sinceMs),
+            removals: awaitingApproval.removals,
+          },
+  }));
+  return `${JSON.stringify({ audiences: shown }, undefined, 2)}\n`;
+}
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+/**
+ * The members of an audience in the order of their ids, a piece at a time, as the changelog has
+ * them now.
+ *
+ * @param scratch empty; for data that may not fit into memory.
+ */
+export async function* readMembers(
+  kafka: Kafka,
+  topics: TopicNames,
+  audience: Claimed,
+  scratch: OrderedStore,
+  signal: AbortSignal,
+): AsyncGenerator<readonly string[]> {
+  await fill(topicReader(kafka, systemClock, signal), topics.audienceMembers, audience, scratch);
+  const { from, to } = membersRange(audience.first);
+  for await (const entries of scratch.pieces(from, to)) {
+    yield entries.map(([key]) => userOf(key));
+  }
+}
+
+async function fill(
+  reader: TopicReader,
+  topic: string,
+  { partition, first }: Claimed,
+  scratch: OrderedStore,
+): Promise<void> {
+  const prefix = memberPrefix(first);
+  const end = await reader.end(topic, partition);
+  for await (const records of reader.read(topic, partition, 0, end)) {
+    const changes = records.flatMap((record) => {
+      const entry = readChangelog(record);
+      if (entry?.key.startsWith(prefix) !== true) return [];
+      return [[entry.key, entry.value === null ? null : ""] as const];
+    });
+    await scratch.write(changes);
+  }
+}

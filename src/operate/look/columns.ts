@@ -1,0 +1,34 @@
+/** Cells that the status' tables share. */
+
+import { instantText } from "../connect/instant.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Fractions, which only rates have, up to 10. */
+export function countText(count: number | null): string {
+  if (count === null) return "-";
+  return (count < 10 ? count : Math.round(count)).toLocaleString("en");
+}
+
+/** The time of day, UTC; with its date where that is not within the last day. */
+export function sinceText(at: string, nowMs: number): string {
+  const text = instantText(Date.parse(at));
+  return nowMs - Date.parse(at) < DAY_MS ? text.slice(11) : text;
+}
+
+/** Numbers below each other; `-` too. */
+export function alignRight(
+  rows: readonly (readonly string[])[],
+  head: readonly string[],
+  columns: readonly number[],
+): { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] } {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) =>
+    all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
+  );
+  const pad = (cells: readonly string[]) =>
+    cells.map((cell, column) =>
+      columns.includes(column) ? cell.padStart(widths[column] ?? 0) : cell,
+    );
+  return { head: pad(head), rows: rows.map(pad) };
+}

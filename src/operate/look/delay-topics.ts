@@ -1,0 +1,98 @@
+/**
+ * Deliveries that wait in delay topics, by destination and by tier, counted in Kafka. Where there are
+ * too many to be read in front of somebody who waits, the processes that run delay know.
+ */
+
+import { Labels, REST } from "../../delay/labels.ts";
+import { type AskedWaiting, type DelayRead, eachWaiting } from "../../delay/scan-awaiting-retry.ts";
+import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
+import { readKnownOperatorActions } from "../connect/known-operations.ts";
+
+export interface AwaitingRetry {
+  /** Deliveries by tier. */
+  readonly byDelay: Readonly<Record<string, number>>;
+  readonly nextDueAtMs: number | null;
+}
+
+const RECORDS_MAX = 20_000;
+const LIMIT_MS = 1_500;
+
+export interface Counted extends Pick<AskedWaiting, "delays" | "groups"> {
+  readonly kafka: Kafka;
+  readonly topics: TopicNames;
+  readonly destinations: readonly string[];
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface CountedDelays {
+  /** One that is not there has none. Null: not all could be read. */
+  readonly byDestination: ReadonlyMap<string, AwaitingRetry> | null;
+  /** All that waits in a tier. One that could not be read to its end is not there. */
+  readonly byDelay: ReadonlyMap<string, Tally>;
+  /** Why something could not be read, unless it was too much. */
+  readonly errors: readonly string[];
+}
+
+export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays> {
+  const { kafka, topics, destinations, nowMs } = asked;
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([asked.signal, late.signal]);
+  const labels = new Labels(destinations);
+  const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));
+  try {
+    // Records that a retry or a cancel took out early lie there still.
+    const operatorActions = await readKnownOperatorActions(kafka, topics.operatorActions, signal);
+    const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
+    const deps = { kafka, clock: { nowMs: () => nowMs } };
+    const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, delay) => {
+      const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
+      addTo(tallies.get(delay) ?? new Map(), label, timesOf(waiting));
+    });
+    return countedDelays(read, tallies, signal.aborted);
+  } catch (error) {
+    return { byDestination: null, byDelay: new Map(), errors: [asError(error).message] };
+  }
+}
+
+function countedDelays(
+  read: readonly DelayRead[],
+  tallies: ReadonlyMap<string, Tallies>,
+  isCut: boolean,
+): CountedDelays {
+  const whole = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
+  const errors = [...new Set(read.flatMap((each) => each.errors))];
+  const byDelay = new Map(
+    whole.map(({ delay }) => [delay, sumOf(tallies.get(delay) ?? new Map())]),
+  );
+  const isWhole = !isCut && whole.length === read.length;
+  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byDelay, errors };
+}
+
+function byDestinationOf(
+  tallies: ReadonlyMap<string, Tallies>,
+): ReadonlyMap<string, AwaitingRetry> {
+  const all = new Map<string, { byDelay: Record<string, number>; nextDueAtMs: number | null }>();
+  for (const [delay, destinations] of tallies) {
+    for (const [id, { count, dueAtMs }] of destinations) {
+      const of = all.get(id) ?? { byDelay: {}, nextDueAtMs: null };
+      of.byDelay[delay] = count;
+      const nextMs = Math.min(of.nextDueAtMs ?? Number.POSITIVE_INFINITY, dueAtMs);
+      of.nextDueAtMs = Number.isFinite(nextMs) ? nextMs : null;
+      all.set(id, of);
+    }
+  }
+  return all;
+}
+
+function sumOf(destinations: Tallies): Tally {
+  const sum: Tallies = new Map();
+  for (const tally of destinations.values()) addTo(sum, REST, tally, tally.count);
+  const never = Number.POSITIVE_INFINITY;
+  const none = { count: 0, scheduledAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
+  return sum.get(REST) ?? none;
+}

@@ -1,0 +1,162 @@
+/**
+ * The tables of destinations and of their endpoints.
+ *
+ *   the state of a destination           is shown as
+ *   delivering, idle                     the same
+ *   failing                              failing since 09:12:03: 66 % of attempts in the last minute
+ *   ... not attempted for a minute       failing since 09:12:03
+ *   on hold by its endpoints             on hold since 09:12:40: circuit open (or Retry-After)
+ *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
+ *   disabled                             on hold since 08:00:00: disabled
+ *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
+ *   so in 1 of 3 processes               the same, with (1 of 3 processes)
+ *   not known                            -
+ *
+ * Endpoints are shown of 20 destinations at most, or of those that fail.
+ */
+
+import type { HoldReason } from "../../domain/destination-status.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
+import { ageText } from "../../words/age.ts";
+import { percentText } from "../../words/count.ts";
+import type { Colors } from "../connect/shell.ts";
+import { table } from "../../words/table.ts";
+import { alignRight, countText, sinceText } from "./columns.ts";
+import {
+  type DestinationReport,
+  type EndpointReport,
+  isFailing,
+  type StateReport,
+} from "./destinations.ts";
+
+const HEAD = [
+  "DESTINATION",
+  "BACKLOG",
+  "AWAITING RETRY",
+  "OLDEST",
+  "DELIVERED/MIN",
+  "FAILED/MIN",
+  "DEAD LETTERS 24H",
+  "LAST RESPONSE",
+  "NEXT ATTEMPT",
+  "STATE",
+];
+const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
+/** A destination that keeps up has nothing this old. */
+const OLD_MS = 60_000;
+const ENDPOINTS_OF = 20;
+
+const REASONS: Readonly<Record<HoldReason, string>> = {
+  "circuit-open": "circuit open",
+  "retry-after": "Retry-After",
+  paused: "paused",
+  disabled: "disabled",
+};
+
+export function destinationTable(
+  destinations: readonly DestinationReport[],
+  nowMs: number,
+  { bold, dim, yellow, red }: Colors,
+): string {
+  if (destinations.length === 0) return "";
+  const rows = destinations.map((each) => [
+    each.destination,
+    countText(each.waiting),
+    countText(each.awaitingRetry),
+    each.oldestMs === null ? "-" : ageText(each.oldestMs),
+    countText(each.donePerMinute),
+    countText(each.failedPerMinute),
+    countText(each.deadLettersLastDay),
+    outcomeText(each.last, nowMs),
+    nextText(each.nextAttemptAt, nowMs),
+    stateText(each, nowMs),
+  ]);
+  const width = alignRight(rows, HEAD, [1, 2, 4, 5, 6]);
+  return table(width.head, width.rows, (cell, row, column) => {
+    const each = destinations[row];
+    if (each === undefined) return bold(cell);
+    if (column === 9 && isFailing(each)) return red(cell);
+    if (column === 9 && each.hold !== null) return yellow(cell);
+    if ((column === 1 || column === 3) && (each.oldestMs ?? 0) > OLD_MS) return yellow(cell);
+    if (column === 5 && (each.failedPerMinute ?? 0) > 0) return yellow(cell);
+    if (column === 6 && (each.deadLettersLastDay ?? 0) > 0) return yellow(cell);
+    return cell.trim() === "-" ? dim(cell) : cell;
+  });
+}
+
+export function endpointTable(
+  destinations: readonly DestinationReport[],
+  nowMs: number,
+  { bold, dim, red }: Colors,
+): string {
+  const shown = destinations.length > ENDPOINTS_OF ? destinations.filter(isFailing) : destinations;
+  const endpoints = shown.flatMap((each) => each.endpoints);
+  if (endpoints.length === 0) return "";
+  const rows = endpoints.map((each) => [
+    each.name,
+    each.key,
+    each.breaker ?? "-",
+    outcomeText(each.last, nowMs),
+    endpointStateText(each, nowMs),
+  ]);
+  return table(ENDPOINT_HEAD, rows, (cell, row, column) => {
+    const each = endpoints[row];
+    if (each === undefined) return bold(cell);
+    const isBad = each.breaker === "open" || each.breaker === "half-open";
+    if (column === 2 && isBad) return red(cell);
+    if (column === 4 && each.failingSince !== null) return red(cell);
+    return column === 1 || cell.trim() === "-" ? dim(cell) : cell;
+  });
+}
+
+export function stateText(report: StateReport, nowMs: number) {
+  const { state, hold, processes } = report;
+  const { owning } = processes;
+  const share = (count: number) =>
+    count === 0 || count === owning ? "" : ` (${count} of ${owning} processes)`;
+  const failing = failingText(report, nowMs);
+  const fails = failing === null ? null : `${failing}${share(processes.failing)}`;
+  if (hold === null) return fails ?? state ?? "-";
+  const since = hold.since === null ? "on hold" : `on hold since ${sinceText(hold.since, nowMs)}`;
+  const why = `${REASONS[hold.reason]}${pausedText(hold, nowMs)}`;
+  return `${since}: ${why}${share(processes.onHold)}${fails === null ? "" : `, ${fails}`}`;
+}
+
+function failingText(
+  { failingSince, failedShare }: Pick<StateReport, "failingSince" | "failedShare">,
+  nowMs: number,
+): string | null {
+  if (failingSince === null) return null;
+  const share =
+    failedShare === null ? "" : `: ${percentText(failedShare)} of attempts in the last minute`;
+  return `failing since ${sinceText(failingSince, nowMs)}${share}`;
+}
+
+/** Of a pause: until when, and who asked for it. */
+function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, nowMs: number) {
+  if (reason !== "paused") return "";
+  const end = until === null ? "" : ` until ${sinceText(until, nowMs)}`;
+  return by === undefined ? end : `${end} (${visibleCell(by)})`;
+}
+
+function endpointStateText(report: EndpointReport, nowMs: number) {
+  const { breaker, unavailableUntil, last } = report;
+  const isOpen = breaker === "open" || breaker === "half-open";
+  const reason = REASONS[isOpen ? "circuit-open" : "retry-after"];
+  const unavailable =
+    unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
+  const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);
+  if (parts.length > 0) return parts.join(", ");
+  return last === null ? "-" : "accepting";
+}
+
+function outcomeText(last: EndpointReport["last"], nowMs: number): string {
+  if (last === null) return "-";
+  return `${last.cause} ${ageText(nowMs - Date.parse(last.at))} ago`;
+}
+
+function nextText(at: string | null, nowMs: number): string {
+  if (at === null) return "-";
+  const inMs = Date.parse(at) - nowMs;
+  return inMs <= 0 ? "now" : `in ${ageText(inMs)}`;
+}

@@ -1,0 +1,150 @@
+/** The lines below the tables: troubles first, then why something is not known. */
+
+import { skipCommand } from "../../domain/corrupt-batch.ts";
+import { isWrongClock } from "../../runtime/broker-clock.ts";
+import { counted } from "../../words/count.ts";
+import { instantText } from "../connect/instant.ts";
+import { countText } from "./columns.ts";
+import type { HaltReport, UnwritableTopicReport } from "./rates.ts";
+import type { ProcessReport, StatusReport } from "./report.ts";
+
+export function notesOf(report: StatusReport): readonly string[] {
+  const { stages, destinations, delayTopics, deadLetters, processes, kafkaError, notes } = report;
+  return [
+    ...(kafkaError === null ? [] : [`Kafka is unreachable: ${kafkaError}`]),
+    ...stages.flatMap(({ stage, halted }) => halted.map((halt) => haltText(stage, halt))),
+    ...destinations.flatMap(({ destination, halted }) =>
+      halted.map((halt) => haltText(destination, halt)),
+    ),
+    ...hashNotes(report),
+    ...processes.flatMap(brokerNotes),
+    ...processes.flatMap(configurationNotes),
+    ...processes.flatMap(storeNotes),
+    ...processes.flatMap(clockNotes),
+    ...processes.flatMap(routeNotes),
+    ...report.unwritableTopics.map(blockedText),
+    ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
+    ...destinations.flatMap(({ destination, note }) =>
+      note === null ? [] : `${destination}: ${note}.`,
+    ),
+    ...delayTopics.flatMap(({ delay, note }) => (note === null ? [] : `delay ${delay}: ${note}.`)),
+    ...(notes.deadLetters === null ? [] : [`Dead letters: ${notes.deadLetters}.`]),
+    ...(notes.deadLetters === null && deadLetters?.byReason === null
+      ? ["Dead letters: too many to count by reason; see switchyard dead-letters list --since 1h."]
+      : []),
+    ...missingNotes(report),
+  ];
+}
+
+/** Of processes, and why cells are `-`. */
+function missingNotes({ processes, destinations, notes }: StatusReport): readonly string[] {
+  const unreachable = processes.filter(({ error }) => error !== null);
+  const silent = processes.filter(({ error, stages }) => error === null && stages === null);
+  const isCounted = destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
+  return [
+    ...unreachable.map(
+      ({ admin, error }) =>
+        `${admin} cannot be reached (${error}): nothing that it knows is shown.`,
+    ),
+    ...silent.map(({ admin }) => `${admin} is of a version that does not tell its state.`),
+    ...(processes.length === 0
+      ? [
+          "States, outcomes and rates are known to the processes: --admin HOST:PORT for each of them.",
+        ]
+      : []),
+    ...(destinations.length > 0 && !isCounted && notes.awaitingRetry !== null
+      ? [`AWAITING RETRY is not known: ${notes.awaitingRetry}.`]
+      : []),
+    ...(destinations.length > 0 && !isCounted && notes.awaitingRetry === null
+      ? [
+          "AWAITING RETRY is known to the processes that run delay (--admin), when they have counted: they are too many to count in Kafka now.",
+        ]
+      : []),
+  ];
+}
+
+function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
+  const known = processes.filter((each) => each.configHash !== null);
+  const page = "docs/operations.md#different-hashes";
+  const isDifferent = new Set(known.map((each) => each.configHash)).size > 1;
+  const others = known.filter((each) => each.configHash !== configHash);
+  return [
+    ...(isDifferent ? [`The processes run different configurations: ${page}`] : []),
+    ...others.map(
+      ({ admin, configHash: hash }) =>
+        `${admin} runs the configuration ${hash}, the file is ${configHash}: ${page}`,
+    ),
+  ];
+}
+
+function brokerNotes({ admin, unreachableBrokers }: ProcessReport): readonly string[] {
+  return unreachableBrokers.map(({ broker, since }) => {
+    const at = `${instantText(Date.parse(since))} UTC`;
+    return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
+  });
+}
+
+function storeNotes({ admin, stateStoresUnavailable }: ProcessReport): readonly string[] {
+  if (!(stateStoresUnavailable > 0)) return [];
+  const stores = counted(stateStoresUnavailable, "state store");
+  return [
+    `${admin}: ${stores} of the audience stage cannot be used, and its audiences wait: /readyz names the error.`,
+  ];
+}
+
+function clockNotes({ admin, clockOffsetSeconds }: ProcessReport): readonly string[] {
+  const text = clockText(clockOffsetSeconds);
+  return text === null
+    ? []
+    : [`The clock of ${admin} is ${text} the brokers' clock: docs/operations.md#clocks`];
+}
+
+/** How a clock differs that is wrong; null: it is right, or not known. */
+export function clockText(offsetSeconds: number | null): string | null {
+  if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
+  const how = offsetSeconds > 0 ? "ahead of" : "behind";
+  return `${Math.round(Math.abs(offsetSeconds))} s ${how}`;
+}
+
+function routeNotes({ admin, routesMissing }: ProcessReport): readonly string[] {
+  if (routesMissing === 0) return [];
+  const destinations = counted(routesMissing, "destination");
+  return [
+    `Calls that ${admin} routes do not reach ${destinations} that another process has: /readyz names them.`,
+  ];
+}
+
+function haltText(what: string, { topic, partition, offset }: HaltReport): string {
+  const where = `${topic}, partition ${partition}, offset ${offset}`;
+  const command = skipCommand({ topic, partition, offset });
+  return `${what}: halted at a damaged batch in ${where}. Bring the batch back, or give it up: ${command}`;
+}
+
+function configurationNotes(process: ProcessReport): readonly string[] {
+  const { admin, configInvalidSince, settingsToRestart, destinationsWaiting } = process;
+  const verb = (count: number) => (count === 1 ? "waits" : "wait");
+  const notes: string[] = [];
+  if (configInvalidSince !== null) {
+    const since = `${instantText(Date.parse(configInvalidSince))} UTC`;
+    notes.push(
+      `${admin} refuses the configuration file since ${since}, and runs an earlier one: /readyz names the problem.`,
+    );
+  }
+  if (settingsToRestart > 0) {
+    const settings = counted(settingsToRestart, "setting");
+    notes.push(`${admin}: ${settings} ${verb(settingsToRestart)} for a restart.`);
+  }
+  if (destinationsWaiting > 0) {
+    const destinations = counted(destinationsWaiting, "destination");
+    const their = destinationsWaiting === 1 ? "its" : "their";
+    notes.push(`${admin}: ${destinations} ${verb(destinationsWaiting)} for ${their} topics.`);
+  }
+  return notes;
+}
+
+function blockedText({ topic, since, rerouted }: UnwritableTopicReport): string {
+  const at = `${instantText(Date.parse(since))} UTC`;
+  if (rerouted === null) return `${topic} takes nothing since ${at}: its records wait.`;
+  const went = rerouted === 1 ? "delivery" : "deliveries";
+  return `${topic} takes nothing since ${at}: ${countText(rerouted)} ${went} went around it.`;
+}

@@ -1,0 +1,244 @@
+/**
+ * The rates between two looks at the metrics of each process.
+ *
+ *   stage     done                          failed
+ *   route     records taken                 records refused
+ *   deliver   attempts that were accepted   other attempts
+ *   delay     records returned              records refused
+ *
+ * A stage has rates when a process that was reached runs it. A counter that is lower than before
+ * belongs to a process that was started in between: it counts from 0.
+ */
+
+import { METRICS } from "../../telemetry/metrics.ts";
+import type { Sample } from "../connect/metrics-text.ts";
+
+/** All that is read here; a process with many destinations has many more. */
+export const METRICS_USED: ReadonlySet<string> = new Set([
+  METRICS.lag.name,
+  METRICS.attempts.name,
+  METRICS.recordsIn.name,
+  METRICS.recordsOut.name,
+  METRICS.recordsRefused.name,
+  METRICS.oldestUnfinished.name,
+  METRICS.deliveriesWaiting.name,
+  METRICS.nextDue.name,
+  METRICS.waitingUnknown.name,
+  METRICS.topicBlockedSince.name,
+  METRICS.rerouted.name,
+  METRICS.haltedOffset.name,
+  METRICS.brokerUnreachableSince.name,
+  METRICS.configInfo.name,
+  METRICS.configInvalidSince.name,
+  METRICS.configNeedsRestart.name,
+  METRICS.configHeldBack.name,
+  METRICS.audienceStoresUnavailable.name,
+  METRICS.clockOffset.name,
+  METRICS.routesMissing.name,
+]);
+
+export interface Look {
+  /** Of a clock that only goes forward. */
+  readonly atMs: number;
+  /** Those of `METRICS_USED`. */
+  readonly samples: readonly Sample[];
+}
+
+export interface Process {
+  readonly before: Look;
+  readonly after: Look;
+}
+
+export interface Rate {
+  readonly donePerMinute: number;
+  readonly failedPerMinute: number;
+}
+
+type Counts = (labels: Sample["labels"]) => boolean;
+
+const MINUTE_MS = 60_000;
+
+/** By metric, then by destination: with a thousand of them a search for each would take seconds. */
+type Index = ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
+const indexes = new WeakMap<Look, Index>();
+
+/** Those of a metric and a destination; an empty one stands for samples without. */
+function samplesOf(look: Look, metric: string, destination: string): readonly Sample[] {
+  let index = indexes.get(look);
+  if (index === undefined) {
+    const byName = Map.groupBy(look.samples, ({ name }) => name);
+    const byDestination = ([name, of]: [string, Sample[]]) =>
+      [name, Map.groupBy(of, ({ labels }) => labels.destination ?? "")] as const;
+    index = new Map([...byName].map(byDestination));
+    indexes.set(look, index);
+  }
+  return index.get(metric)?.get(destination) ?? [];
+}
+
+function nowOf(
+  processes: readonly Process[],
+  metric: string,
+  destination: string,
+): readonly Sample[] {
+  return processes.flatMap(({ after }) => samplesOf(after, metric, destination));
+}
+
+/** Null: no process that was reached runs the stage. */
+export function rateOf(
+  processes: readonly Process[],
+  stage: string,
+  destination: string | null,
+): Rate | null {
+  const ofStage: Counts = (labels) => labels.stage === stage;
+  const running = processes.filter(({ after }) =>
+    samplesOf(after, METRICS.lag.name, destination ?? "").some(({ labels }) => ofStage(labels)),
+  );
+  if (running.length === 0) return null;
+  const perMinute = (name: string, counts: Counts) =>
+    running.reduce((sum, each) => sum + increase(each, name, destination ?? "", counts), 0);
+  if (stage === "deliver") {
+    const { name } = METRICS.attempts;
+    return {
+      donePerMinute: perMinute(name, ({ outcome }) => outcome === "accepted"),
+      failedPerMinute: perMinute(name, ({ outcome }) => outcome !== "accepted"),
+    };
+  }
+  const done = stage === "delay" ? METRICS.recordsOut : METRICS.recordsIn;
+  return {
+    donePerMinute: perMinute(done.name, ofStage),
+    failedPerMinute: perMinute(METRICS.recordsRefused.name, ofStage),
+  };
+}
+
+function increase(
+  { before, after }: Process,
+  name: string,
+  destination: string,
+  counts: Counts,
+): number {
+  const inBetweenMs = after.atMs - before.atMs;
+  if (inBetweenMs <= 0) return 0;
+  const earlier = samplesOf(before, name, destination);
+  let sum = 0;
+  for (const { labels, value } of samplesOf(after, name, destination)) {
+    if (!counts(labels)) continue;
+    const key = JSON.stringify(labels);
+    const was = earlier.find((other) => JSON.stringify(other.labels) === key)?.value ?? 0;
+    sum += value - (was > value ? 0 : was);
+  }
+  return (sum * MINUTE_MS) / inBetweenMs;
+}
+
+/**
+ * Deliveries of a destination that wait in delay topics, by tier. Null: no process that was reached
+ * counts them, or one of them does not know all.
+ */
+export function awaitingRetryOf(
+  processes: readonly Process[],
+  destination: string,
+): Readonly<Record<string, number>> | null {
+  const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
+  if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
+  const found: Record<string, number> = {};
+  for (const { labels, value } of nowOf(processes, METRICS.deliveriesWaiting.name, destination)) {
+    const { delay = "" } = labels;
+    if (value > 0) found[delay] = (found[delay] ?? 0) + value;
+  }
+  return found;
+}
+
+/** All that waits in a tier; null as above. */
+export function awaitingRetryIn(processes: readonly Process[], delay: string): number | null {
+  const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
+  if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
+  return processes
+    .flatMap(({ after }) => after.samples)
+    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.delay === delay)
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+/** When the next delivery that waits in a delay topic is due; null: none is known to wait. */
+export function nextDueOf(processes: readonly Process[], destination: string): number | null {
+  const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
+  return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
+}
+
+/** The age of the oldest record of its line that is not finished, in milliseconds. */
+export function oldestOf(processes: readonly Process[], destination: string): number | null {
+  const ages = nowOf(processes, METRICS.oldestUnfinished.name, destination)
+    .filter(({ labels, value }) => labels.stage === "deliver" && value > 0)
+    .map(({ value }) => value);
+  return ages.length === 0 ? null : Math.max(...ages) * 1_000;
+}
+
+/** A damaged batch at which a stage halts. */
+export interface HaltReport {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
+/**
+ * The damaged batches that halt the stage, or the destination's part of it.
+ *
+ * @param seen those at which its group stands
+ */
+export function haltedAt(
+  processes: readonly Process[],
+  stage: string,
+  destination: string | null,
+  seen: readonly HaltReport[],
+): readonly HaltReport[] {
+  const found = new Map<string, HaltReport>();
+  for (const { labels, value } of nowOf(processes, METRICS.haltedOffset.name, destination ?? "")) {
+    if (labels.stage !== stage) continue;
+    const { topic = "", partition = "" } = labels;
+    found.set(`${topic}/${partition}`, { topic, partition: Number(partition), offset: value });
+  }
+  for (const { topic, partition, offset } of seen) {
+    found.set(`${topic}/${partition}`, { topic, partition, offset });
+  }
+  return [...found.values()];
+}
+
+/** A topic that takes nothing, as the processes see it. */
+export interface UnwritableTopicReport {
+  readonly topic: string;
+  /** As in ISO 8601; of several processes the earliest. */
+  readonly since: string;
+  /** Deliveries that went around it since the processes were started; null: it holds none. */
+  readonly rerouted: number | null;
+}
+
+export function unwritableTopics(processes: readonly Process[]): readonly UnwritableTopicReport[] {
+  const samples = processes.flatMap(({ after }) => after.samples);
+  const found = new Map<string, { readonly sinceS: number; readonly destination: string }>();
+  for (const { name, labels, value } of samples) {
+    if (name !== METRICS.topicBlockedSince.name || value === 0) continue;
+    const { topic = "", destination = "" } = labels;
+    const sinceS = Math.min(found.get(topic)?.sinceS ?? value, value);
+    found.set(topic, { sinceS, destination });
+  }
+  const around = (destination: string) =>
+    samples
+      .filter(({ name, labels }) => {
+        return name === METRICS.rerouted.name && labels.destination === destination;
+      })
+      .reduce((sum, { value }) => sum + value, 0);
+  return [...found].map(([topic, { sinceS, destination }]) => ({
+    topic,
+    since: new Date(sinceS * 1_000).toISOString(),
+    rerouted: destination === "" ? null : around(destination),
+  }));
+}
+
+/** Kafka brokers that do not answer the process. */
+export function unreachableBrokers({
+  after,
+}: Process): readonly { readonly broker: string; readonly since: string }[] {
+  return after.samples.flatMap(({ name, labels, value }) =>
+    name === METRICS.brokerUnreachableSince.name && value > 0
+      ? [{ broker: labels.broker ?? "", since: new Date(value * 1_000).toISOString() }]
+      : [],
+  );
+}

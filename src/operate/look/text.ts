@@ -1,0 +1,124 @@
+/** The status as people read it. `-` is not known, and a line below says why. */
+
+import { visibleCell } from "../../domain/escape-control.ts";
+import { ageText } from "../../words/age.ts";
+import { instantText } from "../connect/instant.ts";
+import type { Colors } from "../connect/shell.ts";
+import { table } from "../../words/table.ts";
+import { alignRight, countText, sinceText } from "./columns.ts";
+import { destinationTable, endpointTable } from "./destination-text.ts";
+import { notesOf } from "./notes.ts";
+import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
+
+const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
+const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
+const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
+const LETTER_HEAD = ["DEAD LETTERS", "LAST 24H"];
+/** A stage that keeps up has nothing this old. */
+const OLD_MS = 60_000;
+/** A little late is due to the poll. */
+const OVERDUE_MS = 5_000;
+
+export function statusText(report: StatusReport, colors: Colors): string {
+  const { at, stages, destinations, delayTopics } = report;
+  const nowMs = Date.parse(at);
+  const parts = [
+    `${colors.dim(`${instantText(nowMs)} UTC`)}\n`,
+    stageTable(stages, colors),
+    destinationTable(destinations, nowMs, colors),
+    endpointTable(destinations, nowMs, colors),
+    delayTable(delayTopics, colors),
+    deadLetterTable(report, colors),
+    processTable(report, nowMs, colors),
+  ];
+  const notes = notesOf(report).map((note) => `${colors.dim(visibleCell(note))}\n`);
+  return [...parts, notes.join("")].filter((part) => part !== "").join("\n");
+}
+
+function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Colors): string {
+  if (stages.length === 0) return "";
+  const rows = stages.map((stage) => [
+    stage.stage,
+    countText(stage.lag),
+    stage.oldestMs === null ? "-" : ageText(stage.oldestMs),
+    countText(stage.donePerMinute),
+    countText(stage.failedPerMinute),
+  ]);
+  const width = alignRight(rows, STAGE_HEAD, [1, 3, 4]);
+  return table(width.head, width.rows, (cell, row, column) => {
+    const stage = stages[row];
+    if (stage === undefined) return bold(cell);
+    // Records in delay topics are meant to grow old.
+    const isOld = stage.stage !== "delay" && (stage.oldestMs ?? 0) > OLD_MS;
+    if ((column === 1 || column === 2) && isOld) return yellow(cell);
+    if (column === 4 && (stage.failedPerMinute ?? 0) > 0) return yellow(cell);
+    return cell.trim() === "-" ? dim(cell) : cell;
+  });
+}
+
+function delayTable(delays: readonly DelayTopicReport[], { bold, dim, yellow }: Colors): string {
+  if (delays.length === 0) return "";
+  const rows = delays.map(({ delay, waiting, oldestMs, dueInMs, retired }) => [
+    retired ? `${delay} (retired)` : delay,
+    countText(waiting),
+    oldestMs === null ? "-" : ageText(oldestMs),
+    dueText(dueInMs),
+  ]);
+  const width = alignRight(rows, DELAY_HEAD, [1]);
+  return table(width.head, width.rows, (cell, row, column) => {
+    const delay = delays[row];
+    if (delay === undefined) return bold(cell);
+    if (column === 3 && (delay.dueInMs ?? 0) < -OVERDUE_MS) return yellow(cell);
+    return cell.trim() === "-" ? dim(cell) : cell;
+  });
+}
+
+function dueText(dueInMs: number | null): string {
+  if (dueInMs === null) return "-";
+  return dueInMs >= 0 ? `in ${ageText(dueInMs)}` : `overdue ${ageText(-dueInMs)}`;
+}
+
+function deadLetterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): string {
+  if (deadLetters === null) return "";
+  const { byReason, lastDay, retained, replayed } = deadLetters;
+  const reasons = Object.entries(byReason ?? {}).sort(([, one], [, other]) => other - one);
+  const rows = [
+    ...reasons.map(([reason, count]) => [reason || "(no reason)", countText(count)]),
+    ["all", `${countText(lastDay)}, ${countText(retained)} retained`],
+    ...(replayed === null || replayed === 0
+      ? []
+      : [["replayed", `${countText(replayed)}, ${countText(lastDay - replayed)} not replayed`]]),
+  ];
+  return table(LETTER_HEAD, rows, (cell, row) => {
+    if (row < 0) return bold(cell);
+    return row < reasons.length ? yellow(cell) : cell;
+  });
+}
+
+function processTable(
+  { processes, configHash }: StatusReport,
+  nowMs: number,
+  { bold, dim, yellow }: Colors,
+): string {
+  if (processes.length === 0) return "";
+  const rows = processes.map((each) => [
+    each.admin,
+    each.version ?? "-",
+    each.configHash ?? "-",
+    each.configAppliedAt === null ? "-" : sinceText(each.configAppliedAt, nowMs),
+    each.stages === null ? "-" : each.stages.map(({ name }) => name).join(",") || "none",
+    countText(partitionsOf(each)),
+  ]);
+  const width = alignRight(rows, PROCESS_HEAD, [5]);
+  return table(width.head, width.rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    if (cell.trim() === "-") return dim(cell);
+    return column === 2 && cell.trim() !== configHash ? yellow(cell) : cell;
+  });
+}
+
+function partitionsOf({ stages }: ProcessReport): number | null {
+  if (stages === null) return null;
+  const topics = stages.flatMap(({ partitions }) => Object.values(partitions));
+  return topics.reduce((sum, owned) => sum + owned.length, 0);
+}

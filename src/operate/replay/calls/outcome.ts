@@ -1,0 +1,107 @@
+/** The outcome of a replay of calls, as people and programs read it. */
+
+import { counted } from "../../../words/count.ts";
+import type { Colors } from "../../connect/shell.ts";
+import { table } from "../../../words/table.ts";
+import type { CountKey, Counts, StoredCallReplay } from "./stored-replay.ts";
+
+export interface Outcome {
+  /** Null: nothing was to be written (--dry-run), and there is no replay. */
+  readonly replay: string | null;
+  readonly topic: string;
+  readonly stored: StoredCallReplay;
+  readonly end: "done" | "interrupted" | "failed" | "counted";
+  /** Why it failed. */
+  readonly error: string | null;
+  readonly counts: Counts;
+  /** The command line that goes on; null: nothing is left to do. */
+  readonly resume: string | null;
+}
+
+const SAYS: Readonly<Record<string, string>> = {
+  written: "written",
+  refused: "refused by the brokers: too large for the topic",
+  "skipped:disabled": "left out: the destination is disabled",
+  "skipped:not-connected": "left out: their source is not connected to it",
+  "skipped:named-false": "left out: integrations name it false",
+  "skipped:all-false": "left out: integrations say All: false",
+  "filtered:type": "not asked for: another type",
+  "filtered:event": "not asked for: another event",
+};
+
+const OUTSIDE = "written before --since, or from --until on";
+
+/** @param outside of calls of another time, in the words of the one who asks: options, or fields */
+function countText(key: string, outside = OUTSIDE): string {
+  if (key === "filtered:time") return `not asked for: ${outside}`;
+  const [kind, reason] = key.split(":");
+  return SAYS[key] ?? (kind === "invalid" ? `no call: ${reason}` : key);
+}
+
+interface OutcomeRow {
+  readonly key: CountKey;
+  readonly count: number;
+  readonly text: string;
+}
+
+/** The fates of the calls; empty: there were none. @param outside as in `countText` */
+export function outcomeRows(
+  { counts, end }: Pick<Outcome, "counts" | "end">,
+  outside?: string,
+): OutcomeRow[] {
+  const order = ["written", "refused", "skipped", "invalid", "filtered"];
+  const placeOf = (key: string) => order.indexOf(key.split(":")[0] ?? "");
+  const keys = (Object.keys(counts) as CountKey[])
+    .filter((key) => counts[key] !== 0)
+    .sort((one, other) => placeOf(one) - placeOf(other) || one.localeCompare(other));
+  return keys.map((key) => {
+    const text =
+      key === "written" && end === "counted" ? "would be written" : countText(key, outside);
+    return { key, count: counts[key] ?? 0, text };
+  });
+}
+
+export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string {
+  const found = outcomeRows(outcome);
+  if (found.length === 0) return "There are no calls in this range.\n";
+  const rows = found.map(({ count, text }) => [count.toLocaleString("en"), text]);
+  const text = table(["CALLS", "WERE"], rows, (cell, row) => {
+    if (row < 0) return bold(cell);
+    return found[row]?.key === "refused" ? yellow(cell) : cell;
+  });
+  return `${text}\n`;
+}
+
+/** One line; every key is always there. Counts are those of all processes that worked on it. */
+export function outcomeJson({ replay, topic, stored, end, error, counts, resume }: Outcome) {
+  const { destination, asked, perSecond } = stored.plan;
+  const of = (kind: string) =>
+    Object.fromEntries(
+      Object.entries(counts).flatMap(([key, count]) =>
+        key.startsWith(`${kind}:`) ? [[key.slice(kind.length + 1), count]] : [],
+      ),
+    );
+  return JSON.stringify({
+    end,
+    error,
+    replay,
+    resume,
+    destination,
+    topic,
+    since: new Date(asked.sinceMs).toISOString(),
+    until: asked.untilMs === null ? null : new Date(asked.untilMs).toISOString(),
+    types: asked.types,
+    events: asked.events,
+    perSecond,
+    written: counts.written ?? 0,
+    refused: counts.refused ?? 0,
+    skipped: of("skipped"),
+    invalid: of("invalid"),
+    filtered: of("filtered"),
+  });
+}
+
+export function progressText(read: number, total: number, counts: Counts): string {
+  const written = (counts.written ?? 0).toLocaleString("en");
+  return `${read.toLocaleString("en")} of ${counted(total, "record")} read, ${written} written`;
+}

@@ -1,0 +1,95 @@
+/**
+ * The record that a replay writes for a dead letter. The first row that fits decides:
+ *
+ *   the dead letter                                  is
+ *   of the reason invalid-sync                       refused: half a sync cannot be sent again
+ *   without a value                                  refused: there is nothing to send
+ *   of deliver or delay, or unknown-destination
+ *     its destination is not configured              refused
+ *     its endpoint is not one of the destination's   refused
+ *     any other                                      written to `deliveries.<destination>`
+ *   that came from calls, audience-syncs or
+ *     deletion-requests                              written there
+ *   any other                                        refused
+ *
+ *   written to                 headers
+ *   deliveries.<destination>   the producer's own, this destination, and of ours those that say what
+ *                              the delivery is (domain/delivery.ts, "kept by replay"). Attempts,
+ *                              parking and the window's beginning are forgotten: a new one begins.
+ *   where it came from         the producer's own
+ *
+ * Key and value are the record's, byte for byte. With an endpoint header (`deliver: every`) only
+ * that endpoint is requested again.
+ */
+
+import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
+import type { Destination } from "../../domain/destination.ts";
+import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { DeadLetter } from "./dead-letter-record.ts";
+
+export type Replay =
+  | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
+  /** `why` is the same for all letters that are refused for the same cause. */
+  | { readonly kind: "refused"; readonly why: string };
+
+export interface ReplayTargets {
+  readonly topics: TopicNames;
+  readonly destinations: readonly Destination[];
+}
+
+const KEPT: ReadonlySet<string> = new Set([
+  DELIVERY_HEADER.messageId,
+  DELIVERY_HEADER.source,
+  DELIVERY_HEADER.timestamp,
+  DELIVERY_HEADER.receivedAt,
+  DELIVERY_HEADER.endpoint,
+]);
+
+export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
+  const { record, reason, stage } = deadLetter;
+  if (reason === "invalid-sync") return refused("a sync cannot be replayed: send it again");
+  if (record.value === null) return refused("it has no value that could be sent");
+  const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
+  if (isDelivery) return toDestination(deadLetter, targets);
+  const { calls, audienceSyncs, deletionRequests } = targets.topics;
+  const { topic } = deadLetter.from;
+  if (![calls, audienceSyncs, deletionRequests].includes(topic)) {
+    return refused(
+      topic === ""
+        ? "its headers do not say where it came from"
+        : `it came from ${topic}, which is no topic of this configuration`,
+    );
+  }
+  return write(deadLetter, topic, foreignHeaders(record));
+}
+
+function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayTargets): Replay {
+  const { destination: id, endpoint, record } = deadLetter;
+  if (id === null) return refused("its headers do not name a destination");
+  const destination = destinations.find((configured) => configured.id === id);
+  if (destination === undefined) return refused(`the destination ${id} is not configured`);
+  if (endpoint !== null && destination.kind === "webhook") {
+    const isThere = destination.endpoints.some(({ key }) => key === endpoint);
+    if (!isThere) return refused(`the destination ${id} has no endpoint ${endpoint} any more`);
+  }
+  // Of a repeated header the last one counts, as for every reader of deliveries.
+  const kept = new Map<string, RecordHeader>();
+  for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
+  const name = DELIVERY_HEADER.destination;
+  const headers: RecordHeaders = [
+    [name, Buffer.from(id)],
+    ...kept.values(),
+    ...foreignHeaders(record),
+  ];
+  return write(deadLetter, topics.deliveries(destination.id), headers);
+}
+
+function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): Replay {
+  const { key, value } = record;
+  return { kind: "replay", outgoing: { topic, key, value, headers } };
+}
+
+function refused(why: string): Replay {
+  return { kind: "refused", why };
+}

@@ -1,0 +1,111 @@
+/** Dead letters as people and programs read them. */
+
+import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
+import type { ReplayMarks } from "./replay-marks.ts";
+import type { Tally } from "./tally.ts";
+import type { Destination } from "../../domain/destination.ts";
+import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
+import { instantText } from "../connect/instant.ts";
+import type { Colors } from "../connect/shell.ts";
+import { table } from "../../words/table.ts";
+
+const LETTER_HEAD = [
+  "TIME (UTC)",
+  "STAGE",
+  "REASON",
+  "DESTINATION",
+  "MESSAGE ID",
+  "FROM",
+  "REPLAYED",
+  "ERROR",
+];
+const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
+
+/** The names of each destination's endpoints by their keys, as it is configured now. */
+export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
+  return new Map(
+    destinations.flatMap((each) =>
+      each.kind === "webhook" ? [[each.id, endpointNames(each)] as const] : [],
+    ),
+  );
+}
+
+export function deadLetterTable(
+  deadLetters: readonly DeadLetter[],
+  known: KnownEndpoints,
+  marks: ReplayMarks,
+  { bold, dim }: Colors,
+): string {
+  const rows = deadLetters.map((deadLetter) =>
+    [
+      instantText(deadLetter.failedAtMs),
+      deadLetter.stage,
+      deadLetter.reason,
+      deadLetter.destination,
+      messageIdOf(deadLetter),
+      fromText(deadLetter),
+      replayedText(deadLetter, marks),
+      errorOf(deadLetter, known),
+    ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
+  );
+  return table(LETTER_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 0 || column === 5 ? dim(cell) : cell;
+  });
+}
+
+/**
+ * One line; every key is always there. `error` is as it was written, with keys of endpoints. `deadLetter` is where it stands on the topic of dead letters.
+ */
+export function deadLetterJson(
+  deadLetter: DeadLetter,
+  known: KnownEndpoints,
+  marks: ReplayMarks,
+): string {
+  const mark = marks.of(deadLetter.record);
+  const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = deadLetter;
+  return JSON.stringify({
+    failedAt: new Date(failedAtMs).toISOString(),
+    stage,
+    reason,
+    error,
+    destination,
+    endpoint,
+    endpointName: known.get(destination ?? "")?.get(endpoint ?? "") ?? null,
+    messageId: messageIdOf(deadLetter),
+    from,
+    deadLetter: { topic: record.topic, partition: record.partition, offset: record.offset },
+    replayed: mark && { at: new Date(mark.atMs).toISOString(), replay: mark.replay },
+    bytes: record.value?.length ?? 0,
+  });
+}
+
+/** By destination and reason, and where a replay puts them. */
+export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
+  const counted = tally.rows();
+  const rows = counted.map(({ destination, reason, count, to, refused }) => [
+    destination ?? "-",
+    reason,
+    count.toLocaleString("en"),
+    to ?? `no: ${refused}`,
+  ]);
+  return table(TALLY_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 3 && counted[row]?.to === null ? yellow(cell) : cell;
+  });
+}
+
+function errorOf({ error, destination }: DeadLetter, known: KnownEndpoints): string | null {
+  return error === null ? null : withEndpointNames(error, known.get(destination ?? ""));
+}
+
+function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null {
+  const mark = marks.of(record);
+  return mark && instantText(mark.atMs);
+}
+
+function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
+  return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
+}

@@ -1,0 +1,41 @@
+/** The ports of a trace, by a configuration: for `switchyard timeline` and for the page. */
+
+import type { Config } from "../../config/config.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import { groupNames } from "../../domain/topics.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { TimelinePorts } from "./read-timeline.ts";
+import type { CommandSchemas } from "../connect/command-schemas.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import { factsBy, factsWith } from "./facts.ts";
+import type { Names } from "./sentences.ts";
+
+export interface ConfiguredTrace {
+  readonly ports: TimelinePorts;
+  /** Of the endpoints of all destinations. */
+  readonly names: Names;
+}
+
+/** @param schemas for values with a schema of the registry; the caller closes them when it has read. */
+export function configuredTimeline(
+  config: Config,
+  schemas: Pick<CommandSchemas, "of" | "given">,
+  { kafka, signal }: Pick<TimelinePorts, "kafka" | "signal">,
+): ConfiguredTrace {
+  const { destinations } = config;
+  const topics = configuredTopics(config);
+  const webhooks = destinations.filter((each) => each.kind === "webhook");
+  const others = destinations.filter(({ kind }) => kind === "topic");
+  return {
+    ports: {
+      kafka,
+      topics,
+      groups: groupNames(config.kafka.topicPrefix),
+      factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
+      topicDestinations: new Set(others.map(({ id }) => id)),
+      nowMs: () => systemClock.nowMs(),
+      signal,
+    },
+    names: new Map(webhooks.flatMap((each) => [...endpointNames(each)])),
+  };
+}

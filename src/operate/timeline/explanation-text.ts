@@ -1,0 +1,130 @@
+/** An explanation for people to read. */
+
+import { callKey } from "../../domain/call.ts";
+import { endpointText } from "../../domain/endpoint-name.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
+import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
+import type { Reason } from "../../route/route.ts";
+import type { ReadCall } from "../../route/route-record.ts";
+import type { Colors } from "../connect/shell.ts";
+import type {
+  EndpointRequest,
+  ExplainedDestination,
+  Explanation,
+  FirstStep,
+} from "./explanation.ts";
+
+/** @param number the line's, from 1. Ends with a blank line. */
+export function explanationText(explanation: Explanation, number: number, colors: Colors): string {
+  const { bold, red } = colors;
+  const lines =
+    explanation.kind === "unusable"
+      ? [
+          `${bold(`line ${number}`)}  ${red("no call")}`,
+          `  dead letter ${explanation.reason}: ${visibleCell(explanation.error)}`,
+        ]
+      : [
+          `${bold(`line ${number}`)}  ${explanation.read.call.type}`,
+          ...callLines(explanation.read),
+          ...explanation.destinations.flatMap((each) =>
+            destinationLines(each, explanation.read, colors),
+          ),
+        ];
+  return `${lines.join("\n")}\n\n`;
+}
+
+function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
+  // Ids come from outside: as JSON they cannot steer the terminal.
+  const messageId =
+    call.messageId === null
+      ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"
+      : JSON.stringify(call.messageId);
+  return [
+    `  source      ${source.id} (${NAMED_BY[namedBy]})`,
+    `  message id  ${messageId}`,
+    `  key         ${JSON.stringify(callKey(call))}`,
+    `  time        ${isoTimestamp(times.timestampMs)} (${timedBy(call)})`,
+  ];
+}
+
+export const NAMED_BY = {
+  "header source-id": "by the header source-id",
+  sourceId: "by its sourceId",
+  writeKey: "by its writeKey",
+  defaultSource: "the default source",
+} as const;
+
+/** In the order in which call-time.ts looks. */
+function timedBy(call: ReadCall["call"]): string {
+  if (readTimestamp(call.timestamp) !== null) return "its timestamp";
+  if (readTimestamp(call.originalTimestamp) !== null) {
+    const isCorrected =
+      readTimestamp(call.sentAt) !== null && readTimestamp(call.receivedAt) !== null;
+    return isCorrected
+      ? "its originalTimestamp, the device's clock set right"
+      : "its originalTimestamp";
+  }
+  if (readTimestamp(call.receivedAt) !== null) return "its receivedAt";
+  return "when it is written; here, now";
+}
+
+function destinationLines(
+  { destination, reason, copy, first }: ExplainedDestination,
+  { source }: ReadCall,
+  { bold, dim, green }: Colors,
+): readonly string[] {
+  const gets = copy === null ? dim("doesn't get it") : green("gets it");
+  const name = visibleCell(destination.name);
+  const why = reasonText(reason, name, source.id);
+  const lines = [`  ${bold(destination.id)} (${name}) ${gets}: ${why}`];
+  if (copy === null) return lines;
+  if (!destination.historical) lines.push("    timed by its receipt: historical is false");
+  lines.push(`    topic ${copy.topic}`);
+  if (first !== null) lines.push(...firstLines(first));
+  return lines;
+}
+
+function firstLines(first: FirstStep): readonly string[] {
+  return first.kind === "attempt"
+    ? first.requests.flatMap(requestLines)
+    : [`    ${noRequestText(first)}`];
+}
+
+/** Why there is no request. */
+export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
+  switch (first.kind) {
+    case "dead-letter":
+      return `no request: dead letter ${first.reason}: ${visibleCell(first.error)}`;
+    case "retry":
+      return `no request yet: it waits for ${first.delayMs / 1_000} s`;
+    case "wait":
+      return `no request yet: it waits in line, since the destination is ${first.because}`;
+  }
+}
+
+export function reasonText(reason: Reason, name: string, source: string): string {
+  switch (reason) {
+    case "by-default":
+      return "the source lists it, and nothing in integrations is against it";
+    case "named-true":
+      return `integrations says yes to ${name}`;
+    case "named-false":
+      return `integrations says no to ${name}`;
+    case "all-false":
+      return `integrations says no to All, and nothing about ${name}`;
+    case "not-connected":
+      return `the source ${source} does not list it`;
+    case "disabled":
+      return "it is disabled (it gets nothing, also not later)";
+  }
+}
+
+function requestLines(request: EndpointRequest): readonly string[] {
+  const { endpoint, endpointName, method, url, headers, body } = request;
+  return [
+    `    endpoint ${endpointText(endpointName, endpoint)}`,
+    `    ${method} ${url}`,
+    ...headers.map(([name, value]) => `      ${name}: ${value}`),
+    `      ${body.toString()}`,
+  ];
+}

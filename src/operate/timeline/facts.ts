@@ -1,0 +1,66 @@
+/** Reads and routes a record of `calls` as route does, with the words of `explain`. */
+
+import type { Config } from "../../config/config.ts";
+import { callKey } from "../../domain/call.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import { messageIdOf } from "../../route/delivery-records.ts";
+import { decide } from "../../route/route.ts";
+import { readCall } from "../../route/route-record.ts";
+import { createRouting } from "../../route/routing.ts";
+import type { CallFacts } from "./find-records.ts";
+import type { CommandSchemas } from "../connect/command-schemas.ts";
+import { NAMED_BY, reasonText } from "./explanation-text.ts";
+
+type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
+
+/** The same of calls whose values have a schema of the registry. */
+export function factsWith(
+  schemas: Pick<CommandSchemas, "of" | "given">,
+  factsOf: (record: IncomingRecord) => CallFacts,
+): (record: IncomingRecord) => CallFacts | Promise<CallFacts> {
+  return (record) => {
+    if (schemas.of(record) === null) return factsOf(record);
+    return schemas
+      .given(record)
+      .then((given) =>
+        typeof given === "string"
+          ? { kind: "unusable", reason: "schema not known", error: given }
+          : factsOf(given),
+      );
+  };
+}
+
+/** By the configuration of now: the call may have been routed by another one. */
+export function factsBy(
+  { sources, defaultSource, destinations }: RoutingConfig,
+  topics: TopicNames,
+  nowMs: number,
+): (record: IncomingRecord) => CallFacts {
+  const routing = createRouting(sources, defaultSource, destinations, topics);
+  return (record) => {
+    const read = readCall(record, routing.lookup, nowMs);
+    if (read.kind === "refused") {
+      return { kind: "unusable", reason: read.reason, error: read.error };
+    }
+    const { call, source, namedBy, times } = read;
+    const decisions = decide(call.integrations, source, destinations);
+    return {
+      kind: "call",
+      messageId: messageIdOf(call, record),
+      type: call.type,
+      event: call.event,
+      source: source.id,
+      namedBy: NAMED_BY[namedBy],
+      receivedAtMs: times.receivedAtMs,
+      key: callKey(call),
+      destinations: decisions
+        .filter(({ reason }) => reason !== "not-connected")
+        .map(({ destination, gets, reason }) => ({
+          destination: destination.id,
+          gets,
+          why: reasonText(reason, destination.name, source.id),
+        })),
+    };
+  };
+}

@@ -1,0 +1,151 @@
+/** Parts of many partitions, read in parallel. */
+
+import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
+import { type Kafka, type PartitionOffsets, partitionOfKey } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+
+const READ_MAX_BYTES = 1_048_576;
+/** Partitions that are read in parallel. */
+const AT_ONCE = 16;
+/** Clocks of brokers, producers and stages differ a little. */
+const CLOCK_MARGIN_MS = 300_000;
+
+interface ScanPorts {
+  readonly kafka: Pick<Kafka, "read" | "admin">;
+  readonly signal: AbortSignal;
+  readonly onRead?: (records: number) => void;
+}
+
+/** A promise is waited for before the next record. */
+type Take = (record: IncomingRecord) => void | Promise<void>;
+
+interface Part {
+  readonly topic: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export class Scan {
+  readonly #ports: ScanPorts;
+  readonly #unread = new Map<string, string>();
+  #offsets: ReadonlyMap<string, readonly PartitionOffsets[]> = new Map();
+
+  constructor(ports: ScanPorts) {
+    this.#ports = ports;
+  }
+
+  /** Topics that could not be read, with the reason. */
+  get unread(): readonly string[] {
+    return [...this.#unread].map(([topic, error]) => `${topic}: ${error}`);
+  }
+
+  /** Takes their ends of now: nothing behind them is read. */
+  async know(topics: readonly string[]): Promise<void> {
+    this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
+  }
+
+  /** @param keys of the records that are wanted; null: they may have any. */
+  async since(
+    topics: readonly string[],
+    sinceMs: number,
+    keys: readonly string[] | null,
+    take: Take,
+  ): Promise<void> {
+    const parts: Part[] = [];
+    for (const topic of topics) {
+      if (this.#ports.signal.aborted) return;
+      await this.#tried(topic, async () => {
+        parts.push(...(await this.#parts(topic, sinceMs, keys)));
+      });
+    }
+    const rest = parts.values();
+    const workers = Array.from({ length: Math.min(AT_ONCE, parts.length) }, async () => {
+      for (const part of rest) await this.#tried(part.topic, () => this.#read(part, take));
+    });
+    await Promise.all(workers);
+  }
+
+  /** The record of one place, if it is there still. */
+  async at({ topic, partition, offset }: RecordPlace, take: Take): Promise<void> {
+    const known = this.#offsets.get(topic)?.find((each) => each.partition === partition);
+    if (known === undefined || offset < known.first || offset >= known.end) return;
+    const part = { topic, partition, from: offset, to: offset + 1 };
+    await this.#tried(topic, () => this.#read(part, take));
+  }
+
+  async #parts(
+    topic: string,
+    sinceMs: number,
+    keys: readonly string[] | null,
+  ): Promise<readonly Part[]> {
+    const known = this.#offsets.get(topic) ?? [];
+    if (known.every(({ first, end }) => first === end)) return [];
+    const atMs = Math.max(0, sinceMs - CLOCK_MARGIN_MS);
+    const found = await this.#ports.kafka.admin.offsetsAt(topic, atMs);
+    const starts = new Map(found.map(({ partition, offset }) => [partition, offset]));
+    const wanted = keys === null ? null : partitionsOfKeys(keys, found, partitionOfKey);
+    return known.flatMap(({ partition, first, end }) => {
+      if (wanted?.has(partition) === false) return [];
+      const from = Math.min(end, starts.get(partition) ?? first);
+      return from < end ? { topic, partition, from, to: end } : [];
+    });
+  }
+
+  async #read(part: Part, take: Take): Promise<void> {
+    const { kafka, signal, onRead } = this.#ports;
+    for await (const records of kafka.read({ ...part, maxBytes: READ_MAX_BYTES, signal })) {
+      for (const record of records) {
+        const taking = take(record);
+        if (taking !== undefined) await taking;
+      }
+      onRead?.(records.length);
+    }
+  }
+
+  /** A topic that is deleted meanwhile, or that may not be read, leaves a gap. */
+  async #tried(topic: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!this.#ports.signal.aborted) this.#unread.set(topic, asError(error).message);
+    }
+  }
+}
+
+interface PartitionStart {
+  readonly partition: number;
+  /** Of the first record of that instant or later; above 0: there was an earlier one. */
+  readonly offset: number;
+}
+
+/**
+ * The partitions that may have records of a key since an instant. Partitions of a topic can have become
+ * more since then: a record lies where its key belonged among as many as there were.
+ *
+ *   partition n has                          then there were since that instant
+ *   a record of an earlier time, or had one  at least n + 1
+ *   none                                     perhaps fewer: it may be new, or quiet
+ *
+ * So a topic that is written all the time costs nothing more. A topic that was recreated has records of
+ * its present count alone. Where records are removed by size, one of a new partition that is removed
+ * looks as an earlier one does.
+ *
+ * @param partitionOf a key, among that many partitions.
+ */
+export function partitionsOfKeys(
+  keys: readonly string[],
+  starts: readonly PartitionStart[],
+  partitionOf: (key: Uint8Array, partitions: number) => number,
+): ReadonlySet<number> {
+  const had = starts.filter(({ offset }) => offset > 0).map(({ partition }) => partition + 1);
+  const least = Math.max(1, ...had);
+  const found = new Set<number>();
+  for (const key of keys) {
+    const bytes = Buffer.from(key);
+    for (let count = least; count <= starts.length; count += 1) {
+      found.add(partitionOf(bytes, count));
+    }
+  }
+  return found;
+}

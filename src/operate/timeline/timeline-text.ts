@@ -1,0 +1,92 @@
+/**
+ * A call's way, for people and for programs.
+ *
+ *   format   each line
+ *   text     a step: its instant, the time since the first, its destination, a sentence; then how it
+ *            stands with each destination, and what is not known
+ *   --json   an object with the call's message id: a step or a fate, in order of time, then each gap,
+ *            told apart by `kind`
+ */
+
+import { visibleCell } from "../../domain/escape-control.ts";
+import type { CallTimeline, Step } from "./steps.ts";
+import type { Colors } from "../connect/shell.ts";
+import {
+  duration,
+  finalStateText,
+  gapSentence,
+  instant,
+  type Names,
+  stepSentence,
+} from "./sentences.ts";
+
+export function timelineText(
+  trace: CallTimeline,
+  names: Names,
+  { bold, red, green, dim }: Colors,
+): string {
+  const { steps, finalStates, gaps } = trace;
+  const firstMs = steps[0]?.atMs ?? 0;
+  const ids = [...steps.map(destinationOf), ...finalStates.map(({ destination }) => destination)];
+  const width = Math.max(1, ...ids.map((id) => visibleCell(id).length));
+  const cell = (id: string) => visibleCell(id).padEnd(width);
+  const colour = (kind: string) => (kind === "dead-lettered" || kind === "unusable" ? red : plain);
+  const lines = steps.map((step) => {
+    const since = `+${duration(step.atMs - firstMs)}`.padStart(11);
+    const words = colour(step.kind)(stepSentence(step, names));
+    return `${dim(instant(step.atMs))} ${since}  ${bold(cell(destinationOf(step)))}  ${words}`;
+  });
+  const ends = finalStates.map((finalState) => {
+    const paint = finalState.kind === "accepted" ? green : colour(finalState.kind);
+    return `${bold(cell(finalState.destination))}  ${paint(finalStateText(finalState))}`;
+  });
+  const notes = gaps.map((gap) => gapSentence(gap, "--since"));
+  const parts = [lines, ends, notes].filter((part) => part.length > 0);
+  return `${parts.map((part) => part.join("\n")).join("\n\n")}\n`;
+}
+
+export function timelineJson(
+  { messageId, steps, finalStates, gaps }: CallTimeline,
+  names: Names,
+): string {
+  const dated = [
+    ...steps.map((step) => ({ ...step, sentence: stepSentence(step, names) })),
+    ...finalStates.map((finalState) => ({
+      ...finalState,
+      kind: "final-state",
+      finalState: finalState.kind,
+      sentence: finalStateText(finalState),
+    })),
+  ].toSorted((one, other) => one.atMs - other.atMs);
+  const all = [
+    ...dated,
+    ...gaps.map((gap) => ({
+      ...gap,
+      kind: "gap",
+      gap: gap.kind,
+      sentence: gapSentence(gap, "--since"),
+    })),
+  ];
+  return all.map((each) => `${JSON.stringify(instants({ messageId, ...each }))}\n`).join("");
+}
+
+/** `atMs` as `at` and so on, in ISO 8601: what people compare with other programs' lines. */
+function instants(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(instants);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => {
+      const isInstant = /^(?:at|dueAt|notBefore|receivedAt|since)Ms$/.test(key);
+      if (isInstant && typeof inner === "number") return [key.slice(0, -2), instant(inner)];
+      return [isInstant ? key.slice(0, -2) : key, instants(inner)];
+    }),
+  );
+}
+
+function destinationOf(step: Step): string {
+  return ("destination" in step ? step.destination : null) ?? "-";
+}
+
+function plain(text: string): string {
+  return text;
+}

@@ -1,0 +1,36 @@
+/**
+ * Announces the process that runs, as it is configured at the moment. Resolves when its clock is
+ * measured, or cannot be for now.
+ */
+
+import { randomUUID } from "node:crypto";
+
+import type { Health } from "./health.ts";
+import type { Config } from "../config/config.ts";
+import type { StageName } from "../domain/stages.ts";
+import { candidates } from "../route/route.ts";
+import { type AnnounceDeps, type Announcing, announce } from "../stage/announce.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
+
+export async function announceProcess(
+  config: () => Config,
+  { health, ...deps }: AnnounceDeps & { readonly health: Health },
+  stages: readonly StageName[],
+): Promise<Announcing> {
+  const announcing = announce(deps, {
+    topic: configuredTopics(config()).operatorActions,
+    id: randomUUID(),
+    stages,
+    routes: () => {
+      const { sources, destinations } = config();
+      return new Map(
+        sources.map((source) => {
+          return [source.id, candidates(source, destinations).map(({ id }) => id)] as const;
+        }),
+      );
+    },
+  });
+  health.add({ name: "process", troubles: announcing.troubles });
+  await announcing.measured;
+  return announcing;
+}

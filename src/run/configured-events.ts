@@ -1,0 +1,110 @@
+/**
+ * Events for people, where the configuration asks for them and the process has a stage that sees
+ * something. Of a destination the process speaks that owns partition 0 of its topic.
+ */
+
+import type { Config } from "../config/config.ts";
+import { countExpiring } from "../delay/expiring-count.ts";
+import type { DestinationStatus } from "../domain/destination-status.ts";
+import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../control/operator-action-state.ts";
+import type { StageName } from "../domain/stages.ts";
+import { delayName, groupNames, type TopicNames } from "../domain/topics.ts";
+import type { ClusterView, Kafka, Producer } from "../kafka/port.ts";
+import { type WatchedRetryWindows, watchForPeople } from "../operate/events/watch.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { TopicKeeper } from "../stage/topic-keeper.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
+import { postToOperator } from "./operator-webhook.ts";
+import type { ReloadCauses } from "./reload-causes.ts";
+
+export interface EventParts {
+  readonly kafka: Kafka;
+  readonly producer: Producer;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly cluster: ClusterView;
+  readonly reloads: Pick<ReloadCauses, "refused">;
+  readonly stages: readonly RunningStage[];
+  readonly keeper: TopicKeeper;
+  readonly clock: Clock;
+  /** Absent: nobody steers what runs here. */
+  readonly operatorActions?: OperatorActions;
+}
+
+const SEEING: readonly StageName[] = ["deliver", "delay", "audience"];
+
+export interface RunningEvents extends AsyncDisposable {
+  readonly troubles: () => readonly string[];
+}
+
+/** The caller disposes it before the producer is closed. */
+export function configuredEvents(
+  config: Config,
+  { cluster, reloads, stages, operatorActions, ...deps }: EventParts,
+): RunningEvents {
+  const seeing = stages.filter(({ name }) => SEEING.includes(name));
+  if (!config.operatorEvents.enabled || seeing.length === 0) {
+    return { troubles: () => [], [Symbol.asyncDispose]: async () => undefined };
+  }
+  const topics = configuredTopics(config);
+  const watching = watchForPeople(deps, {
+    topic: topics.operatorEvents,
+    source: `/switchyard/${topics.prefix}`,
+    destinations: () => seeing.flatMap((stage) => spokenFor(stage, topics)),
+    audiences: () => seeing.flatMap((stage) => stage.audiences?.() ?? []),
+    windows: retryWindowsOf(config, seeing, deps, operatorActions ?? NO_OPERATOR_ACTIONS),
+    refused: () => reloads.refused(),
+    brokers: () => cluster.brokers(),
+  });
+  const { webhook } = config.operatorEvents;
+  const group = groupNames(config.kafka.topicPrefix).operatorEvents;
+  const of = { topic: topics.operatorEvents, group };
+  const posts = webhook && postToOperator(config.delivery, webhook, deps, of);
+  return {
+    troubles: () => posts?.troubles() ?? [],
+    [Symbol.asyncDispose]: async () => {
+      watching[Symbol.dispose]();
+      await posts?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function retryWindowsOf(
+  config: Config,
+  stages: readonly RunningStage[],
+  deps: Pick<EventParts, "kafka" | "clock">,
+  operatorActions: OperatorActions,
+): WatchedRetryWindows | null {
+  const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
+  if (firstAttempts === undefined) return null;
+  const { retryWindowMs, retryDelaysMs } = config.delivery;
+  const delays = [...new Set(retryDelaysMs.map(delayName))];
+  const groups = groupNames(config.kafka.topicPrefix);
+  const windows = {
+    delays,
+    groups,
+    topics: configuredTopics(config),
+    retryWindowMs,
+    operatorActions,
+  };
+  return {
+    retryWindowMs,
+    firstAttempts,
+    count: (destinations, beforeMs, signal) =>
+      countExpiring(deps, windows, destinations, beforeMs, signal),
+  };
+}
+
+/** Those whose first partition is here. */
+function spokenFor(
+  deliver: Pick<RunningStage, "partitions" | "destinations">,
+  topics: Pick<TopicNames, "deliveries">,
+): readonly DestinationStatus[] {
+  const owned = deliver.partitions?.() ?? [];
+  const first = new Set(owned.filter(({ partition }) => partition === 0).map(({ topic }) => topic));
+  const all = deliver.destinations?.() ?? [];
+  return all.filter(({ id }) => first.has(topics.deliveries(id)));
+}

@@ -1,0 +1,45 @@
+/** The traces of the configuration, shared by the stages of the process. */
+
+import type { Config } from "../config/config.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { ClosableTracing, OtlpWatch } from "../telemetry/tracing/otlp.ts";
+import { programVersion } from "../operate/connect/program-version.ts";
+
+const LINE_EVERY_MS = 60_000;
+
+/** Null: there are none, and nothing of their library is loaded. The caller closes it last. */
+export async function configuredTracing(
+  { tracing }: Pick<Config, "tracing">,
+  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+): Promise<ClosableTracing | null> {
+  if (tracing === null) return null;
+  const { createOtlp } = await import("../telemetry/tracing/otlp.ts");
+  const { url, headers, sampleRatio, serviceName } = tracing;
+  const version = programVersion();
+  const options = {
+    url,
+    headers: Object.fromEntries(headers),
+    sampleRatio,
+    serviceName,
+    version,
+    random: Math.random,
+  };
+  return createOtlp(options, watching(log, metrics));
+}
+
+function watching(log: Log, metrics: Metrics): OtlpWatch {
+  const count = (outcome: "posted" | "dropped") => metrics.tracingSpans.bind({ outcome });
+  const [posted, dropped] = [count("posted"), count("dropped")];
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    posted: (spans) => posted.inc(spans),
+    failed: (spans, error) => {
+      dropped.inc(spans);
+      const nowMs = performance.now();
+      if (nowMs - saidAtMs < LINE_EVERY_MS) return;
+      saidAtMs = nowMs;
+      log.warn({ error, count: spans }, "tracing.dropped");
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * The answer of `GET /status` of the admin port: the parts that run in this process, and the state of
+ * each destination as it sees it. No secret, no payload; of a URL the scheme, the host and the port.
+ */
+
+import type { ProcessStatus } from "../domain/process-status.ts";
+import type { StageName } from "../domain/stages.ts";
+import type { BrokerState, ClusterView } from "../kafka/port.ts";
+import type { OwnedPartition, RunningStage } from "../stage/running-stage.ts";
+import type { RunningConfiguration } from "./reload.ts";
+import type { ReloadCauses } from "./reload-causes.ts";
+
+export interface ProcessFacts {
+  readonly version: string;
+  readonly startedAtMs: number;
+  readonly stages: readonly StageName[];
+  /** Of the configuration that the process was started with. */
+  readonly hash: string;
+  readonly configuration: RunningConfiguration | null;
+  readonly running: readonly RunningStage[];
+  readonly brokers: readonly BrokerState[];
+}
+
+export function processStatus(facts: ProcessFacts): ProcessStatus {
+  const { version, startedAtMs, stages, configuration, running, brokers } = facts;
+  return {
+    version,
+    node: process.version,
+    startedAt: new Date(startedAtMs).toISOString(),
+    stages: stages.map((name) => {
+      const stage = running.find((each) => each.name === name);
+      return { name, partitions: byTopic(stage?.partitions?.() ?? []) };
+    }),
+    configuration: {
+      hash: configuration?.hash ?? facts.hash,
+      appliedAt: configuration && new Date(configuration.appliedAtMs).toISOString(),
+    },
+    unreachableBrokers: brokers.flatMap(({ broker, outage }) =>
+      outage === null
+        ? []
+        : [{ broker, since: new Date(outage.sinceMs).toISOString(), error: outage.error }],
+    ),
+    destinations: running.flatMap((stage) => stage.destinations?.() ?? []),
+  };
+}
+
+interface Told {
+  readonly version: string;
+  readonly stages: readonly StageName[];
+  readonly hash: string;
+  /** Filled as they start. */
+  readonly running: readonly RunningStage[];
+  readonly reloads: Pick<ReloadCauses, "running">;
+}
+
+/** From now on. `watch` hands in the cluster when there is a connection. */
+export function tellStatus({ reloads, ...facts }: Told) {
+  const startedAtMs = Date.now();
+  let cluster: ClusterView | null = null;
+  return {
+    watch: (view: ClusterView) => {
+      cluster = view;
+    },
+    status: () => {
+      const brokers = cluster?.brokers() ?? [];
+      return processStatus({ ...facts, startedAtMs, configuration: reloads.running(), brokers });
+    },
+  };
+}
+
+function byTopic(owned: readonly OwnedPartition[]): Readonly<Record<string, readonly number[]>> {
+  const found = new Map<string, number[]>();
+  for (const { topic, partition } of owned) {
+    found.set(topic, [...(found.get(topic) ?? []), partition]);
+  }
+  const sorted = [...found].map(
+    ([topic, partitions]) => [topic, partitions.sort((one, other) => one - other)] as const,
+  );
+  return Object.fromEntries(sorted);
+}

@@ -1,0 +1,75 @@
+/**
+ * The reasons to read the configuration again.
+ *
+ *   cause                       from then on    before the stages have started
+ *   a file of it has changed    it is read      it is read once they have
+ *   SIGHUP                      it is read      the same
+ *   POST /-/reload              it is read      503
+ *
+ *   outcome               answers
+ *   applied, unchanged    200
+ *   invalid               422
+ *   failed                500
+ */
+
+import type { Reload } from "./admin-server.ts";
+import type { Loaded } from "../config/load.ts";
+import { onHangUp } from "../runtime/shutdown.ts";
+import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.ts";
+import type { Outcome } from "./reload-report.ts";
+import { watchFiles } from "./watch-files.ts";
+
+/** The stages are started with it. */
+export type Configuration = Pick<
+  Extract<Loaded, { readonly kind: "config" }>,
+  "config" | "files" | "hash"
+>;
+
+export interface ReloadCauses extends Disposable {
+  readonly request: Reload;
+  /** The stages have started. */
+  begin(deps: Omit<ReloadDeps, "follow">): void;
+  readonly troubles: () => readonly string[];
+  /** Of the configuration on disk; null: it can be used. */
+  readonly refused: () => ReturnType<Reloader["refused"]>;
+  /** Null: the stages have not started. */
+  readonly running: () => RunningConfiguration | null;
+}
+
+const STATUS: Readonly<Record<Outcome, number>> = {
+  applied: 200,
+  unchanged: 200,
+  invalid: 422,
+  failed: 500,
+};
+const NOT_YET = { outcome: "failed", problems: ["the stages have not started"] };
+
+/** Takes SIGHUP at once. Disposing it ends all of them. */
+export function reloadCauses(configuration: Configuration): ReloadCauses {
+  const held = new DisposableStack();
+  let reloader: Reloader | null = null;
+  held.use(onHangUp(() => void reloader?.reload("SIGHUP")));
+  return {
+    request: async () => {
+      if (reloader === null) return { status: 503, report: NOT_YET };
+      const report = await reloader.reload("request");
+      return { status: STATUS[report.outcome], report };
+    },
+    begin: (deps) => {
+      const follow = (files: readonly string[]) => watch.follow(files);
+      const begun = held.use(new Reloader({ ...deps, follow }, configuration));
+      reloader = begun;
+      let cause: "start" | "file" = "start";
+      const watch = held.use(
+        watchFiles(configuration.files, async () => {
+          await begun.reload(cause);
+          cause = "file";
+        }),
+      );
+    },
+    running: () => reloader?.running() ?? null,
+    troubles: () => reloader?.troubles() ?? [],
+    refused: () => reloader?.refused() ?? null,
+    [Symbol.dispose]: () => held.dispose(),
+  };
+}

@@ -1,0 +1,130 @@
+/** Metrics, log lines and sentences about readings of the configuration. Ids and paths, never values. */
+
+import type { Changes, ListChanges } from "../config/changes.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { topicsFix } from "../stage/missing-topics.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+
+export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
+
+/**
+ * `start`: the look that follows the start, in case the file has changed since it was read.
+ * `topics`: destinations wait for theirs.
+ */
+export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";
+
+const OUTCOMES: readonly Outcome[] = ["applied", "unchanged", "invalid", "failed"];
+
+/** How the file on disk stands to what runs. */
+export interface Standing {
+  /** Null: it can be used. */
+  invalid: { readonly sinceMs: number; readonly problems: readonly string[] } | null;
+  needsRestart: readonly string[];
+  waiting: ReadonlyMap<string, readonly string[]>;
+  /** Why their topics were not made, if that was tried. */
+  lackingFor: Error | null;
+}
+
+export interface ReportDeps {
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export type ReloadReport = ReturnType<typeof createReloadReport>;
+
+export function createReloadReport({ metrics, log, clock }: ReportDeps) {
+  const reloads = new Map(
+    OUTCOMES.map((outcome) => [outcome, metrics.configReloads.bind({ outcome })]),
+  );
+  const readAt = metrics.configReadAt.bind({});
+  const invalidSince = metrics.configInvalidSince.bind({});
+  const restarts = metrics.configNeedsRestart.bind({});
+  const heldBack = metrics.configHeldBack.bind({});
+  /** The last lines: one is said again when it has changed. */
+  const said = { needsRestart: "", waiting: "", warnings: "" };
+  let shown: string | null = null;
+  readAt.set(clock.nowMs() / 1_000);
+
+  const isNews = (of: keyof typeof said, text: string): boolean => {
+    if (said[of] === text) return false;
+    said[of] = text;
+    return text !== "";
+  };
+  /** The configuration with this hash runs. */
+  const runs = (hash: string) => {
+    if (shown === hash) return;
+    if (shown !== null) metrics.configInfo.remove({ hash: shown });
+    metrics.configInfo.bind({ hash }).set(1);
+    shown = hash;
+  };
+  return {
+    count: (outcome: Outcome, cause: Cause) => {
+      // Nobody has asked, and nothing came of it.
+      if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;
+      reloads.get(outcome)?.inc();
+    },
+    runs,
+    applied: (changes: Changes, cause: Cause, hash: string) => {
+      runs(hash);
+      const { destinations, sources, audiences, atOnce } = changes;
+      const lists = Object.entries({ destinations, sources, audiences });
+      const changed = lists.filter(([, list]) => countOf(list) > 0);
+      const shownLists = Object.fromEntries(changed.map(([name, list]) => [name, shownOf(list)]));
+      log.info({ cause, hash, ...shownLists, settings: atOnce }, "config.applied");
+    },
+    invalid: ({ invalid }: Standing, cause: Cause) => {
+      if (invalid === null) return;
+      invalidSince.set(invalid.sinceMs / 1_000);
+      const since = new Date(invalid.sinceMs).toISOString();
+      log.error({ cause, problems: invalid.problems, since }, "config.invalid");
+    },
+    readable: ({ needsRestart }: Standing, warnings: readonly string[]) => {
+      readAt.set(clock.nowMs() / 1_000);
+      invalidSince.set(0);
+      if (isNews("warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");
+      restarts.set(needsRestart.length);
+      if (!isNews("needsRestart", needsRestart.join())) return;
+      log.warn({ settings: needsRestart }, "config.needs-restart");
+    },
+    waiting: ({ waiting, lackingFor }: Standing) => {
+      heldBack.set(waiting.size);
+      const topics = [...waiting.values()].flat();
+      if (!isNews("waiting", `${topics.join()}${lackingFor?.message ?? ""}`)) return;
+      const fields = { destinations: [...waiting.keys()], topics, fix: topicsFix(lackingFor) };
+      const cause = lackingFor === null ? {} : { error: lackingFor.message };
+      log.warn({ ...fields, ...cause }, "config.waiting-for-topics");
+    },
+    failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.apply-failed"),
+    troubles: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
+      ...(invalid === null ? [] : [invalidText(invalid)]),
+      ...(needsRestart.length === 0
+        ? []
+        : [`these settings of the file count after a restart: ${needsRestart.join(", ")}`]),
+      ...[...waiting].map(
+        ([id, topics]) =>
+          `destination ${id} waits for ${topics.join(" and ")} (${topicsFix(lackingFor)})`,
+      ),
+    ],
+  };
+}
+
+function invalidText({ sinceMs, problems }: NonNullable<Standing["invalid"]>): string {
+  const since = new Date(sinceMs).toISOString();
+  const [first = ""] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  return `the file on disk cannot be used since ${since}, and an earlier one runs: ${first}${more}`;
+}
+
+function countOf({ added, removed, changed }: ListChanges): number {
+  return added.length + removed.length + changed.length;
+}
+
+function shownOf({ added, removed, changed }: ListChanges) {
+  return {
+    ...(added.length === 0 ? {} : { added }),
+    ...(removed.length === 0 ? {} : { removed }),
+    ...(changed.length === 0 ? {} : { changed }),
+  };
+}

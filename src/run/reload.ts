@@ -1,0 +1,215 @@
+/**
+ * Reads the configuration again while the program runs, one time after the other.
+ *
+ *   the file now                         outcome     then
+ *   cannot be used                       invalid     all goes on as before; the problems are told
+ *   says what runs                       unchanged   nothing
+ *   differs in what needs a restart      unchanged   the settings are told
+ *   differs in what may change           applied     `apply-config.ts`; the rest is told
+ *   ... but for destinations whose       applied     these are held back until their topics are
+ *       topics are missing                           there: looked at every 2 s
+ *   ... in such destinations alone       unchanged   the same
+ *   ... and something breaks             failed      it is told; the next reading tries again
+ *
+ * A reading that is asked for while another one waits is the same one. None begins once the program
+ * stops.
+ */
+
+import { applied, changesOf, isUnchanged } from "../config/changes.ts";
+import type { Config } from "../config/config.ts";
+import { configHash } from "../config/hash.ts";
+import type { Loaded } from "../config/load.ts";
+import { type LocatedProblem, pathText } from "../config/problem.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Lacking } from "./apply-config.ts";
+import { heldBack } from "./pending-destinations.ts";
+import {
+  type Cause,
+  createReloadReport,
+  type Outcome,
+  type ReloadReport,
+  type Standing,
+} from "./reload-report.ts";
+
+const LOOK_FOR_TOPICS_MS = 2_000;
+
+export interface Reloaded {
+  readonly outcome: Outcome;
+  /** Of what runs now. */
+  readonly hash: string;
+  /** Why it was not applied, in sentences. */
+  readonly problems: readonly string[];
+  /** Settings that count after a restart. */
+  readonly needsRestart: readonly string[];
+  /** Destinations that wait for their topics. */
+  readonly waiting: readonly string[];
+}
+
+export interface RunningConfiguration {
+  readonly hash: string;
+  readonly appliedAtMs: number;
+}
+
+export interface ReloadDeps {
+  /** Never throws. */
+  readonly load: () => Loaded;
+  /** Never rejects. */
+  readonly makeTopics: (running: Config, wanted: Config) => Promise<Lacking>;
+  /** Returns how to end what `next` leaves out. */
+  readonly takeOver: (running: Config, next: Config) => (current: () => Config) => Promise<void>;
+  /** Told of the files that count, after each reading. */
+  readonly follow: (files: readonly string[]) => void;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** Disposed, it takes nothing over any more. */
+export class Reloader implements Disposable {
+  readonly #deps: ReloadDeps;
+  readonly #report: ReloadReport;
+  readonly #stopped = new AbortController();
+  readonly #standing: Standing = {
+    invalid: null,
+    needsRestart: [],
+    waiting: new Map(),
+    lackingFor: null,
+  };
+  #running: Config;
+  #wanted: Config;
+  #hash: string;
+  #appliedAtMs: number;
+  /** Of the file, all of it. */
+  #fileHash: string;
+  #last = Promise.resolve();
+  #queued: { cause: Cause; readonly reading: Promise<Reloaded> } | null = null;
+  #isLooking = false;
+
+  /** @param started the configuration that the stages were started with, and its hash. */
+  constructor(deps: ReloadDeps, started: { readonly config: Config; readonly hash: string }) {
+    this.#deps = deps;
+    this.#report = createReloadReport(deps);
+    this.#running = started.config;
+    this.#wanted = started.config;
+    this.#hash = started.hash;
+    this.#appliedAtMs = deps.clock.nowMs();
+    this.#fileHash = started.hash;
+    this.#report.runs(started.hash);
+  }
+
+  /** Resolves when what was read is taken over; not when what is gone has ended. Never rejects. */
+  reload(cause: Cause): Promise<Reloaded> {
+    if (this.#stopped.signal.aborted) {
+      return Promise.resolve(this.#result("failed", ["the program stops"]));
+    }
+    this.#queued ??= { cause, reading: this.#inTurn() };
+    // One that was to look for topics alone reads the file now, too.
+    if (this.#queued.cause === "topics") this.#queued.cause = cause;
+    return this.#queued.reading;
+  }
+
+  /** The configuration that runs, and since when. */
+  running(): RunningConfiguration {
+    return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
+  }
+
+  /** Of the configuration on disk; null: it can be used. */
+  refused(): Standing["invalid"] {
+    return this.#standing.invalid;
+  }
+
+  /** Sentences for `/readyz`. */
+  troubles(): readonly string[] {
+    return this.#report.troubles(this.#standing);
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopped.abort();
+  }
+
+  async #inTurn(): Promise<Reloaded> {
+    await this.#last;
+    const cause = this.#queued?.cause ?? "file";
+    this.#queued = null;
+    const reading = this.#work(cause).catch((thrown: unknown) => {
+      const { message } = asError(thrown);
+      if (!this.#stopped.signal.aborted) this.#report.failed(message, cause);
+      return this.#result("failed", [message]);
+    });
+    this.#last = reading.then(({ outcome }) => this.#report.count(outcome, cause));
+    return await reading;
+  }
+
+  async #work(cause: Cause): Promise<Reloaded> {
+    const problems = cause === "topics" ? [] : this.#read();
+    if (problems.length > 0) {
+      const sinceMs = this.#standing.invalid?.sinceMs ?? this.#deps.clock.nowMs();
+      this.#standing.invalid = { sinceMs, problems };
+      this.#report.invalid(this.#standing, cause);
+      return this.#result("invalid", problems);
+    }
+    return this.#result((await this.#take(cause)) ? "applied" : "unchanged");
+  }
+
+  /** Reads what is wanted. Returns why it cannot be used, else nothing. */
+  #read(): readonly string[] {
+    const loaded = this.#deps.load();
+    this.#deps.follow(loaded.files);
+    if (loaded.kind === "invalid") return loaded.problems.map(sentence);
+    this.#standing.invalid = null;
+    this.#standing.needsRestart = changesOf(this.#running, loaded.config).needsRestart;
+    this.#report.readable(this.#standing, loaded.warnings);
+    this.#wanted = applied(this.#running, loaded.config);
+    this.#fileHash = loaded.hash;
+    return [];
+  }
+
+  /** Whether anything was taken over. */
+  async #take(cause: Cause): Promise<boolean> {
+    const { makeTopics, takeOver } = this.#deps;
+    const { waiting, error } = await makeTopics(this.#running, this.#wanted);
+    this.#stopped.signal.throwIfAborted();
+    this.#standing.waiting = waiting;
+    this.#standing.lackingFor = error;
+    this.#report.waiting(this.#standing);
+    if (waiting.size > 0) void this.#lookForTopics();
+    const next = heldBack(this.#running, this.#wanted, new Set(waiting.keys()));
+    const changes = changesOf(this.#running, next);
+    if (isUnchanged(changes)) return false;
+    const settle = takeOver(this.#running, next);
+    this.#running = next;
+    this.#appliedAtMs = this.#deps.clock.nowMs();
+    const isWhole = waiting.size + this.#standing.needsRestart.length === 0;
+    this.#hash = isWhole ? this.#fileHash : configHash(next);
+    this.#report.applied(changes, cause, this.#hash);
+    settle(() => this.#running).catch((thrown: unknown) => {
+      this.#report.failed(asError(thrown).message, cause);
+    });
+    return true;
+  }
+
+  /** Until no destination waits. */
+  async #lookForTopics(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const { signal } = this.#stopped;
+    await this.#deps.clock.sleep(LOOK_FOR_TOPICS_MS, signal).catch(() => undefined);
+    this.#isLooking = false;
+    if (this.#standing.waiting.size > 0) await this.reload("topics");
+  }
+
+  #result(outcome: Outcome, problems: readonly string[] = []): Reloaded {
+    const { needsRestart, waiting } = this.#standing;
+    const [hash, ids] = [this.#hash, [...waiting.keys()]];
+    return { outcome, hash, problems, needsRestart, waiting: ids };
+  }
+}
+
+/** On one line. Says no value that is secret. */
+function sentence({ path, line, found, expected, hint }: LocatedProblem): string {
+  const where = line === null ? pathText(path) : `${pathText(path)} (line ${line})`;
+  return `${where}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;
+}

@@ -1,0 +1,315 @@
+/**
+ * `switchyard run`: starts the stages, keeps them running, stops them side by side.
+ *
+ *   step                                fails                            exit
+ *   1  admin port listens               port in use                      1
+ *   2  a broker answers                 not within kafka.startTimeout,   1
+ *                                       or never will: a wrong password
+ *   3  topics exist, and what people    a right or a setting is wrong;   1
+ *      ask for is known                 brokers do not settle within
+ *                                       kafka.startTimeout
+ *   4  stages start; consumers join     after 30 s: ready all the same   -
+ *   5  runs; other configurations are   a shared stage crashes           1
+ *      taken over (`reload.ts`)
+ *   6  SIGTERM: stops, 30 s at most     something hangs                  1
+ *                                       nothing                          0
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import { createHealth, type Health } from "./health.ts";
+import { startAdmin } from "./admin-server.ts";
+import type { Config } from "../config/config.ts";
+import type { Load } from "../config/load.ts";
+import type { StageName } from "../domain/stages.ts";
+import { type Waiting, waitForBrokers } from "../kafka/cluster/wait-for-brokers.ts";
+import { createKafka, driverInUse } from "../kafka/kafka.ts";
+import type { ClusterView, Kafka, WatchedProducer } from "../kafka/port.ts";
+import type { Schemas } from "../registry/port.ts";
+import { BrokerClock } from "../runtime/broker-clock.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { ALL_ADDRESSES, hostAndPort } from "../runtime/listening.ts";
+import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
+import { createRerouting, type Rerouting } from "../stage/reroute.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import { type TopicKeeper, topicKeeper } from "../stage/topic-keeper.ts";
+import { clusterTroubles, produceSignals, watchCluster } from "../stage/watch-cluster.ts";
+import { watchEventLoop } from "../telemetry/event-loop.ts";
+import { createMetrics, type Metrics } from "../telemetry/instruments.ts";
+import { createLog, type Log } from "../telemetry/log.ts";
+import { watchMemoryLimit } from "../telemetry/memory-limit.ts";
+import type { Tracing } from "../telemetry/tracing/port.ts";
+import { configuredSchemas } from "../operate/connect/configured-schemas.ts";
+import { configuredPlan, configuredTopics, kafkaConnection } from "../operate/connect/connection.ts";
+import { programVersion } from "../operate/connect/program-version.ts";
+import { announceProcess } from "./announce-process.ts";
+import { makeTopics, takeOver } from "./apply-config.ts";
+import { configuredEvents } from "./configured-events.ts";
+import { configuredOperatorActions } from "./configured-steering.ts";
+import { configuredTracing } from "./configured-tracing.ts";
+import { tellStatus } from "./process-status.ts";
+import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
+import { type AroundStages, startStages } from "./start-stages.ts";
+import { watchRetention } from "./topic-retention.ts";
+import { ensureTopics } from "./topics-ready.ts";
+import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.ts";
+
+const JOIN_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 30_000;
+/** Left for the producer's last records when the stages have stopped. */
+const PRODUCER_CLOSE_LIMIT_MS = 3_000;
+
+/**
+ * Runs until the signal aborts or a shared stage fails. Returns the exit status.
+ *
+ * @param load reads the configuration again. Never throws.
+ * @throws Error when it cannot start, with a sentence that says what to do.
+ */
+export async function run(
+  configuration: Configuration,
+  load: Load,
+  stages: readonly StageName[],
+  signal: AbortSignal,
+  log: Log = createLog(configuration.config.log.level),
+  file: string | null = null,
+): Promise<0 | 1> {
+  const { config } = configuration;
+  const waiting = waitingFor(config, log, signal);
+  const metrics = createMetrics(config.metrics.destinations);
+  const build = { version: programVersion(), node: process.version };
+  metrics.buildInfo.bind(build).set(1);
+  log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
+  const health = createHealth();
+  using _process = watchProcess(metrics);
+  using reloads = reloadCauses(configuration);
+  const reload = config.admin.reload ? reloads.request : null;
+  const running: RunningStage[] = [];
+  const told = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
+  await using admin = await startAdmin(config.admin, { health, metrics, reload, ...told });
+  log.info({ host: admin.host, port: admin.port }, "admin.listening");
+  log.info({ ...driverInUse }, "kafka.driver");
+
+  const clock = new BrokerClock(systemClock, () => performance.now());
+  /** Certificates and passwords of the moment are taken for new connections. */
+  let current = config;
+  const connection = kafkaConnection(config, () => current);
+  if (!(await waitForBrokers(connection, waiting))) return 0;
+  const kafka = createKafka(connection, log, clock);
+  const keeper = configuredKeeper(config, { admin: kafka.admin, clock, log });
+  const cluster = kafka.watch();
+  told.watch(cluster);
+  using _cluster = watchKafka({ metrics, kafka, clock }, cluster, stages, () => current);
+  const producer = measuringProducer(kafka, { keeper, clock, metrics });
+  const rerouting = configuredRerouting(config, { producer, metrics, keeper, clock });
+  health.add({ name: "topics", troubles: rerouting.troubles });
+  await using schemas = await configuredSchemas(config, { log, metrics }, () => current);
+  if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
+  health.add({ name: "configuration", troubles: reloads.troubles });
+  const tracing = await configuredTracing(config, { log, metrics });
+  const fatal = Promise.withResolvers<Error>();
+  try {
+    const patiently = waitOut(waiting);
+    if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
+    const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
+    using announcing = await announceProcess(() => current, { ...shared, health }, stages);
+    using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
+    if (actions !== null) announcing.compare(actions);
+    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
+    const own = ownProcess(() => current, { reloads, configuration, load, admin });
+    for await (const stage of startStages(stages, deps, config, { own, patiently })) {
+      running.push(stage);
+      const { name, troubles } = stage;
+      health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
+      log.info({ stage: stage.name }, "stage.started");
+    }
+    await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
+    health.add({ name: "operator-events", troubles: events.troubles });
+    const parts = { ...deps, admin: kafka.admin, stages: running };
+    const reading = { load, clock, metrics, log };
+    reloads.begin({
+      ...reading,
+      makeTopics: (from, to) => makeTopics(parts, from, to),
+      takeOver: (from, to) => {
+        current = to;
+        announcing.changed();
+        return takeOver(parts, from, to);
+      },
+    });
+    const over = Promise.race([stopRequested(signal), fatal.promise]);
+    await Promise.race([ready(running, health, log), over]);
+    return exitOf(await over, log);
+  } catch (error) {
+    if (error instanceof StartInterruptedError) return 0;
+    throw error;
+  } finally {
+    health.become("stopping");
+    reloads[Symbol.dispose]();
+    await within(STOP_LIMIT_MS, async () => {
+      await stopAll(running, log);
+      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
+      await kafka.close();
+      await tracing?.close();
+    });
+    log.info({}, "stopped");
+  }
+}
+
+/** The process that serves the page, as the page knows it. */
+function ownProcess(
+  config: () => Config,
+  { reloads, configuration, load, admin }: OwnParts,
+): AroundStages {
+  const hash = () => reloads.running()?.hash ?? configuration.hash;
+  return {
+    current: () => ({ config: config(), hash: hash() }),
+    load,
+    admin: askedAt(admin),
+  };
+}
+
+interface OwnParts {
+  readonly reloads: Pick<ReloadCauses, "running">;
+  readonly configuration: Configuration;
+  readonly load: Load;
+  readonly admin: { readonly host: string; readonly port: number };
+}
+
+/** Where this process asks itself: an address that stands for all is none to ask. */
+function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
+  return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
+}
+
+function watchProcess(metrics: Metrics): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchEventLoop(metrics));
+  watching.use(watchMemoryLimit(metrics));
+  return watching;
+}
+
+function configuredKeeper(
+  config: Config,
+  deps: Parameters<typeof topicKeeper>[0],
+): ReturnType<typeof topicKeeper> {
+  return topicKeeper(deps, config.kafka.createTopics ? configuredPlan(config) : []);
+}
+
+function measuringProducer(
+  kafka: Kafka,
+  { keeper, clock, metrics }: { keeper: TopicKeeper; clock: BrokerClock; metrics: Metrics },
+): WatchedProducer {
+  return kafka.producer({
+    onMissing: keeper.missing,
+    onAppended: (time) => clock.measure(time),
+    ...produceSignals(metrics),
+  });
+}
+
+function watchKafka(
+  { metrics, kafka, clock }: { metrics: Metrics; kafka: Kafka; clock: Clock },
+  cluster: ClusterView,
+  stages: readonly StageName[],
+  current: () => Config,
+): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchCluster(metrics, cluster, clock));
+  watching.use(
+    watchRetention({ metrics, admin: kafka.admin, clock }, stages, () => ({
+      plan: configuredPlan(current()),
+      topics: configuredTopics(current()),
+    })),
+  );
+  return watching;
+}
+
+/** Brokers have `kafka.startTimeout` to answer and to settle. */
+function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
+  const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
+  const limitMs = kafka.startTimeoutMs;
+  return { limitMs, untilMs: performance.now() + limitMs, log, signal, onCause };
+}
+
+async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
+  const limit = new AbortController();
+  const joined = Promise.all(running.map((stage) => stage.joined)).then(() => true);
+  const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+  const isComplete = await Promise.race([joined, late]);
+  limit.abort();
+  health.become("ready");
+  if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
+  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
+}
+
+function exitOf(cause: string | Error, log: Log): 0 | 1 {
+  if (cause instanceof Error) {
+    log.error({ err: cause }, "stage.failed");
+    return 1;
+  }
+  log.info({ signal: cause }, "stopping");
+  return 0;
+}
+
+function stopRequested(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(String(signal.reason));
+    else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
+  });
+}
+
+function configuredRerouting(
+  config: Config,
+  {
+    producer,
+    metrics,
+    keeper,
+    clock,
+  }: Parameters<typeof createRerouting>[0] & { keeper: TopicKeeper },
+): Rerouting {
+  const { retryDelaysMs } = config.delivery;
+  const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
+  return createRerouting({ producer, metrics, clock }, rules);
+}
+
+/** Those of the configuration that are there. */
+function present({
+  schemas,
+  tracing,
+  actions,
+}: {
+  schemas: Schemas | null;
+  tracing: Tracing | null;
+  actions: RunningOperatorActions | null;
+}) {
+  return {
+    ...(schemas === null ? {} : { schemas }),
+    ...(tracing === null ? {} : { tracing }),
+    ...(actions === null ? {} : { operatorActions: actions }),
+  };
+}
+
+/** All at once: ingest answers on for a while, and the others need not wait for it. */
+async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
+  const stops = running.map(async (stage) => {
+    await stage[Symbol.asyncDispose]();
+    log.info({ stage: stage.name }, "stage.stopped");
+  });
+  const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+}
+
+/** @throws Error when `work` has not ended after `limitMs`. */
+async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
+    () => {
+      throw new Error(
+        `the stages have not stopped within ${limitMs / 1_000} s; what was in hand is read again`,
+      );
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    limit.abort();
+  }
+}

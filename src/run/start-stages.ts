@@ -1,0 +1,203 @@
+/**
+ * Starts the chosen stages, from the end of the data's way to its beginning: what a stage takes in
+ * should find the others at work. They are stopped side by side: ingest answers on for a while, and
+ * what a stage has written for one that is gone waits in its topic.
+ */
+
+import { join } from "node:path";
+
+import type { Config } from "../config/config.ts";
+import type { Load } from "../config/load.ts";
+import type { WebhookDestination } from "../domain/destination.ts";
+import { STAGE_NAMES, type StageName } from "../domain/stages.ts";
+import {
+  delayMsOfTopic,
+  delayName,
+  type GroupNames,
+  groupNames,
+  type TopicNames,
+} from "../domain/topics.ts";
+import type { Kafka } from "../kafka/port.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
+import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
+import type { WaitOut } from "./wait-for-cluster.ts";
+
+/** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
+const DRAIN_LIMIT_MS = 10_000;
+const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
+const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
+const AUDIENCE_MAX_BYTES = 8 * 1_024 * 1_024;
+/** In hand over all destinations: each has an even share, and borrows of what is free. */
+const DELIVER_MAX_BYTES = 32 * 1_024 * 1_024;
+const DELIVER_SHARE_MIN_BYTES = 16 * 1_024;
+const DELIVER_SHARE_MAX_BYTES = 4 * 1_024 * 1_024;
+
+/** The things that starting a stage takes. */
+interface World {
+  readonly deps: StageDeps;
+  readonly config: Config;
+  readonly common: {
+    readonly topics: TopicNames;
+    readonly groups: GroupNames;
+    readonly drainLimitMs: number;
+  };
+  readonly own: AroundStages | null;
+  readonly patiently: WaitOut;
+}
+
+/** The process as the page asks it, like any other. */
+export interface AroundStages {
+  readonly current: () => { readonly config: Config; readonly hash: string };
+  readonly load: Load;
+  /** Its own admin port. */
+  readonly admin: string;
+}
+
+/** The code of a stage is loaded when it is started: memory and time of one that is not chosen. */
+export const STAGE_CODE = {
+  ingest: () => import("../ingest/stage.ts"),
+  route: () => import("../route/stage.ts"),
+  audience: async () => ({
+    ...(await import("../audience/stage.ts")),
+    ...(await import("../audience/store/owned-store.ts")),
+  }),
+  deletion: () => import("../deletion/stage.ts"),
+  deliver: async () => ({
+    ...(await import("../deliver/stage.ts")),
+    ...(await import("../deliver/http.ts")),
+    ...(await import("../deliver/attempts-topic.ts")),
+  }),
+  delay: async () => ({
+    ...(await import("../delay/stage.ts")),
+    ...(await import("../delay/gauges.ts")),
+  }),
+  console: () => import("../console/read/start-console.ts"),
+} satisfies Readonly<Record<StageName, () => Promise<object>>>;
+
+/**
+ * Complete by its type: a stage of the table (`domain/stages.ts`) that cannot be started does not
+ * compile.
+ */
+const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
+  ingest: async ({ deps, config, common }) => {
+    const { startIngest } = await STAGE_CODE.ingest();
+    const { sources, ingest } = config;
+    const { topics, drainLimitMs } = common;
+    const parentBased = config.tracing?.parentBased ?? false;
+    const own = { ...ingest, sources, parentBased, topic: topics.calls };
+    return startIngest(deps, { ...own, drainLimitMs });
+  },
+  route: async ({ deps, config, common }) => {
+    const { startRoute } = await STAGE_CODE.route();
+    const { sources, defaultSource, destinations } = config;
+    const own = { sources, defaultSource, destinations };
+    const onCorruptBatch = config.kafka.onCorruptBatch.calls;
+    return startRoute(deps, { ...common, ...own, onCorruptBatch });
+  },
+  audience: async ({ deps, config, common }) => {
+    const { startAudience, levelStores } = await STAGE_CODE.audience();
+    const { audiences, audienceDefaults, audience, defaultSource } = config;
+    // Two clusters or prefixes may share a directory.
+    const stores = levelStores(join(audience.stateDir, common.topics.audienceMembers));
+    const own = { audiences, audienceDefaults, defaultSource, maxBytes: AUDIENCE_MAX_BYTES };
+    const onCorruptBatch = config.kafka.onCorruptBatch.audienceSyncs;
+    return startAudience({ ...deps, stores }, { ...common, ...own, onCorruptBatch });
+  },
+  deletion: async ({ deps, config, common }) => {
+    const { startDeletion } = await STAGE_CODE.deletion();
+    const { sources, destinations } = config;
+    const own = { sources, destinations, maxBytes: DELETION_MAX_BYTES };
+    const onCorruptBatch = config.kafka.onCorruptBatch.deletionRequests;
+    return startDeletion(deps, { ...common, ...own, onCorruptBatch });
+  },
+  deliver: async ({ deps, config, common }) => {
+    const { startDeliver, createHttp, startAttemptsTopic } = await STAGE_CODE.deliver();
+    const { timeoutMs, retryWindowMs, retryDelaysMs, allowNetworks, ca } = config.delivery;
+    const destinations = config.destinations.filter(isWebhook);
+    const maxBytes = share;
+    const http = createHttp({ timeoutMs, allowNetworks, ca });
+    const own = {
+      destinations,
+      retryDelaysMs,
+      retryWindowMs,
+      maxBytes,
+      commonMaxBytes: DELIVER_MAX_BYTES,
+    };
+    const logged = { attemptsShare: config.log.attempts };
+    const { enabled, responseBytes } = config.attempts;
+    const topic = common.topics.attempts;
+    const attempts = enabled
+      ? { attempts: startAttemptsTopic(deps, { topic, responseBytes }) }
+      : {};
+    return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
+  },
+  delay: async ({ deps, config, common, patiently }) => {
+    const { startDelay, WAITING_SHOWN_MAX } = await STAGE_CODE.delay();
+    const delays = await patiently(() => delaysToDrain(config, deps.kafka));
+    const destinations = config.destinations.map(({ id }) => id);
+    const isFull = config.metrics.destinations === "full";
+    const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
+    const { retryWindowMs } = config.delivery;
+    const own = { delays, destinations, shownMax, retryWindowMs, maxBytes: DELAY_MAX_BYTES };
+    return startDelay(deps, { ...common, ...own });
+  },
+  console: async ({ deps, config, own }) => {
+    if (own === null) throw new Error("the console needs to know the process around it");
+    const { startConfiguredConsole } = await STAGE_CODE.console();
+    const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
+    const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);
+    return startConfiguredConsole({ ...own, admins, useKafka }, deps);
+  },
+};
+
+interface Around {
+  readonly own: AroundStages;
+  /** Makes requests again that brokers cannot answer yet. */
+  readonly patiently: WaitOut;
+}
+
+/**
+ * Yields each stage when it has started. The caller disposes them, also when a later one throws.
+ */
+export async function* startStages(
+  chosen: readonly StageName[],
+  deps: StageDeps,
+  config: Config,
+  around: Around | null = null,
+): AsyncGenerator<RunningStage> {
+  const topics = configuredTopics(config);
+  const groups = groupNames(config.kafka.topicPrefix);
+  const world = {
+    deps,
+    config,
+    common: { topics, groups, drainLimitMs: DRAIN_LIMIT_MS },
+    own: around?.own ?? null,
+    patiently: around?.patiently ?? ((work) => work()),
+  };
+  for (const name of STAGE_NAMES.toReversed()) {
+    if (chosen.includes(name)) yield await STARTS[name](world);
+  }
+}
+
+function isWebhook(destination: Config["destinations"][number]): destination is WebhookDestination {
+  return destination.kind === "webhook";
+}
+
+function share(destinations: number): number {
+  const even = Math.floor(DELIVER_MAX_BYTES / Math.max(1, destinations));
+  return Math.min(DELIVER_SHARE_MAX_BYTES, Math.max(DELIVER_SHARE_MIN_BYTES, even));
+}
+
+/**
+ * The configured tiers, and those no longer configured whose topics exist: records may wait there.
+ */
+async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
+  const start = `${configuredTopics(config).prefix}delays.`;
+  const existing = (await kafka.admin.topics())
+    .filter((name) => name.startsWith(start))
+    .map((name) => name.slice(start.length))
+    .filter((delay) => delayMsOfTopic(delay) !== null);
+  return [...new Set([...config.delivery.retryDelaysMs.map(delayName), ...existing])];
+}

@@ -1,0 +1,71 @@
+/**
+ * Makes sure that the topics exist before a stage uses them.
+ *
+ *   kafka.createTopics   a topic is missing
+ *   true                 it is created as the plan says, as far as the cluster allows that; what it
+ *                        refuses is in the log; existing topics are left as they are
+ *   false                waits for it, and says in the log for which
+ *
+ * Topics that the brokers do not show are not taken for missing: that ends the start.
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import type { Config } from "../config/config.ts";
+import { isRejection } from "../kafka/cluster/allowed-config.ts";
+import { errorTypes } from "../kafka/cluster/kafka-error.ts";
+import { patienceMs } from "../kafka/cluster/start-patience.ts";
+import type { Admin } from "../kafka/port.ts";
+import { missingTopics } from "../stage/missing-topics.ts";
+import { rejectedSettings } from "../stage/topic-keeper.ts";
+import type { Log } from "../telemetry/log.ts";
+import { configuredPlan } from "../operate/connect/connection.ts";
+
+const LOOK_AGAIN_MS = 2_000;
+
+/**
+ * Returns false when the signal aborts first.
+ *
+ * @throws Error naming the topics when they cannot be created, or may not be seen.
+ */
+export async function ensureTopics(
+  config: Config,
+  admin: Admin,
+  log: Log,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let announced = "";
+  while (!signal.aborted) {
+    const plan = configuredPlan(config);
+    const names = await missingTopics(
+      admin,
+      plan.map(({ name }) => name),
+    );
+    if (names.length === 0) return true;
+    const missing = plan.filter(({ name }) => names.includes(name));
+    if (config.kafka.createTopics) {
+      log.info({ topics: names }, "topics.creating");
+      await admin.create(missing, rejectedSettings(log)).catch((cause: unknown) => {
+        const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
+        throw new Error(`${text}${fixFor(cause)}`, { cause });
+      });
+      return true;
+    }
+    if (announced !== names.join()) {
+      log.warn({ topics: names, fix: "switchyard topics --apply" }, "topics.waiting");
+      announced = names.join();
+    }
+    await timer(LOOK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+function fixFor(cause: unknown): string {
+  // The brokers may yet settle: then no setting is wrong.
+  if (patienceMs(cause) > 0) return "";
+  const isSetting = [...errorTypes(cause)].some(isRejection);
+  const set = isSetting
+    ? " Set what the cluster's reason names (kafka.partitions, kafka.replicationFactor) as the cluster allows it."
+    : "";
+  return `${set} Or set kafka.createTopics to false and create them as \`switchyard topics\` prints.`;
+}

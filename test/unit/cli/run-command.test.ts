@@ -1,0 +1,22 @@
+// What `run` says before it starts.
+
+import { expect, test } from "vitest";
+
+import { warnOfKeys } from "../../../src/cli/run-command.ts";
+import { config, SMALL } from "../../support/build/config-source.ts";
+import { fakeShell } from "../../support/worlds/fake-shell.ts";
+
+const WITHOUT = SMALL.replace("writeKey: k1, ", "");
+
+test.each([
+  [SMALL, ""],
+  [WITHOUT, "warning: the source web has no write key, so ingest takes no calls for it\n"],
+  [
+    WITHOUT.replace("destinations:\n", "  - { id: ios }\ndestinations:\n"),
+    "warning: the sources web, ios have no write keys, so ingest takes no calls for them\n",
+  ],
+])("sources that ingest cannot know %#", (yaml, warning) => {
+  const shell = fakeShell();
+  warnOfKeys(config(yaml), shell);
+  expect(shell.errors()).toBe(warning);
+});

@@ -1,0 +1,313 @@
+// What the page is told of topics: on a Kafka in memory, with the records that stages write.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
+import { createConsoleReader } from "../../../../src/console/read/console-reader.ts";
+import { marksOf } from "../../../../src/operate/replay/replay-marks.ts";
+import type { Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import type { SchemaRef } from "../../../../src/domain/known-schemas.ts";
+import type { Lookup } from "../../../../src/registry/port.ts";
+import { encoded, framed } from "../../../support/build/avro.ts";
+import { config } from "../../../support/build/config-source.ts";
+import { clockDriver } from "../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../support/clock/manual-clock.ts";
+import { createPrng } from "../../../support/clock/prng.ts";
+import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
+import { deadLetterRecord } from "../../../support/worlds/replay-world.ts";
+
+const SECRET = "hunter2-of-the-header";
+const HOUR = 3_600_000;
+const signal = new AbortController().signal;
+
+interface Given {
+  readonly payloads?: boolean;
+  /** Of the registry; left out: none is configured. */
+  readonly answer?: (ref: SchemaRef) => Lookup;
+}
+
+function yaml({ payloads = false }: Given): string {
+  return `
+kafka: { brokers: [kafka-1:9092] }
+defaultSource: web
+sources: [{ id: web, destinations: [hook, still, sheet] }]
+destinations:
+  - id: hook
+    type: webhook
+    sharedSecret: a-secret-of-24-characters
+    endpoints: [{ url: "https://a.example.com/path?key=${SECRET}", headers: { X-Api-Key: ${SECRET} } }]
+  - { id: still, type: webhook, paused: true, endpoints: [{ url: "https://b.example.com/" }] }
+  - { id: sheet, type: topic, name: Sheet }
+attempts: { enabled: true }
+console: { showPayloads: ${payloads} }
+`;
+}
+
+/** A call's value is written when it is: the clock of the cluster is that of today. */
+function world(given: Given = {}) {
+  const { answer } = given;
+  const clock = new ManualClock(1_800_000_000_000);
+  vi.setSystemTime(clock.nowMs());
+  const cluster = new MemoryCluster({ clock, random: createPrng(5) });
+  const read = config(yaml(given));
+  const topics = configuredTopics(read);
+  const all = [topics.calls, topics.deadLetters, topics.deadLetterReplays, topics.audiences];
+  for (const name of [...all, topics.attempts]) cluster.createTopic(name, 1);
+  for (const { id } of read.destinations) cluster.createTopic(topics.deliveries(id), 1);
+  const kafka = cluster.connect();
+  const reader = createConsoleReader({
+    current: () => ({ config: read, hash: "0123456789ab" }),
+    load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
+    admins: [],
+    useKafka: (work) => work(kafka),
+    ...(answer !== undefined && { openSchemas: async () => answeredSchemas(answer) }),
+  });
+  const append = (topic: string, key: string, value: object | null, headers = noHeaders()) => {
+    const isBytes = value === null || Buffer.isBuffer(value);
+    const bytes = isBytes ? value : Buffer.from(JSON.stringify(value));
+    return cluster.append({ topic, key: Buffer.from(key), value: bytes, headers });
+  };
+  return {
+    ...{ cluster, topics, reader, append },
+    finish: clockDriver(clock).during,
+    call: (over: object) => append(topics.calls, "u-1", { type: "track", event: "E", ...over }),
+  };
+}
+
+function noHeaders(): ReturnType<typeof deliveryHeaders> {
+  return [];
+}
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => vi.useRealTimers());
+
+test("replayed dead letters are told from those that wait, and each can be asked for", async () => {
+  const { reader, cluster, topics, finish } = world();
+  const failedAtMs = Date.now();
+  const deadLetters = ["m-1", "m-2"].map((id) => {
+    const messageId = id as Delivery["messageId"];
+    const destination = "hook" as DestinationId;
+    const given = deadLetterRecord({ messageId, destination }, { failedAtMs });
+    return cluster.append({ ...given, topic: topics.deadLetters });
+  });
+  const mark = { replay: "r", by: "p", atMs: failedAtMs };
+  for (const record of marksOf(topics.deadLetterReplays, deadLetters.slice(0, 1), mark)) {
+    cluster.append(record);
+  }
+  const query = { destination: null, reason: null, isReplayed: null, sinceMs: HOUR };
+  const all = await finish(reader.deadLetters(query, signal));
+  expect(all).toMatchObject({ total: 2, replayed: 1, isCut: false });
+  expect(all.counts).toEqual([{ destination: "hook", reason: "rejected", count: 2, replayed: 1 }]);
+  expect(all.samples.map(({ messageId, replayedAt }) => [messageId, replayedAt])).toEqual([
+    ["m-2", null],
+    ["m-1", new Date(failedAtMs).toISOString()],
+  ]);
+  // Values are data of users.
+  expect(all.samples.map(({ payload }) => payload)).toEqual([null, null]);
+  const waiting = await finish(reader.deadLetters({ ...query, isReplayed: false }, signal));
+  expect(waiting.samples.map(({ messageId }) => messageId)).toEqual(["m-2"]);
+  const replayed = await finish(reader.deadLetters({ ...query, isReplayed: true }, signal));
+  expect(replayed.samples.map(({ messageId }) => messageId)).toEqual(["m-1"]);
+  const others = await finish(reader.deadLetters({ ...query, destination: "still" }, signal));
+  expect(others.total).toBe(0);
+});
+
+test("the calls of a user are found by user id and by anonymous id, refused ones, too", async () => {
+  const { reader, call, finish } = world();
+  call({ messageId: "m-1", userId: "ada" });
+  call({ messageId: "m-2", userId: "bob" });
+  call({ messageId: "m-3", anonymousId: "ada" });
+  call({ messageId: "m-4", userId: "ada", event: 7 });
+  call({ messageId: "m-5", userId: "ada", type: "track", event: "Ordered" });
+  const isWanted = (id: string) => id === "ada";
+  const told = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  expect(new Set(told.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
+    new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
+  );
+  expect(told).toMatchObject({ scanned: 5, isCut: false });
+  // Names of events are data of users.
+  expect(told.calls.every(({ event }) => event === null)).toBe(true);
+});
+
+test("events are told where payloads may be", async () => {
+  const { reader, call, finish } = world({ payloads: true });
+  call({ messageId: "m-1", userId: "ada", event: "Ordered" });
+  const told = await finish(reader.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
+  expect(told.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
+});
+
+test.each([false, true])(
+  "requests have no secret, and a body with payloads: %s",
+  async (payloads) => {
+    const { reader, call, finish } = world({ payloads });
+    call({ messageId: "m-1", userId: "ada", event: "Ordered" });
+    const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const [hook, still, sheet, ...none] = told.requests;
+    expect(none).toEqual([]);
+    expect(hook).toMatchObject({
+      destination: "hook",
+      endpoint: "hook[1] a.example.com",
+      method: "POST",
+      origin: "https://a.example.com",
+      note: null,
+    });
+    const headers = new Map(hook?.headers);
+    expect(headers.get("X-Api-Key")).toBeNull();
+    expect(headers.get("X-Signature")).toMatch(/^[\da-f]{40}$/);
+    expect(hook?.bodyBytes).toBeGreaterThan(20);
+    if (payloads) expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered" });
+    else expect(hook?.body).toBeNull();
+    expect(still?.note).toBe("no request yet: it waits in line, since the destination is paused");
+    expect(sheet?.note).toBe("receives no requests: its topic is read by other consumers");
+    expect(JSON.stringify(told)).not.toContain(SECRET);
+    expect(JSON.stringify(told).includes("Ordered")).toBe(payloads);
+  },
+);
+
+const AVRO = {
+  type: "record",
+  name: "Call",
+  fields: ["type", "event", "user_id", "message_id"].map((name) => ({ name, type: "string" })),
+};
+const avroCall = (id: number) =>
+  framed(id, encoded(AVRO, { type: "track", event: "Ordered", user_id: "ada", message_id: "m-1" }));
+
+test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
+  const unknown = { kind: "unknown", error: "the registry does not know schema 8" } as const;
+  const answer = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
+  const { reader, append, topics, finish } = world({ payloads: true, answer });
+  append(topics.calls, "ada", avroCall(7));
+  append(topics.calls, "ada", avroCall(8));
+  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(told.steps.map(({ text }) => text)).toContainEqual(
+    expect.stringMatching(/^received: track "Ordered" of web/),
+  );
+  expect(told.steps.map(({ text }) => text)).toContainEqual(
+    expect.stringMatching(/^no call: unknown-schema, .*schema 8/),
+  );
+  const [hook] = told.requests;
+  expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
+  const isWanted = (id: string) => id === "ada";
+  const ofUser = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
+  expect(ofUser.scanned).toBe(2);
+});
+
+test("while the registry does not answer, a call with a schema is told without its words", async () => {
+  const { reader, append, topics, finish } = world({
+    answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
+  });
+  append(topics.calls, "ada", avroCall(7));
+  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(told.steps).toMatchObject([{ text: expect.stringMatching(/^no call: schema not known/) }]);
+  expect(told.requests).toEqual([]);
+});
+
+test("of a call that is not there nothing is told", async () => {
+  const { reader, finish } = world();
+  const told = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
+  expect(told).toMatchObject({ steps: [], finalStates: [], requests: [] });
+});
+
+function attemptRecord(messageId: string, destination: string, over: object = {}) {
+  const at = new Date(Date.now()).toISOString();
+  const request = { endpoint: `${destination}[1] a.example.com`, outcome: "retry", status: 503 };
+  return {
+    ...{ time: at, messageId, destination, attempt: 2, firstAttemptAt: at, decision: "retry" },
+    requests: [{ ...request, cause: null, durationMs: 20, phases: {}, response: "of Ada" }],
+    next: [{ retryDelay: "10m", at, endpoint: null }],
+    ...over,
+  };
+}
+
+test.each([false, true])(
+  "the last attempts of a destination, with answers: %s",
+  async (payloads) => {
+    const { reader, append, topics, finish } = world({ payloads });
+    append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));
+    append(topics.attempts, "m-2", attemptRecord("m-2", "still"));
+    append(
+      topics.attempts,
+      "m-3",
+      attemptRecord("m-3", "hook", { decision: "accepted", next: [] }),
+    );
+    append(topics.attempts, "m-4", attemptRecord("hook", "still"));
+    const { isOn, isCut, attempts } = await finish(reader.attempts("hook", signal));
+    expect([isOn, isCut]).toEqual([true, false]);
+    const byId = new Map(attempts.map((each) => [each.messageId, each]));
+    expect([...byId.keys()].sort()).toEqual(["m-1", "m-3"]);
+    expect(byId.get("m-1")).toMatchObject({ decision: "retry", tone: "warn", attempt: 2 });
+    expect(byId.get("m-1")?.retryAt).not.toBeNull();
+    expect(byId.get("m-3")).toMatchObject({ tone: "good", retryAt: null });
+    const text = byId.get("m-1")?.text ?? "";
+    expect(text).toMatch(/^hook\[1\] a\.example\.com 503 in 20 ms/);
+    // An answer may repeat what the endpoint was sent.
+    expect(text.includes("of Ada")).toBe(payloads);
+  },
+);
+
+test("what Kafka refuses is said to be of Kafka", async () => {
+  const { reader, cluster, topics, finish } = world();
+  await finish(cluster.connect().admin.deleteTopics([topics.audiences]));
+  await expect(finish(reader.audiences(signal))).rejects.toThrow(
+    "Kafka cannot be read: The topic switchyard.audiences does not exist.",
+  );
+});
+
+test("without the topic of attempts it is said that there is none", async () => {
+  const { reader, cluster, topics, finish } = world();
+  const kafka = cluster.connect();
+  await finish(kafka.admin.deleteTopics([topics.attempts]));
+  expect(await finish(reader.attempts("hook", signal))).toMatchObject({
+    isOn: false,
+    attempts: [],
+  });
+});
+
+test("audiences are told with members over time and their last syncs", async () => {
+  const { reader, append, topics, finish } = world();
+  const claim = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
+  const now = { openSyncId: null, last: null, awaitingApproval: null, members: 0 };
+  append(topics.audiences, "vip", { ...claim, ...now });
+  const last = { syncId: "s-1", endedAtMs: Date.now() };
+  const awaitingApproval = { syncId: "s-2", removals: 3, sinceMs: Date.now() };
+  append(topics.audiences, "vip", {
+    ...claim,
+    ...now,
+    claim: 0,
+    members: 5,
+    last,
+    awaitingApproval,
+  });
+  const [vip, ...others] = await finish(reader.audiences(signal));
+  expect(others).toEqual([]);
+  const at = new Date(last.endedAtMs).toISOString();
+  expect(vip).toMatchObject({
+    ...{ id: "vip", members: 5, awaitingApproval: { syncId: "s-2", removals: 3, since: at } },
+    syncs: [{ syncId: "s-1", endedAt: at, members: 5 }],
+  });
+  expect(vip?.history?.values.members.at(-1)).toBe(5);
+});
+
+test("a look says what is known of Kafka where no process is asked", async () => {
+  const { reader, finish } = world();
+  const { snapshot, counters } = await finish(reader.pollOnce(signal));
+  expect(snapshot.kafkaError).toBeNull();
+  expect(snapshot.destinations.map(({ id, kind }) => [id, kind])).toEqual(
+    expect.arrayContaining([
+      ["hook", "webhook"],
+      ["sheet", "topic"],
+    ]),
+  );
+  expect(snapshot.healthProblems.map(({ text }) => text).join()).toContain(
+    "No processes are known",
+  );
+  expect(counters.size).toBe(0);
+  expect(reader.sourcesOf("hook")).toEqual(["web"]);
+  expect(reader.sourcesOf("other")).toEqual([]);
+});
+
+test("a configuration that cannot be read has no text", async () => {
+  expect(await world().reader.configuration()).toEqual({ yaml: null, hash: "" });
+});

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+
+import { digest } from "../../../../src/console/read/digest.ts";
+import { parseMetrics } from "../../../../src/operate/connect/metrics-text.ts";
+import { AT, FLOW_AT, percentileMs } from "../../../../src/console/counters.ts";
+import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
+import { CAUSES } from "../../../../src/deliver/attempt.ts";
+import { createMetrics } from "../../../../src/telemetry/instruments.ts";
+
+/** What a process writes down, read back. */
+async function digested(count: (metrics: ReturnType<typeof createMetrics>) => void) {
+  const metrics = createMetrics("full");
+  count(metrics);
+  return digest(parseMetrics(await metrics.text()));
+}
+
+test("attempts are accepted or not; answers have their class", async () => {
+  const { flow, destinations } = await digested((metrics) => {
+    for (const [outcome, count] of [
+      ["accepted", 7],
+      ["retry-scheduled", 2],
+      ["rejected", 1],
+    ] as const) {
+      metrics.attempts.bind({ destination: "crm", outcome }).inc(count);
+    }
+    for (const outcome of ["2xx", "5xx", "timeout", "429", "tls-expired", "tls"] as const) {
+      metrics.requests.bind({ destination: "crm", outcome }).inc(3);
+    }
+  });
+  const row = destinations.get("crm");
+  expect([row?.[AT.accepted], row?.[AT.failed]]).toEqual([7, 3]);
+  expect([flow[FLOW_AT.accepted], flow[FLOW_AT.failed]]).toEqual([7, 3]);
+  const responses = RESPONSE_CLASSES.map((name, at) => [name, row?.[AT.responses + at]]);
+  const counted = responses.filter(([, count]) => count !== 0);
+  expect(Object.fromEntries(counted)).toEqual({ "2xx": 3, "429": 3, "5xx": 3, timeout: 3, tls: 6 });
+});
+
+test("each cause of deliver has a place of its own, all of TLS one", async () => {
+  for (const cause of CAUSES) {
+    const { destinations } = await digested((metrics) => {
+      metrics.requests.bind({ destination: "crm", outcome: cause }).inc(1);
+    });
+    const row = destinations.get("crm");
+    const found = RESPONSE_CLASSES.filter((_, at) => row?.[AT.responses + at] === 1);
+    expect(found).toEqual([cause.startsWith("tls") ? "tls" : cause]);
+  }
+});
+
+test("the buckets of Prometheus become counts of their own", async () => {
+  const { destinations } = await digested((metrics) => {
+    const duration = metrics.attemptDuration.bind({ destination: "crm" });
+    for (const seconds of [0.001, 0.002, 0.03, 0.3, 60]) duration.observe(seconds);
+  });
+  const row = destinations.get("crm") ?? [];
+  const buckets = Array.from(row).slice(AT.buckets);
+  expect(buckets).toEqual([2, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1]);
+  expect(percentileMs(row, 1)).toBe(10_000);
+});
+
+test("a process that runs other stages counts no calls", async () => {
+  const { counts } = await digested((metrics) => {
+    metrics.recordsIn.bind({ stage: "delay" }).inc(5);
+  });
+  expect(counts[FLOW_AT.calls]).toBe(false);
+  const route = await digested((metrics) => {
+    metrics.recordsIn.bind({ stage: "route" }).inc(5);
+    metrics.callsRouted.bind({ destination: "crm" }).inc(9);
+    metrics.deadLetters.bind({ stage: "route", reason: "invalid-call", destination: "" }).inc(1);
+  });
+  expect([...route.flow]).toEqual([5, 9, 0, 0, 1]);
+});

@@ -1,0 +1,146 @@
+// Health problems as sentences.
+
+import { expect, test } from "vitest";
+
+import { healthProblemsOf } from "../../../../src/console/read/health-problems.ts";
+import type { DestinationReport } from "../../../../src/operate/look/destinations.ts";
+import type { ProcessReport, StatusReport } from "../../../../src/operate/look/report.ts";
+
+const AT = "2026-03-01T09:00:00.000Z";
+const SINCE = "2026-03-01T08:00:00.000Z";
+
+const PROCESS: ProcessReport = {
+  admin: "host-1:9464",
+  error: null,
+  version: "0.1.0",
+  startedAt: SINCE,
+  stages: [],
+  unreachableBrokers: [],
+  configHash: "0123456789ab",
+  configAppliedAt: SINCE,
+  configInvalidSince: null,
+  settingsToRestart: 0,
+  destinationsWaiting: 0,
+  stateStoresUnavailable: 0,
+  clockOffsetSeconds: 0,
+  routesMissing: 0,
+};
+
+function report(over: Partial<StatusReport> = {}): StatusReport {
+  const none = {
+    stages: [],
+    destinations: [],
+    delayTopics: [],
+    unwritableTopics: [],
+    deadLetters: null,
+  };
+  const known = { at: AT, kafkaError: null, configHash: "0123456789ab", processes: [PROCESS] };
+  const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
+  return { ...none, ...known, ...whole, ...over };
+}
+
+function destination(over: Partial<DestinationReport>): DestinationReport {
+  const quiet = { state: "delivering", failingSince: null, failedShare: null, hold: null };
+  return {
+    destination: "crm",
+    waiting: 0,
+    halted: [],
+    last: null,
+    endpoints: [],
+    ...quiet,
+    ...over,
+  } as DestinationReport;
+}
+
+const textsOf = (over: Partial<StatusReport>) =>
+  healthProblemsOf(report(over)).map(({ text }) => text);
+
+test("there are no problems when nothing is wrong", () => {
+  expect(textsOf({})).toEqual([]);
+});
+
+test("a failing destination has its time, its last response and its backlog", () => {
+  const last = { at: SINCE, outcome: "retry", cause: "503", endpoint: "crm[1] a.b" } as const;
+  const failing = destination({ failingSince: SINCE, last, waiting: 1_204 });
+  expect(healthProblemsOf(report({ destinations: [failing] }))).toEqual([
+    {
+      level: "bad",
+      text: "crm has been failing for 1h. Last response: 503. 1,204 deliveries are queued.",
+      link: "/destinations/crm",
+    },
+  ]);
+});
+
+test.each([
+  [0.664, " (66 % of attempts in the last minute)"],
+  [1, " (100 % of attempts in the last minute)"],
+  [0.999, " (>99 % of attempts in the last minute)"],
+  [0.001, " (<1 % of attempts in the last minute)"],
+  [null, ""],
+])("it has the share of attempts that failed: %d%s", (failedShare, text) => {
+  const destinations = [destination({ failingSince: SINCE, failedShare })];
+  expect(textsOf({ destinations })).toEqual([`crm has been failing for 1h${text}.`]);
+});
+
+test("of many failing destinations, four are named", () => {
+  const destinations = Array.from({ length: 9 }, (_, at) =>
+    destination({ destination: `d${at}`, failingSince: SINCE }),
+  );
+  const texts = textsOf({ destinations });
+  expect(texts.length).toBe(5);
+  expect(texts.at(-1)).toBe("5 more destinations are failing.");
+});
+
+test.each([
+  ["Kafka is unreachable: no broker answers", { kafkaError: "no broker answers\nmore" }],
+  [
+    "host-1:9464 is unreachable (ECONNREFUSED).",
+    { processes: [{ ...PROCESS, error: "ECONNREFUSED", configHash: null }] },
+  ],
+  [
+    "The processes run different configurations.",
+    { processes: [PROCESS, { ...PROCESS, admin: "host-2:9464", configHash: "ba9876543210" }] },
+  ],
+  ["The processes run another configuration than the file.", { configHash: "ba9876543210" }],
+  [
+    "The configuration file of host-1:9464 is invalid, so it runs an earlier one.",
+    { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
+  ],
+  [
+    "A state store of host-1:9464 is unusable, so its audiences wait.",
+    { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
+  ],
+  [
+    "The clock of host-1:9464 is 3600 s ahead of the brokers' clock.",
+    { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
+  ],
+  [
+    "Calls routed by host-1:9464 do not reach 1 destination of another process.",
+    { processes: [{ ...PROCESS, routesMissing: 1 }] },
+  ],
+  [
+    "1 setting of host-1:9464 pending a restart.",
+    { processes: [{ ...PROCESS, settingsToRestart: 1 }] },
+  ],
+  [
+    "Deliveries in the 10s delay topic are overdue by 20s.",
+    {
+      delayTopics: [
+        { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false },
+      ],
+    },
+  ],
+])("%s", (text, over) => {
+  expect(textsOf(over as Partial<StatusReport>)).toEqual([text]);
+});
+
+test("without processes, it is clear what is unknown and what to do", () => {
+  expect(textsOf({ processes: [] })[0]).toContain("Set their admin addresses with --admin");
+});
+
+test("bad problems come first", () => {
+  const away = { ...PROCESS, unreachableBrokers: [{ broker: "kafka-1:9092", since: SINCE }] };
+  const failing = destination({ failingSince: SINCE });
+  const levels = healthProblemsOf(report({ processes: [away], destinations: [failing] }));
+  expect(levels.map(({ level }) => level)).toEqual(["bad", "warn"]);
+});

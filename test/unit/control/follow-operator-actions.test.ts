@@ -1,0 +1,184 @@
+// The table of follow-operator-actions.ts, on a Kafka in memory.
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { endpointKey } from "../../../src/domain/destination.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import {
+  type EndpointNews,
+  endpointRecord,
+  pauseRecord,
+  resumeRecord,
+} from "../../../src/control/operator-actions.ts";
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import {
+  followOperatorActions,
+  type OperatorActionsDeps,
+} from "../../../src/control/follow-operator-actions.ts";
+import { clockDriver } from "../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+import { createPrng } from "../../support/clock/prng.ts";
+import { parsedLog } from "../../support/log/parsed-log.ts";
+import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
+
+const TOPIC = "sw.operator-actions";
+const crm = "crm" as DestinationId;
+
+function world(
+  kafkaOf: (kafka: OperatorActionsDeps["kafka"]) => OperatorActionsDeps["kafka"] = (one) => one,
+) {
+  const clock = new ManualClock();
+  const cluster = new MemoryCluster({ clock, random: createPrng(1) });
+  cluster.createTopic(TOPIC, 1);
+  const { log, lines } = parsedLog();
+  const driver = clockDriver(clock);
+  const kafka = kafkaOf(cluster.connect());
+  const away = { now: false };
+  const start = () => {
+    const operatorActions = followOperatorActions(
+      { kafka, clock, log, isUnreachable: () => away.now },
+      TOPIC,
+    );
+    onTestFinished(() => operatorActions[Symbol.dispose]());
+    return operatorActions;
+  };
+  const pause = (untilMs: number | null = null) =>
+    cluster.append(
+      pauseRecord(TOPIC, { destination: crm, sinceMs: clock.nowMs(), by: "command", untilMs }),
+    );
+  return { clock, cluster, lines, driver, away, start, pause };
+}
+
+test("it is known when the topic was read whole, and each record soon after it is written", async () => {
+  const { cluster, clock, driver, start, pause } = world();
+  pause();
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toMatchObject({ by: "command" });
+  const told: string[] = [];
+  const end = operatorActions.onChange((destination) => told.push(destination));
+  cluster.append(resumeRecord(TOPIC, crm));
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+  expect(told).toEqual(["crm"]);
+  end();
+  pause();
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(told).toEqual(["crm"]);
+  expect(operatorActions.troubles()).toEqual([]);
+});
+
+test("damaged and unknown records are told and passed over", async () => {
+  const { cluster, clock, lines, driver, start, pause } = world();
+  const text = (key: string | null, value: string) =>
+    cluster.append({
+      topic: TOPIC,
+      key: key === null ? null : Buffer.from(key),
+      value: Buffer.from(value),
+      headers: [],
+    });
+  text(null, "x");
+  text("later/crm", '{"v":2}');
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  text("pause/crm", "{");
+  pause();
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  const refused = lines.filter(({ msg }) => msg === "operator-actions.invalid-record");
+  expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
+});
+
+test("listeners are told when a pause is over by its time", async () => {
+  const { clock, driver, start, pause } = world();
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  pause(clock.nowMs() + 100_000);
+  await clock.advance(1_000);
+  const told: number[] = [];
+  operatorActions.onChange(() => told.push(clock.nowMs()));
+  await clock.advance(98_000);
+  expect(told).toEqual([]);
+  await clock.advance(2_000);
+  expect(told).toHaveLength(1);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+});
+
+test("a topic that cannot be read is told, keeps what is known, and is read when it can be", async () => {
+  let isRefused = false;
+  const refuse = () => {
+    if (isRefused) throw new Error("Not authorized to access topics");
+  };
+  const { away, cluster, clock, lines, driver, start, pause } = world((kafka) => ({
+    admin: kafka.admin,
+    read: (range) => {
+      refuse();
+      return kafka.read(range);
+    },
+    follow: async function* (range): AsyncGenerator<readonly IncomingRecord[]> {
+      for await (const records of kafka.follow(range)) {
+        refuse();
+        yield records;
+      }
+    },
+  }));
+  isRefused = true;
+  pause();
+  // A broker that is away has a line of its own.
+  away.now = true;
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+  expect(operatorActions.troubles()).toEqual([expect.stringContaining("Not authorized")]);
+  await clock.advance(60_000);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
+  away.now = false;
+  await clock.advance(60_000);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
+  isRefused = false;
+  await clock.advance(6_000);
+  expect(operatorActions.troubles()).toEqual([]);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  isRefused = true;
+  cluster.append(resumeRecord(TOPIC, crm));
+  await clock.advance(6_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.troubles()).toHaveLength(1);
+  isRefused = false;
+  await clock.advance(6_000);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+});
+
+test("nobody waits for longer than half a minute", async () => {
+  const { cluster, clock, start } = world();
+  cluster.goDown();
+  let isKnown = false;
+  void start().known.then(() => {
+    isKnown = true;
+  });
+  await clock.advance(29_000);
+  expect(isKnown).toBe(false);
+  await clock.advance(2_000);
+  expect(isKnown).toBe(true);
+});
+
+test("news of an endpoint are told as they are written, and those of before are not", async () => {
+  const { cluster, clock, driver, lines, start } = world();
+  const news = (process: string): EndpointNews => ({
+    ...{ destination: crm, endpoint: endpointKey("http://a.test/"), process },
+    ...{ news: "accepts", forMs: 0 },
+  });
+  cluster.append(endpointRecord(TOPIC, news("before")));
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  const told: string[] = [];
+  const end = operatorActions.onNews(({ process }) => told.push(process));
+  cluster.append(endpointRecord(TOPIC, news("now")));
+  await clock.advance(2_000);
+  end();
+  cluster.append(endpointRecord(TOPIC, news("later")));
+  await clock.advance(2_000);
+  expect(told).toEqual(["now"]);
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,101 @@
+// The table of expiring.ts.
+
+import { expect, test } from "vitest";
+
+import { type OperatorEvent, operatorEvent } from "../../../../src/operate/events/event.ts";
+import { expiringWriting, newlyExpiring } from "../../../../src/operate/events/expiring.ts";
+
+const T = Date.UTC(2026, 2, 1, 9, 30);
+const HOUR_MS = 3_600_000;
+const WINDOW_MS = 4 * HOUR_MS;
+const SOURCE = "/switchyard/sw.";
+
+function event(kind: OperatorEvent["kind"], atMs: number): OperatorEvent {
+  return operatorEvent(SOURCE, kind, "crm", atMs, {});
+}
+
+function told(...events: readonly OperatorEvent[]) {
+  const keys: Partial<Record<OperatorEvent["kind"], string>> = {
+    "destination.recovered": "destination.failing",
+    "destination.resumed": "destination.paused",
+  };
+  return new Map(events.map((each) => [`${keys[each.kind] ?? each.kind}/crm`, each]));
+}
+
+const EXPIRING = event("deliveries.expiring", T - 2 * HOUR_MS);
+const NEAR_MS = T - 3 * HOUR_MS;
+
+test.each<[string, number, ReturnType<typeof told>, boolean]>([
+  ["not near its end", NEAR_MS + 1, told(), false],
+  ["near its end", NEAR_MS, told(), true],
+  ["past its end", T - 5 * HOUR_MS, told(), true],
+  ["near, attempted before it was told", NEAR_MS, told(EXPIRING), false],
+  [
+    "near, attempted after it was told",
+    NEAR_MS,
+    told(event("deliveries.expiring", T - 9 * HOUR_MS)),
+    true,
+  ],
+  [
+    "the same, and it fails since before",
+    NEAR_MS,
+    told(
+      event("deliveries.expiring", T - 9 * HOUR_MS),
+      event("destination.failing", T - 12 * HOUR_MS),
+    ),
+    false,
+  ],
+  [
+    "the same, and it is paused since before",
+    NEAR_MS,
+    told(
+      event("deliveries.expiring", T - 9 * HOUR_MS),
+      event("destination.paused", T - 12 * HOUR_MS),
+    ),
+    false,
+  ],
+  [
+    "the same, and it has recovered meanwhile",
+    NEAR_MS,
+    told(
+      event("deliveries.expiring", T - 9 * HOUR_MS),
+      event("destination.recovered", T - 8 * HOUR_MS),
+    ),
+    true,
+  ],
+  [
+    "the same, and it fails since then",
+    NEAR_MS,
+    told(
+      event("deliveries.expiring", T - 9 * HOUR_MS),
+      event("destination.failing", T - 4 * HOUR_MS),
+    ),
+    true,
+  ],
+])("%s", (_name, firstAttemptAtMs, known, isTold) => {
+  const found = newlyExpiring(new Map([["crm", firstAttemptAtMs]]), WINDOW_MS, known, T);
+  expect(found).toEqual(isTold ? [{ destination: "crm", firstAttemptAtMs }] : []);
+});
+
+test("those that are not told by name are nobody's", () => {
+  expect(newlyExpiring(new Map([["", NEAR_MS]]), WINDOW_MS, told(), T)).toEqual([]);
+});
+
+test.each([
+  [{ deliveries: 7, isLowerBound: false }, {}],
+  [{ deliveries: 7, isLowerBound: true }, { isLowerBound: true }],
+])("%j: it says how many, the first end, and until when", (expiring, more) => {
+  const nearing = { destination: "crm", firstAttemptAtMs: NEAR_MS };
+  const { key, event: written } = expiringWriting(nearing, expiring, WINDOW_MS, SOURCE, T);
+  expect(key).toBe("deliveries.expiring/crm");
+  expect(written).toMatchObject({
+    kind: "deliveries.expiring",
+    subject: "crm",
+    time: "2026-03-01T09:30:00.000Z",
+  });
+  expect(written?.data).toEqual({
+    ...{ count: 7, ...more },
+    firstExpiresAt: "2026-03-01T10:30:00.000Z",
+    before: "2026-03-01T10:30:00.000Z",
+  });
+});

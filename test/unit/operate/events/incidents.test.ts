@@ -1,0 +1,127 @@
+// Which events people are told of: each row of the tables.
+
+import { expect, test } from "vitest";
+
+import { eventText, operatorEvent, readEvent } from "../../../../src/operate/events/event.ts";
+import {
+  type Observation,
+  OUTAGE_KEY,
+  outageWriting,
+  writings,
+} from "../../../../src/operate/events/incidents.ts";
+
+const T = Date.UTC(2026, 2, 1, 9, 30);
+const SOURCE = "/switchyard/sw.";
+const FAILING: Observation = {
+  kind: "destination.failing",
+  subject: "crm",
+  is: "so",
+  sinceMs: T,
+  data: { cause: "503" },
+};
+const AWAITING: Observation = {
+  kind: "audience.approval_required",
+  subject: "vip",
+  is: "so",
+  sinceMs: T,
+  data: { sync: "s2" },
+};
+const REFUSED: Observation = {
+  kind: "configuration.invalid",
+  subject: "configuration",
+  is: "so",
+  sinceMs: T,
+  data: { problems: ["x"] },
+};
+
+function told(...events: readonly ReturnType<typeof operatorEvent>[]) {
+  return new Map(events.map((event) => [`${event.kind}/${event.subject}`, event]));
+}
+
+const OPEN = operatorEvent(SOURCE, "destination.failing", "crm", T - 9_000, {});
+/** Under the key of the incident that it ends. */
+const ENDED = new Map([
+  ["destination.failing/crm", operatorEvent(SOURCE, "destination.recovered", "crm", T - 1, {})],
+]);
+const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.invalid", "configuration", T - 9_000, {});
+
+const syncReported = (sync: string) =>
+  operatorEvent(SOURCE, "audience.approval_required", "vip", T - 9, { sync });
+
+function kindsOf(observation: Observation, known: ReturnType<typeof told>) {
+  return writings([observation], known, SOURCE).map(({ event }) => event?.kind ?? null);
+}
+
+test.each<[string, Observation, ReturnType<typeof told>, readonly (string | null)[]]>([
+  ["not open, so", FAILING, told(), ["destination.failing"]],
+  ["ended before, so again", FAILING, ENDED, ["destination.failing"]],
+  ["not open, not so", { ...FAILING, is: "not-so" }, told(), []],
+  ["ended before, not so", { ...FAILING, is: "not-so" }, ENDED, []],
+  ["open, so", FAILING, told(OPEN), []],
+  ["open, not so", { ...FAILING, is: "not-so" }, told(OPEN), ["destination.recovered"]],
+  ["open, of another", { ...FAILING, subject: "x" }, told(OPEN), ["destination.failing"]],
+  ["open, not so, no event for the end", { ...REFUSED, is: "not-so" }, told(OPEN_REFUSED), [null]],
+  ["awaiting approval, and its sync was told", AWAITING, told(syncReported("s2")), []],
+  [
+    "awaiting approval, and another sync was told",
+    AWAITING,
+    told(syncReported("s1")),
+    ["audience.approval_required"],
+  ],
+  [
+    "not awaiting approval any more",
+    { ...AWAITING, is: "not-so", data: {} },
+    told(syncReported("s1")),
+    [null],
+  ],
+  ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
+  ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],
+])("%s", (_name, observation, known, kinds) => {
+  expect(kindsOf(observation, known)).toEqual(kinds);
+});
+
+test("begin and end are under one key, and the end says since when it was so", () => {
+  const [begin] = writings([FAILING], told(), SOURCE);
+  const [end] = writings([{ ...FAILING, is: "not-so", sinceMs: T + 5 }], told(OPEN), SOURCE);
+  expect(begin?.key).toBe("destination.failing/crm");
+  expect(end?.key).toBe(begin?.key);
+  expect(end?.event).toMatchObject({
+    time: "2026-03-01T09:30:00.005Z",
+    data: { since: OPEN.time },
+  });
+});
+
+test("an incident has the same id whoever tells of it", () => {
+  const [one] = writings([FAILING], told(), SOURCE);
+  const [other] = writings([{ ...FAILING, data: { cause: "timeout" } }], told(), SOURCE);
+  const [later] = writings([{ ...FAILING, sinceMs: T + 1 }], told(), SOURCE);
+  expect(one?.event?.id).toBe(other?.event?.id);
+  expect(one?.event?.id).not.toBe(later?.event?.id);
+});
+
+test("an outage is told once: another process's that overlaps it is the same", () => {
+  const outage = { sinceMs: T, untilMs: T + 90_000 };
+  const first = outageWriting(outage, new Map(), SOURCE);
+  expect(first).toMatchObject({
+    key: OUTAGE_KEY,
+    event: { kind: "kafka.unreachable", data: { until: "2026-03-01T09:31:30.000Z" } },
+  });
+  const known = first?.event ? new Map([[OUTAGE_KEY, first.event]]) : new Map();
+  expect(outageWriting({ sinceMs: T + 3_000, untilMs: T + 92_000 }, known, SOURCE)).toBeNull();
+  expect(
+    outageWriting({ sinceMs: T + 95_000, untilMs: T + 200_000 }, known, SOURCE),
+  ).not.toBeNull();
+});
+
+test("an event is read as it was written, and nothing else is one", () => {
+  expect(readEvent(Buffer.from(eventText(OPEN)))).toEqual(OPEN);
+  for (const text of [
+    "",
+    "{",
+    "[]",
+    '{"type":"switchyard.other"}',
+    '{"type":"switchyard.destination.failing"}',
+  ]) {
+    expect(readEvent(Buffer.from(text))).toBeNull();
+  }
+});

@@ -1,0 +1,234 @@
+// What Kafka, the file and the processes say of a destination, put together row by row.
+
+import { expect, test } from "vitest";
+
+import {
+  destinationTable,
+  endpointTable,
+  stateText,
+} from "../../../../src/operate/look/destination-text.ts";
+import {
+  bySeverity,
+  type EndpointReport,
+  isFailing,
+  nextAttemptAt,
+  severityOf,
+  stateOf,
+} from "../../../../src/operate/look/destinations.ts";
+import type {
+  DestinationStatus,
+  EndpointStatus,
+} from "../../../../src/domain/destination-status.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { destinationReport } from "../../../support/build/status-report.ts";
+import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+
+const A = "https://a.test/hook";
+const B = "https://b.test/hook";
+const crm = webhookDestination({ urls: [A, B] });
+const NOW_MS = Date.UTC(2026, 2, 1, 10);
+const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 9, minute)).toISOString();
+
+const NONE = { attempts: 0, failures: 0 };
+
+function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
+  const { key } = endpointOf(url);
+  const known = { name: `crm[1] ${new URL(url).host}`, key, origin: new URL(url).origin };
+  const none = { failingSince: null, lastMinute: NONE, unavailableUntil: null, last: null };
+  return { ...known, breaker: "closed", ...none, ...given };
+}
+
+function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
+  return {
+    id: "crm" as DestinationId,
+    state: "delivering",
+    failingSince: null,
+    lastMinute: NONE,
+    hold: null,
+    lastAcceptedAt: null,
+    last: null,
+    partitions: 2,
+    endpoints: [],
+    ...given,
+  };
+}
+
+const hold = { reason: "circuit-open", since: at(20), until: at(59) } as const;
+
+test.each([
+  ["nobody was asked", [], null],
+  ["nobody owns its partitions", [told({ partitions: 0, state: "failing" })], null],
+  ["all deliver", [told(), told()], "delivering"],
+  ["one has not tried", [told({ state: "idle" }), told()], "delivering"],
+  ["none has tried", [told({ state: "idle" })], "idle"],
+  ["one fails", [told(), told({ state: "failing", failingSince: at(5) })], "failing"],
+  ["one holds its line", [told({ state: "failing" }), told({ state: "on-hold", hold })], "on-hold"],
+])("%s", (_case, processes, state) => {
+  expect(stateOf(crm, processes).state).toBe(state);
+});
+
+test("of several processes the earliest time, and how many of them say so", () => {
+  const processes = [
+    told({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),
+    told({ state: "on-hold", hold, failingSince: at(5), lastAcceptedAt: at(4) }),
+    told(),
+  ];
+  expect(stateOf(crm, processes)).toMatchObject({
+    state: "on-hold",
+    failingSince: at(5),
+    hold,
+    processes: { owning: 3, onHold: 1, failing: 2 },
+    lastAcceptedAt: at(8),
+  });
+});
+
+test("the share of failed attempts is that of all processes that own partitions", () => {
+  const lastMinute = (failures: number, attempts: number) => ({
+    lastMinute: { attempts, failures },
+    endpoints: [endpoint(A, { lastMinute: { attempts, failures } })],
+  });
+  const share = (...all: readonly Partial<DestinationStatus>[]) => {
+    const { failedShare, endpoints } = stateOf(crm, all.map(told));
+    return [failedShare, endpoints[0]?.failedShare];
+  };
+  expect(share(lastMinute(1, 2), lastMinute(60, 98))).toEqual([0.61, 0.61]);
+  expect(share(lastMinute(1, 4), { ...lastMinute(9, 9), partitions: 0 })).toEqual([0.25, 0.25]);
+  expect(share(lastMinute(0, 4))).toEqual([0, 0]);
+  expect(share(lastMinute(0, 0))).toEqual([null, null]);
+  expect(share()).toEqual([null, null]);
+});
+
+test("the last outcome is the latest of all processes", () => {
+  const last = (minute: number, cause: string) =>
+    ({ at: at(minute), outcome: "retry", cause, endpoint: "crm[1] a.test" }) as const;
+  const processes = [told({ last: last(7, "503") }), told({ last: last(9, "timeout") })];
+  expect(stateOf(crm, processes).last).toEqual(last(9, "timeout"));
+});
+
+test("paused or disabled by the file is so without a process", () => {
+  const paused = webhookDestination({ paused: true });
+  expect(stateOf(paused, [])).toMatchObject({
+    state: "on-hold",
+    hold: { reason: "paused", since: null, until: null },
+  });
+});
+
+test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
+  const C = "https://c.test/";
+  const one = told({ endpoints: [endpoint(A, { breaker: "recovering", failingSince: at(9) })] });
+  const two = told({
+    endpoints: [endpoint(A, { breaker: "open", unavailableUntil: at(59) }), endpoint(C)],
+  });
+  expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
+    { name: "crm[1] a.test", breaker: "open", failingSince: at(9), unavailableUntil: at(59) },
+    { name: "crm[2] b.test", breaker: null, last: null },
+    { key: endpointOf(C).key, breaker: "closed" },
+  ]);
+});
+
+const soon = NOW_MS + 5_000;
+const until = new Date(NOW_MS + 30_000).toISOString();
+const byBreaker = { hold: { reason: "circuit-open", since: at(1), until } } as const;
+
+test.each([
+  ["nothing waits", { hold: null }, 0, null, null],
+  ["a line that goes", { hold: null }, 3, soon, NOW_MS],
+  ["one in a tier", { hold: null }, 0, soon, soon],
+  ["a line that is held", byBreaker, 3, null, NOW_MS + 30_000],
+  ["a line that is held, and one in a tier", byBreaker, 3, soon, soon],
+  ["a held line with nothing in it", byBreaker, 0, null, null],
+  ["one that is overdue", { hold: null }, 0, NOW_MS - 5_000, NOW_MS],
+  ["a pause", { hold: { reason: "paused", since: at(1), until: null } }, 3, soon, null],
+] as const)("next attempt: %s", (_case, state, waiting, dueMs, expected) => {
+  const next = nextAttemptAt(state, waiting, dueMs, NOW_MS);
+  expect(next).toBe(expected === null ? null : new Date(expected).toISOString());
+});
+
+function reported(given: Partial<EndpointStatus> = {}): EndpointReport {
+  return { ...endpoint(A, given), failedShare: null };
+}
+
+const TROUBLES = [
+  destinationReport({ destination: "h", halted: [{ topic: "t", partition: 0, offset: 1 }] }),
+  destinationReport({ destination: "b", hold, state: "on-hold", waiting: 10 }),
+  destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
+  destinationReport({ destination: "e", endpoints: [reported({ failingSince: at(1) })] }),
+  destinationReport({ destination: "p", hold: { reason: "paused", since: at(1), until: null } }),
+  destinationReport({ destination: "d", hold: { reason: "disabled", since: null, until: null } }),
+  destinationReport({ destination: "u", waiting: 7 }),
+  destinationReport({ destination: "o", state: "delivering", waiting: 9_000 }),
+  destinationReport({ destination: "q", state: "delivering" }),
+];
+
+test("those in trouble come first, of those the longer lines", () => {
+  expect(TROUBLES.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
+  const sorted = bySeverity(TROUBLES.toReversed());
+  expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");
+});
+
+test("--failing leaves out those that somebody paused or disabled, and those without trouble", () => {
+  const shown = TROUBLES.filter(isFailing).map(({ destination }) => destination);
+  expect(shown).toEqual(["h", "b", "f", "e"]);
+});
+
+const none = { owning: 2, onHold: 0, failing: 0 };
+
+test.each([
+  [{ state: null }, "-"],
+  [{ state: "delivering" }, "delivering"],
+  [
+    { state: "failing", failingSince: at(5), processes: { ...none, failing: 2 } },
+    "failing since 09:05:00",
+  ],
+  [
+    { state: "failing", failingSince: at(5), processes: { ...none, failing: 1 } },
+    "failing since 09:05:00 (1 of 2 processes)",
+  ],
+  [
+    {
+      state: "on-hold",
+      hold: { ...hold, reason: "retry-after" },
+      processes: { ...none, onHold: 2 },
+    },
+    "on hold since 09:20:00: Retry-After",
+  ],
+  [
+    { state: "on-hold", hold, failingSince: at(5) },
+    "on hold since 09:20:00: circuit open, failing since 09:05:00",
+  ],
+  [
+    {
+      state: "failing",
+      failingSince: at(5),
+      failedShare: 0.664,
+      processes: { ...none, failing: 1 },
+    },
+    "failing since 09:05:00: 66 % of attempts in the last minute (1 of 2 processes)",
+  ],
+  [{ state: "delivering", failedShare: 0.15 }, "delivering"],
+  [
+    { state: "on-hold", hold: { reason: "disabled", since: null, until: null } },
+    "on hold: disabled",
+  ],
+  [
+    { state: "failing", failingSince: "2026-02-27T09:05:00.000Z" },
+    "failing since 2026-02-27 09:05:00",
+  ],
+] as const)("state %#", (given, text) => {
+  expect(stateText(destinationReport(given), NOW_MS)).toBe(text);
+});
+
+test("a thousand destinations: endpoints are shown of those that fail alone", () => {
+  const many = Array.from({ length: 1_000 }, (_, number) => {
+    const isBad = number === 7;
+    const breaker = isBad ? "open" : "closed";
+    const endpoints = [reported({ name: `d-${number}[1] a.test`, breaker })];
+    return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
+  });
+  const { colors } = fakeShell();
+  expect(destinationTable(bySeverity(many), NOW_MS, colors).split("\n")[1]).toContain("d-7 ");
+  const shown = endpointTable(many, NOW_MS, colors).trimEnd().split("\n");
+  expect(shown).toHaveLength(2);
+  expect(shown[1]).toContain("d-7[1] a.test");
+});

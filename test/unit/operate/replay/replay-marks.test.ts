@@ -1,0 +1,125 @@
+// A test for each row of the file's table; then replays that follow one another, with crashes.
+
+import { expect, test } from "vitest";
+
+import { readMarks } from "../../../../src/operate/replay/read-dead-letters.ts";
+import { deadLettersOfReplay } from "../../../../src/operate/replay/replay.ts";
+import { marksOf, ReplayMarks } from "../../../../src/operate/replay/replay-marks.ts";
+import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
+import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
+
+const BY = { replay: "r", by: "p", atMs: 1_800_000_000_000 };
+const place = (partition: number, offset: number, timestampMs = offset) => ({
+  ...{ partition, offset, timestampMs },
+});
+
+function taken(deadLetters: readonly ReturnType<typeof place>[]): ReplayMarks {
+  const marks = new ReplayMarks();
+  for (const record of marksOf("t", deadLetters, BY)) marks.take(record);
+  return marks;
+}
+
+test("a letter with its place and its time is replayed, every other one waits", () => {
+  const marks = taken([place(0, 5), place(0, 9), place(1, 5)]);
+  expect(marks.of(place(0, 5))).toEqual({ replay: "r", atMs: BY.atMs });
+  expect(marks.of(place(1, 5))).not.toBeNull();
+  expect(marks.of(place(0, 6))).toBeNull();
+  expect(marks.of(place(2, 5))).toBeNull();
+  // The topic was made anew.
+  expect(marks.of(place(0, 5, 6))).toBeNull();
+});
+
+test("a mark is removed when all its letters have left the topic", () => {
+  const marks = taken([place(0, 5), place(0, 9), place(1, 5)]);
+  const at = (first: number, end: number) => [
+    { partition: 0, first, end },
+    { partition: 1, first: 0, end: 10 },
+  ];
+  expect(marks.tombstones("t", at(9, 10))).toEqual([]);
+  const [gone] = marks.tombstones("t", at(10, 12));
+  expect(gone).toMatchObject({ topic: "t", key: Buffer.from("0/5-9/r/p"), value: null });
+  // A topic made anew has no such offset yet.
+  expect(marks.tombstones("t", at(0, 5))).toHaveLength(1);
+  if (gone !== undefined) marks.take({ key: gone.key, value: null });
+  expect(marks.tombstones("t", at(10, 12))).toEqual([]);
+});
+
+test("records that are no marks count for nothing", () => {
+  const marks = new ReplayMarks();
+  const key = Buffer.from("k");
+  for (const text of ["", "null", "{}", '{"v":2}', '{"v":1,"replay":"r","at":"x","partition":0}']) {
+    marks.take({ key, value: Buffer.from(text) });
+  }
+  marks.take({ key: null, value: Buffer.from("{}") });
+  expect(marks.tombstones("t", [])).toEqual([]);
+});
+
+test("what one replay has sent, the next one leaves out, unless it sends again", async () => {
+  const world = new ReplayWorld({ partitions: 3 });
+  await world.fill(700, (number) => ({ reason: number % 2 === 0 ? "rejected" : "expired" }));
+  await world.finish(world.process("one").begin("replay-1", {}, { reasons: ["rejected"] }));
+  expect(world.delivered()).toHaveLength(350);
+  await world.finish(world.process("two").begin("replay-2"));
+  expect(world.delivered()).toHaveLength(700);
+  expect(new Set(world.delivered()).size).toBe(700);
+  await world.finish(world.process("three").begin("replay-3", { includeReplayed: true }));
+  expect(world.delivered()).toHaveLength(1_400);
+});
+
+test.each([40, 200, 333, 520])(
+  "killed after %i were written, marked ones are not repeated",
+  async (at) => {
+    const world = new ReplayWorld({ partitions: 3 });
+    await world.fill(700);
+    const first = world.process("one");
+    void first.begin("replay-1", { perSecond: 1_000 }).catch(() => undefined);
+    await world.clock.advanceUntil(() => world.delivered().length >= at, 60_000);
+    first.kafka.kill();
+    await world.clock.advance(1_000);
+    const { kafka } = world.process("reader");
+    const signal = new AbortController().signal;
+    const marks = await world.finish(readMarks({ kafka, topics, signal }));
+    const deadLetters = world.cluster.records(topics.deadLetters);
+    const marked = deadLetters.filter((deadLetter) => marks.of(deadLetter) !== null).length;
+    const before = world.delivered().length;
+    await world.finish(world.process("two").resume("replay-1"));
+    expect(new Set(world.delivered()).size).toBe(700);
+    expect(world.delivered()).toHaveLength(700 + before - marked);
+    expect(world.progress.at(-1)).toEqual({ replayed: 700, refused: 0 });
+  },
+);
+
+test("killed and resumed, a limit counts what its own marks tell, and so does the count", async () => {
+  const world = new ReplayWorld();
+  await world.fill(700);
+  const first = world.process("one");
+  void first.begin("replay-1", { limit: 600 }).catch(() => undefined);
+  // The first 500 are marked; their position is not committed.
+  const hasMarks = () => world.cluster.records(topics.deadLetterReplays).length > 0;
+  await world.clock.advanceUntil(hasMarks, 60_000);
+  first.kafka.kill();
+  await world.clock.advance(1_000);
+
+  const { kafka } = world.process("reader");
+  const source = { kafka, topics, signal: new AbortController().signal };
+  const stored = await world.finish(deadLetterReplay(kafka.admin, topics, "replay-1").read());
+  if (stored === null) throw new Error("no such replay");
+  expect(stored.partitions.map(({ replayed }) => replayed)).toEqual([0, 0]);
+  const marks = await world.finish(readMarks(source));
+  let own = 0;
+  const onMarked = (isOwn: boolean) => {
+    own += isOwn ? 1 : 0;
+  };
+  const count = async () => {
+    let left = 0;
+    const deadLetters = deadLettersOfReplay(source, stored, marks, "replay-1", onMarked);
+    for await (const _deadLetter of deadLetters) left += 1;
+    return left;
+  };
+  expect(await world.finish(count())).toBe(100);
+  expect(own).toBe(500);
+
+  await world.finish(world.process("two").resume("replay-1"));
+  expect(world.delivered()).toHaveLength(600);
+  expect(new Set(world.delivered()).size).toBe(600);
+});

@@ -1,0 +1,143 @@
+// Which record a replay writes for a dead letter: the table of replay.ts, row by row.
+
+import { expect, test } from "vitest";
+
+import { readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
+import { replayOf } from "../../../../src/operate/replay/replayed-record.ts";
+import type { Delivery } from "../../../../src/domain/delivery.ts";
+import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
+import { headerTexts } from "../../../support/build/calls.ts";
+import { webhookDestination } from "../../../support/build/webhook-destination.ts";
+import {
+  DELIVERIES,
+  type DeadLetterSpec,
+  deadLetterRecord,
+  topics,
+} from "../../../support/worlds/replay-world.ts";
+
+const crm = webhookDestination({ urls: ["http://a.test/", "http://b.test/"], deliver: "every" });
+const other = webhookDestination({ id: "other" as DestinationId });
+const TARGETS = { topics, destinations: [other, crm] };
+const KEY = crm.endpoints[0]?.key as EndpointKey;
+
+function decide(spec: DeadLetterSpec, delivery: Partial<Delivery> = {}) {
+  const outgoing = deadLetterRecord(delivery, spec);
+  const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
+  return replayOf(readDeadLetter(record, topics), TARGETS);
+}
+
+test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
+  ["a rejected delivery", {}, {}, DELIVERIES],
+  ["an expired one", { reason: "expired" }, {}, DELIVERIES],
+  [
+    "one that its tier gave up",
+    { stage: "delay", reason: "unknown-destination", topic: "sw.delays.10s" },
+    {},
+    DELIVERIES,
+  ],
+  ["one of an endpoint that is there", {}, { endpoint: KEY }, DELIVERIES],
+  ["one that lacks its headers", { reason: "invalid-call", headers: [] }, {}, DELIVERIES],
+  [
+    "a call that route could not use",
+    { stage: "route", reason: "unknown-source", topic: topics.calls, headers: [] },
+    {},
+    topics.calls,
+  ],
+  [
+    "a deletion request",
+    { stage: "deletion", reason: "invalid-deletion", topic: topics.deletionRequests, headers: [] },
+    {},
+    topics.deletionRequests,
+  ],
+  [
+    "a statement about an audience that could not be read",
+    { stage: "audience", reason: "undecodable", topic: topics.audienceSyncs, headers: [] },
+    {},
+    topics.audienceSyncs,
+  ],
+])("%s is written, key and value as they were", (_what, spec, delivery, topic) => {
+  expect(decide(spec, delivery)).toMatchObject({
+    kind: "replay",
+    outgoing: { topic, key: Buffer.from("u"), value: Buffer.from('{"type":"track"}') },
+  });
+});
+
+test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
+  [
+    "a part of a sync",
+    { stage: "audience", reason: "invalid-sync", topic: topics.audienceSyncs },
+    {},
+    "send it again",
+  ],
+  ["what has no value", { reason: "too-large", value: null }, {}, "no value"],
+  [
+    "a destination that is not configured",
+    {},
+    { destination: "gone" as Delivery["destination"] },
+    "the destination gone is not configured",
+  ],
+  [
+    "an endpoint that is not its destination's",
+    {},
+    { endpoint: "0123456789abcdef" as EndpointKey },
+    "no endpoint 0123456789abcdef",
+  ],
+  ["a delivery that names nobody", { topic: "sw.delays.10s", headers: [] }, {}, "do not name a"],
+  ["a record of a strange topic", { stage: "route", topic: "other.calls" }, {}, "other.calls"],
+  [
+    "the topic of dead letters itself",
+    { stage: "route", topic: topics.deadLetters },
+    {},
+    "no topic",
+  ],
+  ["a record without where it came from", { stage: "route", topic: "" }, {}, "where it came from"],
+])("refused: %s", (_what, spec, delivery, why) => {
+  expect(decide(spec, delivery)).toEqual({ kind: "refused", why: expect.stringContaining(why) });
+});
+
+test("a delivery keeps what it is, and forgets what happened to it", () => {
+  const decided = decide(
+    {},
+    {
+      endpoint: KEY,
+      attempt: 9,
+      firstAttemptAtMs: 1,
+      retryCount: 8,
+      dueAtMs: 2,
+      notBeforeMs: 3,
+      retryTopic: DELIVERIES,
+      rejected: [KEY],
+      lastOutcome: `${KEY}=404`,
+    },
+  );
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(headerTexts(decided.outgoing)).toEqual({
+    "switchyard-message-id": "m-1",
+    "switchyard-source": "web",
+    "switchyard-destination": "crm",
+    "switchyard-timestamp": `${Date.UTC(2026, 2, 1, 9, 30, 15, 250)}`,
+    "switchyard-received-at": `${Date.UTC(2026, 2, 1, 9, 30, 16)}`,
+    "switchyard-endpoint": KEY,
+  });
+});
+
+test("a delivery goes to the destination that it failed at, and says so from then on", () => {
+  const decided = decide({ topic: DELIVERIES }, { destination: "gone" as Delivery["destination"] });
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(decided.outgoing.topic).toBe(DELIVERIES);
+  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-destination": "crm" });
+});
+
+test("producers' headers go along, on either way; a call keeps no header of ours", () => {
+  const foreign = ["trace", Buffer.from("t-1")] as const;
+  const own = ["switchyard-message-id", Buffer.from("m-9")] as const;
+  const delivery = decide({ headers: [foreign, own, own] });
+  const call = decide({ stage: "route", topic: topics.calls, headers: [foreign, own] });
+  if (delivery.kind !== "replay" || call.kind !== "replay") throw new Error("refused");
+  expect(delivery.outgoing.headers.map(([name]) => name)).toEqual([
+    "switchyard-destination",
+    "switchyard-message-id",
+    "trace",
+  ]);
+  expect(call.outgoing.headers).toEqual([foreign]);
+});

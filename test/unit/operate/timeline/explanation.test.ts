@@ -1,0 +1,82 @@
+// What explain says of deliver's first step: whatever `prepare` decides, also where it makes no
+// request. A setting that changes the decision is followed without a change here.
+
+import picocolors from "picocolors";
+import { expect, test } from "vitest";
+
+import { type FirstStep, firstStep } from "../../../../src/operate/timeline/explanation.ts";
+import { explanationText } from "../../../../src/operate/timeline/explanation-text.ts";
+import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import type { OutgoingRecord } from "../../../../src/domain/record.ts";
+import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+
+const NOW_MS = 1_772_357_415_250;
+const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 14_400_000 };
+const VALUE = '{"type":"track","userId":"u1","event":"e"}';
+
+function copyOf(value: string, headers = deliveryHeaders(deliveryOf())): OutgoingRecord {
+  return { topic: "t", key: null, value: Buffer.from(value), headers };
+}
+
+test("an attempt has a request for each endpoint", () => {
+  const destination = webhookDestination({ urls: ["http://a.test/", "http://b.test/"] });
+  const step = firstStep(destination, copyOf(VALUE), POLICY, NOW_MS);
+  expect(step).toMatchObject({
+    kind: "attempt",
+    requests: [{ url: "http://a.test/" }, { url: "http://b.test/" }],
+  });
+});
+
+test.each([
+  ["a value that is no call", copyOf("[]"), "invalid-call", "this is a list"],
+  ["a header that is missing", copyOf(VALUE, []), "invalid-call", "the header switchyard-"],
+])("%s becomes a dead letter, with the sentence", (_name, copy, reason, error) => {
+  const step = firstStep(webhookDestination(), copy, POLICY, NOW_MS);
+  expect(step).toEqual({ kind: "dead-letter", reason, error: expect.stringContaining(error) });
+});
+
+test("a paused destination's call waits in line", () => {
+  const step = firstStep(webhookDestination({ paused: true }), copyOf(VALUE), POLICY, NOW_MS);
+  expect(step).toEqual({ kind: "wait", because: "paused" });
+});
+
+const WHERE = { topic: "sw.deliveries.crm", key: null, value: null, headers: [] };
+
+/** The lines below the destination's topic. */
+function linesOf(first: FirstStep): readonly string[] {
+  const explained = {
+    destination: webhookDestination(),
+    reason: "by-default" as const,
+    copy: WHERE,
+    first,
+  };
+  const read = {
+    kind: "call" as const,
+    namedBy: "defaultSource" as const,
+    times: { timestampMs: NOW_MS, receivedAtMs: NOW_MS },
+  };
+  const call = { type: "identify", userId: "u1", anonymousId: null, messageId: null };
+  const explanation = { kind: "call", read: { ...read, call, source: { id: "web" } } };
+  const text = explanationText(
+    { ...explanation, destinations: [explained] } as unknown as Parameters<
+      typeof explanationText
+    >[0],
+    1,
+    picocolors.createColors(false),
+  );
+  return text.trimEnd().split("\n").slice(7);
+}
+
+test.each([
+  [
+    { kind: "dead-letter", reason: "rejected", error: "it is too large" },
+    "    no request: dead letter rejected: it is too large",
+  ],
+  [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it waits for 10 s"],
+  [
+    { kind: "wait", because: "paused" },
+    "    no request yet: it waits in line, since the destination is paused",
+  ],
+] as const)("%j is printed", (first, line) => {
+  expect(linesOf(first)).toEqual([line]);
+});
