@@ -8,10 +8,10 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { startAudience } from "../src/audience/stage.ts";
+import { levelStores } from "../src/audience/store/owned-store.ts";
 import type { SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { systemClock } from "../src/runtime/clock.ts";
-import { levelStores } from "../src/audience/store/owned-store.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createMeter } from "./measure.ts";

@@ -28,7 +28,7 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   ingest: ["src/ingest", "src/kafka/produce"],
   audience: ["src/audience"],
   "audience-10m": ["src/audience"],
-  client: ["src/client"],
+  client: ["src/sdk/client"],
   delay: [...CONSUMING, "src/delay"],
   isolation: ALL_STAGES,
   "isolation-1000": ALL_STAGES,

@@ -4,7 +4,15 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { npmManifest, type RootPackage } from "./npm-manifest.ts";
@@ -27,11 +35,20 @@ for (const project of ["tsconfig.build.json", "tsconfig.build-cjs.json"]) {
 }
 writeFileSync(join(OUT, "cjs", "package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(join(OUT, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-// The compiler rewrites the imports of .js files only.
+// A compiler that does not know `exports` looks for `client/` at the top of the package.
+for (const folder of [OUT, join(OUT, "cjs")]) {
+  for (const entry of readdirSync(join(folder, "sdk"))) {
+    renameSync(join(folder, "sdk", entry), join(folder, entry));
+  }
+  rmSync(join(folder, "sdk"), { recursive: true });
+}
 for (const file of readdirSync(OUT, { recursive: true, encoding: "utf8" })) {
-  if (!file.endsWith(".d.ts")) continue;
-  const types = readFileSync(join(OUT, file), "utf8");
-  writeFileSync(join(OUT, file), types.replace(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
+  if (!/\.(?:js|d\.ts)$/.test(file)) continue;
+  const source = readFileSync(join(OUT, file), "utf8").replaceAll('"../../domain/', '"../domain/');
+  // The compiler rewrites the imports of .js files only.
+  const isTypes = file.endsWith(".d.ts");
+  const written = isTypes ? source.replace(/(from "\.[^"]*)\.ts"/g, '$1.js"') : source;
+  writeFileSync(join(OUT, file), written);
 }
 copyFileSync(join(ROOT, "docs", "npm-readme.md"), join(OUT, "README.md"));
 copyFileSync(join(ROOT, "LICENSE"), join(OUT, "LICENSE"));

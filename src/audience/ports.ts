@@ -9,7 +9,7 @@ export type StoreEntry = readonly [key: string, value: string];
 export type StoreChange = readonly [key: string, value: string | null];
 
 /**
- * The ordered local store of one partition; `src/store/` has two. Keys are ordered by UTF-8 bytes.
+ * The ordered local store of one partition; `store/` has two. Keys are ordered by UTF-8 bytes.
  */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;

@@ -47,7 +47,6 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
-import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
 import { FailedStores } from "./failed-stores.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
@@ -63,6 +62,7 @@ import {
   watchAudiences,
   watchFailedStores,
 } from "./report.ts";
+import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;

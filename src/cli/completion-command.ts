@@ -4,10 +4,9 @@
  */
 
 import { Argument, Command } from "commander";
-
+import type { Shell } from "../operate/connect/shell.ts";
 import type { CommandEntry, MakeCommand } from "./command-entry.ts";
 import { completionScript, type ShellName, type Words } from "./completion-script.ts";
-import type { Shell } from "../operate/connect/shell.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 

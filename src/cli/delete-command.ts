@@ -6,14 +6,22 @@ import type { Config } from "../config/config.ts";
 import { affected, listenersBySource, notTold } from "../deletion/affected-sources.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
-import { systemClock } from "../runtime/clock.ts";
 import { assertTopics } from "../operate/connect/assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../operate/connect/cluster.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../operate/connect/cluster.ts";
 import { commandProducer } from "../operate/connect/command-producer.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../operate/connect/configuration.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
 import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 import { tell } from "../operate/connect/tell.ts";
+import { systemClock } from "../runtime/clock.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, KafkaTimeoutOption {

@@ -3,8 +3,8 @@
  * their code is kept compiled (`deploy/Dockerfile`).
  */
 
-import { COMMANDS } from "./command-table.ts";
 import { STAGE_CODE } from "../run/start-stages.ts";
+import { COMMANDS } from "./command-table.ts";
 
 for (const { load } of COMMANDS) await load();
 await import("./program.ts");

@@ -3,12 +3,12 @@
 import { Command, CommanderError } from "commander";
 
 import { visibleCell, visibleLines } from "../domain/escape-control.ts";
-import type { CommandEntry } from "./command-entry.ts";
-import { COMMANDS } from "./command-table.ts";
-import { UnreadableInput } from "./input.ts";
 import { programVersion } from "../operate/connect/program-version.ts";
 import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
+import type { CommandEntry } from "./command-entry.ts";
+import { COMMANDS } from "./command-table.ts";
+import { UnreadableInput } from "./input.ts";
 
 /** Runs the command that `args` name. Never throws. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<ExitStatus> {

@@ -5,9 +5,14 @@ import { nearest } from "../config/collections.ts";
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../domain/stages.ts";
-import { shutdownSignal } from "../runtime/shutdown.ts";
-import { type ConfigOption, configFile, configOption, loadOrExplain } from "../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configFile,
+  configOption,
+  loadOrExplain,
+} from "../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+import { shutdownSignal } from "../runtime/shutdown.ts";
 
 interface RunOptions extends ConfigOption {
   readonly stages?: readonly StageName[];

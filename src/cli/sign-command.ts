@@ -15,9 +15,9 @@ import { Command } from "commander";
 
 import { withoutNewline } from "../config/secret-file.ts";
 import { signature } from "../deliver/sign.ts";
-import { openInput } from "./input.ts";
 import type { Shell } from "../operate/connect/shell.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
+import { openInput } from "./input.ts";
 
 interface SignOptions {
   readonly secret?: string;

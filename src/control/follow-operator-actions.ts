@@ -19,6 +19,12 @@
  */
 
 import type { DestinationId } from "../domain/ids.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import type { Kafka } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../telemetry/log.ts";
+import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { KnownOperatorActions, type OperatorActions } from "./operator-action-state.ts";
 import {
   type EndpointNews,
@@ -26,12 +32,6 @@ import {
   type ProcessRecord,
   readOperatorAction,
 } from "./operator-actions.ts";
-import type { IncomingRecord } from "../domain/record.ts";
-import type { Kafka } from "../kafka/port.ts";
-import { asError } from "../runtime/as-error.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Log } from "../telemetry/log.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
 
 const STEP_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 5_000;

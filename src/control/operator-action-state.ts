@@ -15,8 +15,8 @@
  * know whether it has been pulled.
  */
 
-import { isReleasedBy, type Releasable } from "./early-release.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import { isReleasedBy, type Releasable } from "./early-release.ts";
 import {
   type EarlyRelease,
   type EndpointNews,

@@ -4,6 +4,9 @@
  */
 
 import type { DestinationId } from "../domain/ids.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
+import type { TopicNames } from "../domain/topics.ts";
+import type { Producer } from "../kafka/port.ts";
 import {
   type EarlyRelease,
   earlyReleaseRecord,
@@ -12,9 +15,6 @@ import {
   pauseRecord,
   resumeRecord,
 } from "./operator-actions.ts";
-import type { OutgoingRecord } from "../domain/record.ts";
-import type { TopicNames } from "../domain/topics.ts";
-import type { Producer } from "../kafka/port.ts";
 
 export interface Operating {
   readonly producer: Pick<Producer, "send">;

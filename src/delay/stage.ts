@@ -18,9 +18,9 @@
  * Beside that, all that waits is counted (`counting.ts`). Nothing else depends on it.
  */
 
+import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/dead-letter-records.ts";
-import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import { delayMsOfTopic, type GroupNames } from "../domain/topics.ts";
 import type { ConsumeOptions } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";

@@ -33,7 +33,12 @@ import {
   traceParent,
   withTrace,
 } from "../domain/trace-context.ts";
-import { type Attributes, kafkaAttributes, type Span, type Tracing } from "../telemetry/tracing/port.ts";
+import {
+  type Attributes,
+  kafkaAttributes,
+  type Span,
+  type Tracing,
+} from "../telemetry/tracing/port.ts";
 import type { EndpointConnections, HttpResult, Phases, WebhookRequest } from "./attempt.ts";
 import type { Decision } from "./decide.ts";
 

@@ -1,9 +1,9 @@
 /** Which records of a destination's topics were cancelled, and what takes their place. */
 
-import { readDelivery } from "../domain/delivery.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
-import type { DestinationId } from "../domain/ids.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
+import { readDelivery } from "../domain/delivery.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { type DeadLetterTopics, deadLetter, type Replacement } from "./follow-up-record.ts";
 

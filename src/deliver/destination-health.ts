@@ -17,10 +17,10 @@
  * An endpoint that was left alone was not tried, and stays as it was.
  */
 
+import type { Pause } from "../control/operator-actions.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { Pause } from "../control/operator-actions.ts";
 import type { HttpResult } from "./attempt.ts";
 import { type HoldCause, stillnessOf } from "./hold-cause.ts";
 import { judge } from "./outcome.ts";

@@ -17,10 +17,9 @@
  */
 
 import assert from "node:assert/strict";
-
+import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import {
   type Attempt,

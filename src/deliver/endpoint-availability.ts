@@ -22,9 +22,9 @@
  *   fails                                               nothing is held: the trouble may be that process's
  */
 
+import type { EndpointNews } from "../control/operator-actions.ts";
 import type { CircuitState, HoldReason } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { EndpointNews } from "../control/operator-actions.ts";
 import type { HttpResult } from "./attempt.ts";
 import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
 import { judge } from "./outcome.ts";

@@ -13,9 +13,9 @@
  * (`endpoint-availability.ts`). No offset depends on any of it.
  */
 
-import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import { type EndpointNews, endpointRecord } from "../control/operator-actions.ts";
+import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { News } from "./endpoint-availability.ts";
 

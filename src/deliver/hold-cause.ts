@@ -13,8 +13,8 @@
  * The configuration says no times: since means since when it is known here.
  */
 
-import type { WebhookDestination } from "../domain/destination.ts";
 import type { Pause } from "../control/operator-actions.ts";
+import type { WebhookDestination } from "../domain/destination.ts";
 
 export interface HoldCause {
   readonly reason: "paused" | "disabled";

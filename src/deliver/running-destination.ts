@@ -10,10 +10,10 @@
  * The consumer takes no part in an update: it stays in its group, and its partitions stay here.
  */
 
+import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,

@@ -35,11 +35,10 @@
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-
+import type { EndpointNews } from "../control/operator-actions.ts";
 import type { Destination, WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
-import type { EndpointNews } from "../control/operator-actions.ts";
 import { commonBytes } from "../kafka/port.ts";
 import { startLimited } from "../runtime/start-limited.ts";
 import type { RunningStage } from "../stage/running-stage.ts";

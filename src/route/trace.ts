@@ -13,7 +13,12 @@
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { keptTraceOf, type TraceContext } from "../domain/trace-context.ts";
-import { type Attributes, kafkaAttributes, type Span, type Tracing } from "../telemetry/tracing/port.ts";
+import {
+  type Attributes,
+  kafkaAttributes,
+  type Span,
+  type Tracing,
+} from "../telemetry/tracing/port.ts";
 import type { Routed, RoutedCall } from "./route-record.ts";
 
 export interface RouteTraces {

@@ -4,13 +4,12 @@
  */
 
 import { randomUUID } from "node:crypto";
-
-import type { Health } from "./health.ts";
 import type { Config } from "../config/config.ts";
 import type { StageName } from "../domain/stages.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
 import { candidates } from "../route/route.ts";
 import { type AnnounceDeps, type Announcing, announce } from "../stage/announce.ts";
-import { configuredTopics } from "../operate/connect/connection.ts";
+import type { Health } from "./health.ts";
 
 export async function announceProcess(
   config: () => Config,

@@ -21,6 +21,7 @@ import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import { destinationOfTopic } from "../domain/topics.ts";
 import type { Admin, TopicSpec } from "../kafka/port.ts";
+import { configuredPlan, configuredTopics } from "../operate/connect/connection.ts";
 import { asError } from "../runtime/as-error.ts";
 import { missingTopics } from "../stage/missing-topics.ts";
 import type { Rerouting } from "../stage/reroute.ts";
@@ -28,7 +29,6 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import { rejectedSettings, type TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { configuredPlan, configuredTopics } from "../operate/connect/connection.ts";
 
 export interface TakeOverDeps {
   readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;

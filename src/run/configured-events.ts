@@ -4,19 +4,19 @@
  */
 
 import type { Config } from "../config/config.ts";
+import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../control/operator-action-state.ts";
 import { countExpiring } from "../delay/expiring-count.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
-import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../control/operator-action-state.ts";
 import type { StageName } from "../domain/stages.ts";
 import { delayName, groupNames, type TopicNames } from "../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../kafka/port.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
 import { type WatchedRetryWindows, watchForPeople } from "../operate/events/watch.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { configuredTopics } from "../operate/connect/connection.ts";
 import { postToOperator } from "./operator-webhook.ts";
 import type { ReloadCauses } from "./reload-causes.ts";
 

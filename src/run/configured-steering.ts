@@ -3,17 +3,17 @@
  * stops it before Kafka is closed.
  */
 
-import type { Health } from "./health.ts";
 import type { Config } from "../config/config.ts";
-import type { StageName } from "../domain/stages.ts";
-import type { ClusterView, Kafka } from "../kafka/port.ts";
-import type { Clock } from "../runtime/clock.ts";
 import {
   followOperatorActions,
   type RunningOperatorActions,
 } from "../control/follow-operator-actions.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { StageName } from "../domain/stages.ts";
+import type { ClusterView, Kafka } from "../kafka/port.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Health } from "./health.ts";
 
 /** Those that go by what people ask for, and those that other processes share. */
 const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];

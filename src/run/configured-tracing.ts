@@ -1,10 +1,10 @@
 /** The traces of the configuration, shared by the stages of the process. */
 
 import type { Config } from "../config/config.ts";
+import { programVersion } from "../operate/connect/program-version.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClosableTracing, OtlpWatch } from "../telemetry/tracing/otlp.ts";
-import { programVersion } from "../operate/connect/program-version.ts";
 
 const LINE_EVERY_MS = 60_000;
 

@@ -7,11 +7,7 @@ import { createHttp } from "../deliver/http.ts";
 import { judge } from "../deliver/outcome.ts";
 import { type Endpoint, endpointKey } from "../domain/destination.ts";
 import type { Posted } from "../operate/events/webhook-decision.ts";
-import {
-  type PostDeps,
-  postEvents,
-  type RunningPosts,
-} from "../operate/events/webhook-sender.ts";
+import { type PostDeps, postEvents, type RunningPosts } from "../operate/events/webhook-sender.ts";
 
 type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
 

@@ -12,9 +12,9 @@
  *   failed                500
  */
 
-import type { Reload } from "./admin-server.ts";
 import type { Loaded } from "../config/load.ts";
 import { onHangUp } from "../runtime/shutdown.ts";
+import type { Reload } from "./admin-server.ts";
 import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.ts";
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";

@@ -16,20 +16,24 @@
  */
 
 import { setTimeout as timer } from "node:timers/promises";
-
-import { createHealth, type Health } from "./health.ts";
-import { startAdmin } from "./admin-server.ts";
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
+import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 import type { StageName } from "../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../kafka/cluster/wait-for-brokers.ts";
 import { createKafka, driverInUse } from "../kafka/kafka.ts";
 import type { ClusterView, Kafka, WatchedProducer } from "../kafka/port.ts";
+import { configuredSchemas } from "../operate/connect/configured-schemas.ts";
+import {
+  configuredPlan,
+  configuredTopics,
+  kafkaConnection,
+} from "../operate/connect/connection.ts";
+import { programVersion } from "../operate/connect/program-version.ts";
 import type { Schemas } from "../registry/port.ts";
 import { BrokerClock } from "../runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../runtime/listening.ts";
-import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 import { createRerouting, type Rerouting } from "../stage/reroute.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../stage/topic-keeper.ts";
@@ -39,14 +43,13 @@ import { createMetrics, type Metrics } from "../telemetry/instruments.ts";
 import { createLog, type Log } from "../telemetry/log.ts";
 import { watchMemoryLimit } from "../telemetry/memory-limit.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
-import { configuredSchemas } from "../operate/connect/configured-schemas.ts";
-import { configuredPlan, configuredTopics, kafkaConnection } from "../operate/connect/connection.ts";
-import { programVersion } from "../operate/connect/program-version.ts";
+import { startAdmin } from "./admin-server.ts";
 import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredOperatorActions } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
+import { createHealth, type Health } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
 import { type AroundStages, startStages } from "./start-stages.ts";

@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
+import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import { STAGE_NAMES, type StageName } from "../domain/stages.ts";
 import {
@@ -18,10 +19,9 @@ import {
   type TopicNames,
 } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
+import { configuredTopics } from "../operate/connect/connection.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { configuredTopics } from "../operate/connect/connection.ts";
-import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */

@@ -9,11 +9,11 @@
  */
 
 import { readerOf, type StageName } from "../domain/stages.ts";
-import type { PlannedTopic } from "../topics/topic-plan.ts";
 import { destinationOfTopic, type TopicNames } from "../domain/topics.ts";
 import type { Admin, TopicState } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import type { PlannedTopic } from "../topics/topic-plan.ts";
 
 const LOOK_EVERY_MS = 600_000;
 const KEY = "retention.ms";

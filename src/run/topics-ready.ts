@@ -16,10 +16,10 @@ import { isRejection } from "../kafka/cluster/allowed-config.ts";
 import { errorTypes } from "../kafka/cluster/kafka-error.ts";
 import { patienceMs } from "../kafka/cluster/start-patience.ts";
 import type { Admin } from "../kafka/port.ts";
+import { configuredPlan } from "../operate/connect/connection.ts";
 import { missingTopics } from "../stage/missing-topics.ts";
 import { rejectedSettings } from "../stage/topic-keeper.ts";
 import type { Log } from "../telemetry/log.ts";
-import { configuredPlan } from "../operate/connect/connection.ts";
 
 const LOOK_AGAIN_MS = 2_000;
 

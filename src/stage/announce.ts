@@ -22,6 +22,7 @@
  * No offset depends on any of it.
  */
 
+import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 import { type MissingRoute, missingRoutes } from "../control/missing-routes.ts";
 import {
   forgetRecord,
@@ -36,7 +37,6 @@ import { asError } from "../runtime/as-error.ts";
 import { type BrokerClock, isWrongClock } from "../runtime/broker-clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 
 const EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;

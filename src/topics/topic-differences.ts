@@ -19,8 +19,8 @@
  * kept for less time than records: a group that was stopped for long would read them all again.
  */
 
-import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
+import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 
 /** A topic as the cluster has it; fits the port's `TopicState`. */
 export interface ActualTopic {

@@ -1,7 +1,7 @@
 /** One look at everything that an operator sees, and at the truth beside it. */
 
-import { parseMetrics, type Sample } from "../../src/operate/connect/metrics-text.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { parseMetrics, type Sample } from "../../src/operate/connect/metrics-text.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
 import type { LoggedLine, Product } from "./product.ts";
 import type { CommandEnd } from "./run-command.ts";

@@ -4,14 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-
-import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
+import { run } from "../../src/run/run.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { javaForPolicy, startPolicedKafka } from "../support/servers/policed-kafka.ts";

@@ -10,9 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
-
-import type { StatusReport } from "../../src/operate/look/report.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";

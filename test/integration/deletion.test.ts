@@ -10,13 +10,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { configuredPlan, configuredTopics, kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { startDeletion } from "../../src/deletion/stage.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { groupNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import {
+  configuredPlan,
+  configuredTopics,
+  kafkaConnection,
+} from "../../src/operate/connect/connection.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";

@@ -6,12 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-
-import { kafkaConnection } from "../../src/operate/connect/connection.ts";
-import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { loadInternal } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
+import { run } from "../../src/run/run.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { LogLines } from "../support/log/log-lines.ts";

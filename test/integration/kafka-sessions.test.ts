@@ -13,11 +13,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, type ExpectStatic, test } from "vitest";
-
-import { run } from "../../src/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
+import { run } from "../../src/run/run.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import {

@@ -3,12 +3,11 @@
 
 import avro from "avsc";
 import { expect, test } from "vitest";
-
-import { openCommandSchemas } from "../../src/operate/connect/command-schemas.ts";
-import { readCallView } from "../../src/console/read/call.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { readCallView } from "../../src/console/read/call.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import { openCommandSchemas } from "../../src/operate/connect/command-schemas.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";

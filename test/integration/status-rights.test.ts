@@ -4,18 +4,17 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
-import { kafkaConnection } from "../../src/operate/connect/connection.ts";
-import { createConsoleReader } from "../../src/console/read/console-reader.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { StatusReport } from "../../src/operate/look/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { createConsoleReader } from "../../src/console/read/console-reader.ts";
+import { resumeRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { resumeRecord } from "../../src/control/operator-actions.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import { kafkaConnection } from "../../src/operate/connect/connection.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";

@@ -7,11 +7,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import type { DestinationReport } from "../../src/operate/look/destinations.ts";
-import type { StatusReport } from "../../src/operate/look/report.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import type { DestinationReport } from "../../src/operate/look/destinations.ts";
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";

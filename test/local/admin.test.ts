@@ -1,9 +1,8 @@
 // The admin port as Prometheus and a scheduler see it.
 
 import { expect, onTestFinished, test } from "vitest";
-
-import { createHealth, type Health } from "../../src/run/health.ts";
 import { startAdmin } from "../../src/run/admin-server.ts";
+import { createHealth, type Health } from "../../src/run/health.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../src/runtime/listening.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
 

@@ -6,7 +6,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { openLevelStore } from "../../src/audience/store/level-store.ts";
-import { type Entry, type OrderedStore, StoreInUseError } from "../../src/audience/store/ordered-store.ts";
+import {
+  type Entry,
+  type OrderedStore,
+  StoreInUseError,
+} from "../../src/audience/store/ordered-store.ts";
 import { MemoryStore } from "../support/worlds/memory-stores.ts";
 
 let directory: string;

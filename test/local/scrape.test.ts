@@ -5,12 +5,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-
-import { createHealth } from "../../src/run/health.ts";
-import { startAdmin } from "../../src/run/admin-server.ts";
 import { adminAddress } from "../../src/cli/admin-address.ts";
 import { rateOf } from "../../src/operate/look/rates.ts";
 import { scrapeAll } from "../../src/operate/look/scrape.ts";
+import { startAdmin } from "../../src/run/admin-server.ts";
+import { createHealth } from "../../src/run/health.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 

@@ -7,11 +7,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-
-import { createHealth } from "../../src/run/health.ts";
-import { startAdmin } from "../../src/run/admin-server.ts";
 import { DestinationHealth } from "../../src/deliver/destination-health.ts";
 import { statusOf } from "../../src/deliver/status.ts";
+import { startAdmin } from "../../src/run/admin-server.ts";
+import { createHealth } from "../../src/run/health.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";

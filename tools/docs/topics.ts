@@ -9,8 +9,8 @@ import {
   STAGE_ROLES,
 } from "../../src/domain/permissions.ts";
 import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
-import { type PlannedTopic, topicPlan } from "../../src/topics/topic-plan.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { type PlannedTopic, topicPlan } from "../../src/topics/topic-plan.ts";
 import { code, pageWith, table } from "./page.ts";
 
 const PREFIX = "switchyard.";

@@ -9,7 +9,11 @@ import type { Config } from "../../config/config.ts";
 import { aclCommand } from "../../domain/acl-command.ts";
 import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/permissions.ts";
 import { groupNames } from "../../domain/topics.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";

@@ -4,23 +4,36 @@ import { randomUUID } from "node:crypto";
 import { Command } from "commander";
 
 import { snakeCase } from "../../audience/snake-case.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import type { OrderedStore } from "../../audience/store/ordered-store.ts";
+import { approveSync } from "../../operate/act/approve.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { counted } from "../../words/count.ts";
-import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
-import { approveSync } from "../../operate/act/approve.ts";
-import { audiencesJson, audienceTable, readClaims, readMembers } from "../../operate/look/audiences.ts";
+import {
+  audiencesJson,
+  audienceTable,
+  readClaims,
+  readMembers,
+} from "../../operate/look/audiences.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { counted } from "../../words/count.ts";
+import { checkInput, openInput } from "../input.ts";
 import { publishAudience } from "./publish.ts";
 import { untilApplied } from "./unapplied.ts";
 

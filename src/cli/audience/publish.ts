@@ -20,16 +20,16 @@
  */
 
 import { parseSync } from "../../audience/parse-sync.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Producer } from "../../kafka/port.ts";
-import type { OrderedStore } from "../../audience/store/ordered-store.ts";
-import { ageText } from "../../words/age.ts";
-import { counted } from "../../words/count.ts";
 import { instantText } from "../../operate/connect/instant.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import type { Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
+import { ageText } from "../../words/age.ts";
+import { counted } from "../../words/count.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Unapplied } from "./unapplied.ts";
 import {

@@ -10,8 +10,8 @@ import {
   loadOrExplain,
   sayWarnings,
 } from "../../operate/connect/configuration.ts";
-import { counted } from "../../words/count.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { counted } from "../../words/count.ts";
 import { diffCommand } from "./diff.ts";
 
 interface PrintOptions extends ConfigOption {

@@ -6,8 +6,6 @@
  */
 
 import { Command } from "commander";
-
-import { adminAddress } from "../admin-address.ts";
 import {
   type ConfigOption,
   configFile,
@@ -15,10 +13,11 @@ import {
   explained,
   loadOrExplain,
 } from "../../operate/connect/configuration.ts";
-import { openInput, UnreadableInput } from "../input.ts";
 import { hashOf, reasonOf, scrape } from "../../operate/connect/scrape.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
+import { adminAddress } from "../admin-address.ts";
+import { openInput, UnreadableInput } from "../input.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
 interface DiffOptions extends ConfigOption {

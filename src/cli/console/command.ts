@@ -3,10 +3,15 @@
 import { Command, InvalidArgumentError } from "commander";
 
 import type { Load } from "../../config/load.ts";
+import {
+  type ConfigOption,
+  configFile,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
-import { type ConfigOption, configFile, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 
 interface ConsoleFlags extends ConfigOption {
   readonly admin?: readonly string[];

@@ -5,13 +5,13 @@ import { statSync } from "node:fs";
 
 import type { Config } from "../../config/config.ts";
 import type { Load, Loaded } from "../../config/load.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { createLog } from "../../telemetry/log.ts";
+import { startConfiguredConsole } from "../../console/read/start-console.ts";
 import { withKafka } from "../../operate/connect/cluster.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { keepConnected } from "../../operate/look/keep-connected.ts";
 import type { UseKafka } from "../../operate/look/show.ts";
-import { startConfiguredConsole } from "../../console/read/start-console.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { createLog } from "../../telemetry/log.ts";
 
 export interface Serving {
   readonly loaded: Extract<Loaded, { kind: "config" }>;

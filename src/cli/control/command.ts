@@ -1,15 +1,9 @@
 /** `switchyard pause` and `switchyard resume`: a destination, while it runs. */
 
 import { Command } from "commander";
+import { resumeDestination } from "../../control/write-operator-action.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
-import { resumeDestination } from "../../control/write-operator-action.ts";
-import { withKafka } from "../../operate/connect/cluster.ts";
-import { loadOrExplain } from "../../operate/connect/configuration.ts";
-import { durationWithin } from "../../operate/connect/option-values.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
 import { pauseNow, stillOnHold } from "../../operate/act/control-actions.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
 import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
@@ -20,6 +14,12 @@ import {
   operatingOn,
   withDestination,
 } from "../../operate/act/steering.ts";
+import { withKafka } from "../../operate/connect/cluster.ts";
+import { loadOrExplain } from "../../operate/connect/configuration.ts";
+import { durationWithin } from "../../operate/connect/option-values.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 
 type Exit = (status: ExitStatus) => void;
 

@@ -3,13 +3,6 @@
 import { Command } from "commander";
 
 import { visibleCell } from "../../domain/escape-control.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { counted } from "../../words/count.ts";
-import { durationWithin } from "../../operate/connect/option-values.ts";
-import { onTerminal } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
 import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "../../operate/act/control-actions.ts";
 import type { Looking } from "../../operate/act/remaining.ts";
 import {
@@ -20,6 +13,13 @@ import {
   withDestination,
 } from "../../operate/act/steering.ts";
 import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
+import { durationWithin } from "../../operate/connect/option-values.ts";
+import { onTerminal } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { tell } from "../../operate/connect/tell.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { counted } from "../../words/count.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 
 type Exit = (status: ExitStatus) => void;
 

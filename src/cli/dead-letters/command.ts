@@ -4,11 +4,11 @@ import { Command } from "commander";
 import { shellWord } from "../../domain/shell-word.ts";
 import { withKafka } from "../../operate/connect/cluster.ts";
 import { loadOrExplain } from "../../operate/connect/configuration.ts";
-import { canAsk } from "../confirm.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { perSecond, replayName } from "../../operate/connect/option-values.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
+import { canAsk } from "../confirm.ts";
 import { listDeadLetters } from "./list.ts";
 import {
   addDeadLetterOptions,

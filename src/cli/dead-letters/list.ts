@@ -6,7 +6,14 @@
  *   --json   as they are read, the oldest first  all                the newest N, when all are read
  */
 
+import type { Destination } from "../../domain/destination.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { startProgress } from "../../operate/connect/progress.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { DeadLetter } from "../../operate/replay/dead-letter-record.ts";
+import { openDeadLetterSchemas } from "../../operate/replay/dead-letter-schemas.ts";
 import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import {
   deadLetterRanges,
@@ -14,15 +21,6 @@ import {
   readMarks,
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
-import { Tally } from "../../operate/replay/tally.ts";
-import type { Destination } from "../../domain/destination.ts";
-import type { TopicNames } from "../../domain/topics.ts";
-import type { Kafka } from "../../kafka/port.ts";
-import type { RegistryConnection } from "../../registry/port.ts";
-import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import { startProgress } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { openDeadLetterSchemas } from "../../operate/replay/dead-letter-schemas.ts";
 import {
   deadLetterJson,
   deadLetterTable,
@@ -30,6 +28,8 @@ import {
   knownEndpoints,
   tallyTable,
 } from "../../operate/replay/rows.ts";
+import { Tally } from "../../operate/replay/tally.ts";
+import type { RegistryConnection } from "../../registry/port.ts";
 
 const TABLE_LIMIT = 50;
 

@@ -1,12 +1,11 @@
 /** The filters that `dead-letters list` and `dead-letters replay` have in common. */
 
 import { type Command, InvalidArgumentError } from "commander";
-
-import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
 import { configOption } from "../../operate/connect/configuration.ts";
 import { instant, repeated, wholeNumber } from "../../operate/connect/option-values.ts";
+import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
 export interface DeadLetterOptions extends KafkaTimeoutOption {

@@ -10,12 +10,8 @@
  *   no replay of that name, or more filters than a replay can keep   2
  */
 
-import { fits } from "../../operate/replay/stored-replay.ts";
-import type { Tally } from "../../operate/replay/tally.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import { confirmed } from "../confirm.ts";
-import { counted } from "../../words/count.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
@@ -30,6 +26,10 @@ import {
   targetsOf,
 } from "../../operate/replay/dead-letter-replay.ts";
 import { tallyTable } from "../../operate/replay/rows.ts";
+import { fits } from "../../operate/replay/stored-replay.ts";
+import type { Tally } from "../../operate/replay/tally.ts";
+import { counted } from "../../words/count.ts";
+import { confirmed } from "../confirm.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
   /** Whether a person says yes or no first, on the terminal. */

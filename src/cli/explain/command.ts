@@ -1,12 +1,15 @@
 /** `switchyard explain`: the fate of calls, and the exact requests. Needs no Kafka. */
 
 import { Command } from "commander";
-
-import { systemClock } from "../../runtime/clock.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { linesOf, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { linesOf, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 
 /** The largest value that a record on `calls` may have. */

@@ -2,12 +2,20 @@
 
 import { Command } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { checkInput, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 

@@ -18,11 +18,11 @@ import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-of.ts";
 import type { Producer, RejectedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../../operate/connect/command-producer.ts";
-import { counted } from "../../words/count.ts";
-import { type Line, linesOf } from "../input.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import type { Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
+import { counted } from "../../words/count.ts";
+import { type Line, linesOf } from "../input.ts";
 
 export interface PublishOptions {
   readonly input: AsyncIterable<Buffer>;

@@ -4,15 +4,23 @@ import { Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { instant, perSecond, repeated, replayName } from "../../operate/connect/option-values.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
 import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
 import type { ChosenReplay } from "../../operate/replay/calls/run-replay.ts";
 import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 
 interface Flags extends ConfigOption, KafkaTimeoutOption {
   /** Milliseconds since the epoch. */

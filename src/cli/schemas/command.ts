@@ -14,11 +14,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { Command, Option } from "commander";
-
-import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
-import { counted } from "../../words/count.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
+import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
 import { type NamedSchema, orderSchemas } from "./schema-files.ts";
 import { stateText, type Verdict, verdictOf, waitingFor } from "./verdict.ts";

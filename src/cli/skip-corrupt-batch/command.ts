@@ -2,8 +2,16 @@
 
 import { Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";

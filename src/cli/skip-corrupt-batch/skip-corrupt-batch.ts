@@ -17,9 +17,9 @@ import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { passedCommit } from "../../kafka/consume/completion.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
-import { counted } from "../../words/count.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
+import { counted } from "../../words/count.ts";
 
 const TRY_AGAIN_MS = 500;
 /** Longer than a halted stage waits at most, and the brokers' patience with a dead member. */

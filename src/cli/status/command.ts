@@ -1,14 +1,22 @@
 /** `switchyard status`: the state of each destination, and how far each stage is. */
 
 import { Command } from "commander";
-import { shutdownSignal } from "../../runtime/shutdown.ts";
-import { adminAddress } from "../admin-address.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { ShowOptions, UseKafka } from "../../operate/look/show.ts";
+import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import { adminAddress } from "../admin-address.ts";
 
 interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];

@@ -14,7 +14,14 @@ import type { ExitStatus, Screen, Shell } from "../../operate/connect/shell.ts";
 import { inTime, keepConnected } from "../../operate/look/keep-connected.ts";
 import type { Look } from "../../operate/look/rates.ts";
 import { scrapeAll } from "../../operate/look/scrape.ts";
-import { looksOf, readKafka, reportOf, type ShowOptions, settled, type UseKafka } from "../../operate/look/show.ts";
+import {
+  looksOf,
+  readKafka,
+  reportOf,
+  type ShowOptions,
+  settled,
+  type UseKafka,
+} from "../../operate/look/show.ts";
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;

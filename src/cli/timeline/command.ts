@@ -5,14 +5,22 @@ import { Command, InvalidArgumentError } from "commander";
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
 import { INSTANT_FORM, parseInstant } from "../../operate/connect/instant.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { instant } from "../../operate/timeline/sentences.ts";
+import { systemClock } from "../../runtime/clock.ts";
 
 const SINCE_DEFAULT_MS = 86_400_000;
 

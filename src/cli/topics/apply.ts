@@ -4,9 +4,9 @@
  */
 
 import { sizeText } from "../../config/scalars.ts";
-import type { TopicChange } from "../../topics/topic-differences.ts";
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import type { TopicChange } from "../../topics/topic-differences.ts";
 import { table } from "../../words/table.ts";
 
 export interface Applied {

@@ -7,8 +7,8 @@
  */
 
 import type { Admin, ClusterVersions, RequestVersions, VersionRange } from "../../kafka/port.ts";
-import { counted } from "../../words/count.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
 
 const HEAD = ["REQUEST", "SENT", "CAN BE SENT", "ACCEPTED BY ALL", "NOTE"];

@@ -15,6 +15,23 @@
 import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
+import type { Admin } from "../../kafka/port.ts";
+import {
+  type KafkaTimeoutOption,
+  kafkaTimeoutOption,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
+import {
+  type ConfigOption,
+  configOption,
+  loadOrExplain,
+} from "../../operate/connect/configuration.ts";
+import {
+  configuredPlan,
+  configuredTopics,
+  kafkaConnection,
+} from "../../operate/connect/connection.ts";
+import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import {
   isChange,
   type TopicChange,
@@ -22,12 +39,7 @@ import {
   topicDifferences,
 } from "../../topics/topic-differences.ts";
 import { PLANNED_KEYS, type PlannedTopic } from "../../topics/topic-plan.ts";
-import type { Admin } from "../../kafka/port.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../../operate/connect/configuration.ts";
-import { configuredPlan, configuredTopics, kafkaConnection } from "../../operate/connect/connection.ts";
 import { counted } from "../../words/count.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { table } from "../../words/table.ts";
 import { type Applied, appliedText, applyChanges } from "./apply.ts";
 import { differenceRow } from "./rows.ts";

@@ -15,18 +15,11 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import type { Action } from "../action-view.ts";
-import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
+import { type Operating, resumeDestination } from "../../control/write-operator-action.ts";
 import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { type Operating, resumeDestination } from "../../control/write-operator-action.ts";
-import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { approveSync } from "../../operate/act/approve.ts";
-import { readClaims } from "../../operate/look/audiences.ts";
-import { commandProducer } from "../../operate/connect/command-producer.ts";
-import { configuredTopics } from "../../operate/connect/connection.ts";
 import {
   cancelWaiting,
   pauseNow,
@@ -39,10 +32,17 @@ import { pausedSentence } from "../../operate/act/pausing.ts";
 import type { Looking } from "../../operate/act/remaining.ts";
 import { webhookOf } from "../../operate/act/steering.ts";
 import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
-import { counted } from "../../words/count.ts";
+import { assertTopics } from "../../operate/connect/assert-topics.ts";
+import { commandProducer } from "../../operate/connect/command-producer.ts";
+import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { Telling } from "../../operate/connect/progress.ts";
+import { readClaims } from "../../operate/look/audiences.ts";
 import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
 import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { counted } from "../../words/count.ts";
+import type { Action } from "../action-view.ts";
+import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
 import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
 
 /** The author that records name. */

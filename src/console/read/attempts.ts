@@ -4,15 +4,15 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import type { AttemptsView, AttemptView } from "../query-view.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
-import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
+import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { attemptText, type Names } from "../../operate/timeline/sentences.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import type { AttemptsView, AttemptView } from "../query-view.ts";
 
 const LIMIT_MS = 5_000;
 const ATTEMPTS_MAX = 50;

@@ -4,12 +4,12 @@
  */
 
 import { readClaim } from "../../audience/claims.ts";
-import type { AudienceView, SyncView } from "../query-view.ts";
-import type { Series } from "../view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { readClaims } from "../../operate/look/audiences.ts";
+import type { AudienceView, SyncView } from "../query-view.ts";
+import type { Series } from "../view.ts";
 
 const SYNCS_MAX = 10;
 const STEPS = 240;

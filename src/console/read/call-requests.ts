@@ -5,7 +5,6 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import type { CallRequest } from "../query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import {
@@ -14,6 +13,7 @@ import {
   type ExplainedDestination,
 } from "../../operate/timeline/explanation.ts";
 import { noRequestText } from "../../operate/timeline/explanation-text.ts";
+import type { CallRequest } from "../query-view.ts";
 
 const DESTINATIONS_MAX = 50;
 const BODY_CHARACTERS = 16_384;

@@ -5,15 +5,20 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import type { CallQuery } from "../ports.ts";
-import type { CallStep, CallView } from "../query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { readTimeline } from "../../operate/timeline/read-timeline.ts";
-import type { CallTimeline, FinalStateKind, Step } from "../../operate/timeline/steps.ts";
 import type { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
 import { configuredTimeline } from "../../operate/timeline/configured-timeline.ts";
-import { finalStateText, gapSentence, type Names, stepSentence } from "../../operate/timeline/sentences.ts";
+import { readTimeline } from "../../operate/timeline/read-timeline.ts";
+import {
+  finalStateText,
+  gapSentence,
+  type Names,
+  stepSentence,
+} from "../../operate/timeline/sentences.ts";
+import type { CallTimeline, FinalStateKind, Step } from "../../operate/timeline/steps.ts";
+import type { CallQuery } from "../ports.ts";
+import type { CallStep, CallView } from "../query-view.ts";
 import { callRequests } from "./call-requests.ts";
 
 const LIMIT_MS = 20_000;

@@ -3,15 +3,15 @@
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
-import type { ConsoleReader } from "../ports.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { asError } from "../../runtime/as-error.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { knownEndpoints } from "../../operate/replay/rows.ts";
 import { inTime } from "../../operate/look/keep-connected.ts";
 import type { Look } from "../../operate/look/rates.ts";
 import { readKafka, reportOf, settled } from "../../operate/look/show.ts";
+import { knownEndpoints } from "../../operate/replay/rows.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { ConsoleReader } from "../ports.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";

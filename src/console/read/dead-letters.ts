@@ -3,8 +3,9 @@
  * what was read is returned, which are the oldest of the requested time.
  */
 
-import type { DeadLettersQuery } from "../ports.ts";
-import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
+import { withEndpointNames } from "../../domain/endpoint-name.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
 import { type DeadLetter, messageIdOf } from "../../operate/replay/dead-letter-record.ts";
 import { EVERY_LETTER } from "../../operate/replay/filter.ts";
 import {
@@ -13,11 +14,10 @@ import {
   readMarks,
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
-import { withEndpointNames } from "../../domain/endpoint-name.ts";
-import type { TopicNames } from "../../domain/topics.ts";
-import type { Kafka } from "../../kafka/port.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
 import type { KnownEndpoints } from "../../operate/replay/rows.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import type { DeadLettersQuery } from "../ports.ts";
+import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 
 const LIMIT_MS = 5_000;
 const SAMPLES = 100;

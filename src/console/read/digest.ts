@@ -1,5 +1,7 @@
 /** Turns the lines of `/metrics` into the numbers of the console's history. */
 
+import type { Sample } from "../../operate/connect/metrics-text.ts";
+import { METRICS } from "../../telemetry/metrics.ts";
 import {
   AT,
   ATTEMPT_BOUNDS_S,
@@ -9,8 +11,6 @@ import {
   FLOW_WIDTH,
 } from "../counters.ts";
 import { RESPONSE_CLASSES } from "../view.ts";
-import { METRICS } from "../../telemetry/metrics.ts";
-import type { Sample } from "../../operate/connect/metrics-text.ts";
 
 const DURATION_BUCKET = `${METRICS.attemptDuration.name}_bucket`;
 

@@ -12,14 +12,14 @@
  *   the configuration file is invalid              permissions to read from Kafka are missing
  */
 
-import type { HealthProblem } from "../view.ts";
 import type { HoldReason } from "../../domain/destination-status.ts";
-import { ageText } from "../../words/age.ts";
-import { counted, percentText } from "../../words/count.ts";
 import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
 import { clockText } from "../../operate/look/notes.ts";
 import type { HaltReport } from "../../operate/look/rates.ts";
 import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
+import { ageText } from "../../words/age.ts";
+import { counted, percentText } from "../../words/count.ts";
+import type { HealthProblem } from "../view.ts";
 
 const NAMED_MAX = 4;
 const OVERDUE_MS = 15_000;

@@ -1,12 +1,14 @@
 /** Replays of calls and of dead letters for the console. */
 
 import type { Config } from "../../config/config.ts";
-import type { Action } from "../action-view.ts";
-import type { WorkOutcome } from "../ports.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
+import type { Telling } from "../../operate/connect/progress.ts";
+import { outcomeRows } from "../../operate/replay/calls/outcome.ts";
+import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
+import { type ChosenReplay, workOnReplay } from "../../operate/replay/calls/run-replay.ts";
 import {
   countDeadLetters,
   countText,
@@ -15,10 +17,8 @@ import {
   sendDeadLetters,
   targetsOf,
 } from "../../operate/replay/dead-letter-replay.ts";
-import type { Telling } from "../../operate/connect/progress.ts";
-import { outcomeRows } from "../../operate/replay/calls/outcome.ts";
-import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
-import { type ChosenReplay, workOnReplay } from "../../operate/replay/calls/run-replay.ts";
+import type { Action } from "../action-view.ts";
+import type { WorkOutcome } from "../ports.ts";
 
 export interface Doing {
   readonly kafka: Kafka;

@@ -1,12 +1,12 @@
 /** Reads the metrics and the status of each process, once per poll. */
 
-import type { AllCounters, Counters } from "../counters.ts";
 import { everyAddress } from "../../operate/connect/every-address.ts";
 import { parseMetrics, type Sample } from "../../operate/connect/metrics-text.ts";
 import { ask, reasonOf } from "../../operate/connect/scrape.ts";
 import { type Look, METRICS_USED } from "../../operate/look/rates.ts";
 import { readStatus } from "../../operate/look/read-status.ts";
 import type { Scraped } from "../../operate/look/scrape.ts";
+import type { AllCounters, Counters } from "../counters.ts";
 import { DIGESTED, digest } from "./digest.ts";
 
 /** The names of the lines that are used. */

@@ -1,9 +1,9 @@
 /** Turns the report of `switchyard status` into the snapshot of the console. */
 
 import type { Config } from "../../config/config.ts";
-import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../view.ts";
 import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
 import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
+import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../view.ts";
 import { healthProblemsOf } from "./health-problems.ts";
 
 export function snapshotOf(

@@ -6,10 +6,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-
+import { programVersion } from "../../operate/connect/program-version.ts";
 import type { PageFile, PageFiles } from "../ports.ts";
 import { type ConsoleDeps, type RunningConsole, startConsole } from "../stage.ts";
-import { programVersion } from "../../operate/connect/program-version.ts";
 import { createActionRunner } from "./action-runner.ts";
 import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
 

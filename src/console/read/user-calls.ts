@@ -3,14 +3,14 @@
  * which are the latest.
  */
 
-import type { UserQuery } from "../ports.ts";
-import type { UserCall, UserCallsView } from "../query-view.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { factsBy } from "../../operate/timeline/facts.ts";
+import { readLatest } from "../../operate/timeline/read-latest.ts";
+import type { UserQuery } from "../ports.ts";
+import type { UserCall, UserCallsView } from "../query-view.ts";
 import type { CallSource } from "./call.ts";
 
 const LIMIT_MS = 10_000;

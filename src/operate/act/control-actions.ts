@@ -14,13 +14,13 @@ import { randomUUID } from "node:crypto";
 import type { Config } from "../../config/config.ts";
 import { isReleasedBy, type Releasable } from "../../control/early-release.ts";
 import type { EarlyRelease } from "../../control/operator-actions.ts";
-import { systemClock } from "../../runtime/clock.ts";
 import {
   forgetOperatorActions,
   type Operating,
   pauseDestination,
   releaseEarly,
 } from "../../control/write-operator-action.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Telling } from "../connect/progress.ts";

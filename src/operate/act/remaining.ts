@@ -9,12 +9,12 @@
  */
 
 import type { Config } from "../../config/config.ts";
+import type { Releasable } from "../../control/early-release.ts";
+import type { KnownOperatorActions } from "../../control/operator-action-state.ts";
 import { releasable } from "../../delay/released-ahead.ts";
 import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
 import { readDelivery } from "../../domain/delivery.ts";
-import type { Releasable } from "../../control/early-release.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import type { KnownOperatorActions } from "../../control/operator-action-state.ts";
 import { delayMsOfTopic, delayName, groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {

@@ -3,15 +3,15 @@
 import type { Command } from "commander";
 
 import type { Config } from "../../config/config.ts";
-import type { WebhookDestination } from "../../domain/destination.ts";
 import type { Operating } from "../../control/write-operator-action.ts";
+import type { WebhookDestination } from "../../domain/destination.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../connect/cluster.ts";
 import { commandProducer } from "../connect/command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../connect/configuration.ts";
 import { configuredTopics } from "../connect/connection.ts";
 import type { ExitStatus, Shell } from "../connect/shell.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Looking } from "./remaining.ts";
 
 export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {

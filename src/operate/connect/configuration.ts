@@ -8,8 +8,8 @@ import { Option } from "commander";
 import type { Loaded } from "../../config/load.ts";
 import { problemText } from "../../config/problem.ts";
 import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
-import type { Shell } from "./shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
+import type { Shell } from "./shell.ts";
 
 export interface ConfigOption {
   readonly config?: string;

@@ -1,9 +1,9 @@
 /** From the configuration to the values that the Kafka adapter and the topic plan are handed. */
 
 import type { Config } from "../../config/config.ts";
-import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic-plan.ts";
 import { type TopicNames, topicNames } from "../../domain/topics.ts";
 import type { KafkaConnection } from "../../kafka/port.ts";
+import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic-plan.ts";
 
 const CLIENT_ID = "switchyard";
 

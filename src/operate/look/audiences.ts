@@ -4,13 +4,13 @@ import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";
 import { memberPrefix, membersRange, userOf } from "../../audience/keys.ts";
 import { ClaimsReader } from "../../audience/registry.ts";
+import type { OrderedStore } from "../../audience/store/ordered-store.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
 import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
-import type { OrderedStore } from "../../audience/store/ordered-store.ts";
 import { table } from "../../words/table.ts";
 
 /**

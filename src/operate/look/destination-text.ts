@@ -19,8 +19,8 @@ import type { HoldReason } from "../../domain/destination-status.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
 import { percentText } from "../../words/count.ts";
-import type { Colors } from "../connect/shell.ts";
 import { table } from "../../words/table.ts";
+import type { Colors } from "../connect/shell.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
 import {
   type DestinationReport,

@@ -10,14 +10,6 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { EVERY_LETTER } from "../replay/filter.ts";
-import {
-  type DeadLetterSource,
-  deadLetterRanges,
-  readDeadLetters,
-  readMarks,
-} from "../replay/read-dead-letters.ts";
-import type { ReplayMarks } from "../replay/replay-marks.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import {
@@ -32,6 +24,14 @@ import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connect/connection.ts";
+import { EVERY_LETTER } from "../replay/filter.ts";
+import {
+  type DeadLetterSource,
+  deadLetterRanges,
+  readDeadLetters,
+  readMarks,
+} from "../replay/read-dead-letters.ts";
+import type { ReplayMarks } from "../replay/replay-marks.ts";
 import { type AwaitingRetry, type CountedDelays, countAwaitingRetry } from "./delay-topics.ts";
 import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
 

@@ -2,9 +2,9 @@
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
+import { table } from "../../words/table.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
-import { table } from "../../words/table.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
 import { destinationTable, endpointTable } from "./destination-text.ts";
 import { notesOf } from "./notes.ts";

@@ -5,18 +5,6 @@
  */
 
 import { randomBytes } from "node:crypto";
-
-import { readMarks } from "./read-dead-letters.ts";
-import { deadLettersOfReplay, planReplay, replay } from "./replay.ts";
-import type { ReplayEnd } from "./replay-loop.ts";
-import type { ReplayMarks } from "./replay-marks.ts";
-import { deadLetterReplay } from "./replay-store.ts";
-import {
-  type ReplayPlan,
-  replayTotals,
-  type StoredReplay,
-} from "./stored-replay.ts";
-import { Tally } from "./tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -26,8 +14,15 @@ import { systemClock } from "../../runtime/clock.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { commandProducer } from "../connect/command-producer.ts";
 import type { Telling } from "../connect/progress.ts";
-import { newReplayName } from "./replay-name.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
+import { readMarks } from "./read-dead-letters.ts";
+import { deadLettersOfReplay, planReplay, replay } from "./replay.ts";
+import type { ReplayEnd } from "./replay-loop.ts";
+import type { ReplayMarks } from "./replay-marks.ts";
+import { newReplayName } from "./replay-name.ts";
+import { deadLetterReplay } from "./replay-store.ts";
+import { type ReplayPlan, replayTotals, type StoredReplay } from "./stored-replay.ts";
+import { Tally } from "./tally.ts";
 
 export interface DeadLetterReplayOptions {
   /** Begin a replay, or go on with one. */

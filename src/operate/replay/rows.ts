@@ -1,13 +1,13 @@
 /** Dead letters as people and programs read them. */
 
+import type { Destination } from "../../domain/destination.ts";
+import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
+import { table } from "../../words/table.ts";
+import { instantText } from "../connect/instant.ts";
+import type { Colors } from "../connect/shell.ts";
 import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
 import type { ReplayMarks } from "./replay-marks.ts";
 import type { Tally } from "./tally.ts";
-import type { Destination } from "../../domain/destination.ts";
-import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
-import { instantText } from "../connect/instant.ts";
-import type { Colors } from "../connect/shell.ts";
-import { table } from "../../words/table.ts";
 
 const LETTER_HEAD = [
   "TIME (UTC)",

@@ -4,10 +4,10 @@ import type { Config } from "../../config/config.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import { groupNames } from "../../domain/topics.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { TimelinePorts } from "./read-timeline.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { configuredTopics } from "../connect/connection.ts";
 import { factsBy, factsWith } from "./facts.ts";
+import type { TimelinePorts } from "./read-timeline.ts";
 import type { Names } from "./sentences.ts";
 
 export interface ConfiguredTrace {

@@ -8,9 +8,9 @@ import { messageIdOf } from "../../route/delivery-records.ts";
 import { decide } from "../../route/route.ts";
 import { readCall } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
-import type { CallFacts } from "./find-records.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { NAMED_BY, reasonText } from "./explanation-text.ts";
+import type { CallFacts } from "./find-records.ts";
 
 type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
 

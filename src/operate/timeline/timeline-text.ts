@@ -9,7 +9,6 @@
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
-import type { CallTimeline, Step } from "./steps.ts";
 import type { Colors } from "../connect/shell.ts";
 import {
   duration,
@@ -19,6 +18,7 @@ import {
   type Names,
   stepSentence,
 } from "./sentences.ts";
+import type { CallTimeline, Step } from "./steps.ts";
 
 export function timelineText(
   trace: CallTimeline,

@@ -3,9 +3,8 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
-import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { pauseRecord, resumeRecord } from "../../../src/control/operator-actions.ts";
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";

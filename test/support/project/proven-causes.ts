@@ -142,7 +142,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "A change of the configuration does nothing": [
     ["config.invalid", "integration/reload.test.ts: a file that cannot be used changes nothing"],
-    ["config.needs-restart", "unit/cli/run/reload.test.ts: settings that need a restart"],
+    ["config.needs-restart", "unit/run/reload.test.ts: settings that need a restart"],
     ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
     ["config diff", "local/config-diff.test.ts: config diff"],
     ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],

@@ -1,8 +1,6 @@
 /** A page whose eyes see what a test says, on a port of its own. */
 
 import { once } from "node:events";
-
-import { readPageFiles } from "../../../src/console/read/start-console.ts";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type {
@@ -20,6 +18,7 @@ import type {
   DeadLettersView,
   UserCallsView,
 } from "../../../src/console/query-view.ts";
+import { readPageFiles } from "../../../src/console/read/start-console.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
 import type { ConsoleSnapshot } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";

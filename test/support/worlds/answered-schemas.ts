@@ -1,7 +1,7 @@
 /** Schemas as commands ask for them, from a registry that answers what a test says. */
 
-import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts";
 import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
+import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
 import type { Lookup } from "../../../src/registry/port.ts";
 

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { startAudience } from "../../../src/audience/stage.ts";
+import { levelStores } from "../../../src/audience/store/owned-store.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
-import { levelStores } from "../../../src/audience/store/owned-store.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { uniquePrefix } from "../build/prefix.ts";

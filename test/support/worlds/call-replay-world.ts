@@ -1,6 +1,12 @@
 /** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests move. */
 
-import { type CallReplayDeps, replayCalls } from "../../../src/operate/replay/calls/replay-calls.ts";
+import type { Source, WebhookDestination } from "../../../src/domain/destination.ts";
+import type { SourceId } from "../../../src/domain/ids.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
+import {
+  type CallReplayDeps,
+  replayCalls,
+} from "../../../src/operate/replay/calls/replay-calls.ts";
 import { planReplay } from "../../../src/operate/replay/calls/run-replay.ts";
 import {
   type CallReplayPlan,
@@ -8,9 +14,6 @@ import {
   OF_CALLS,
 } from "../../../src/operate/replay/calls/stored-replay.ts";
 import { ReplayStore } from "../../../src/operate/replay/replay-store.ts";
-import type { Source, WebhookDestination } from "../../../src/domain/destination.ts";
-import type { SourceId } from "../../../src/domain/ids.ts";
-import { topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import { createRouting } from "../../../src/route/routing.ts";
 import { headerTexts } from "../build/calls.ts";

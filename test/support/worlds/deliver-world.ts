@@ -1,5 +1,9 @@
 /** Deliver and delay with a Kafka in memory and scripted endpoints, on a clock that tests move. */
 
+import {
+  followOperatorActions,
+  type RunningOperatorActions,
+} from "../../../src/control/follow-operator-actions.ts";
 import { startDelay } from "../../../src/delay/stage.ts";
 import { startAttemptsTopic } from "../../../src/deliver/attempts-topic.ts";
 import { startDeliver } from "../../../src/deliver/stage.ts";
@@ -9,10 +13,6 @@ import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
-import {
-  followOperatorActions,
-  type RunningOperatorActions,
-} from "../../../src/control/follow-operator-actions.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";

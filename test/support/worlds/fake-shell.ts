@@ -3,9 +3,8 @@
 import { Readable } from "node:stream";
 
 import picocolors from "picocolors";
-
-import type { Shell } from "../../../src/operate/connect/shell.ts";
 import { visibleText } from "../../../src/domain/escape-control.ts";
+import type { Shell } from "../../../src/operate/connect/shell.ts";
 
 export interface FakeShell extends Shell {
   readonly output: () => string;

@@ -1,11 +1,5 @@
 /** Dead letters on a Kafka in memory, and replays of them on a clock that tests move. */
 
-import type { DeadLetter } from "../../../src/operate/replay/dead-letter-record.ts";
-import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/operate/replay/filter.ts";
-import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
-import { planReplay, type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
-import { deadLetterReplay } from "../../../src/operate/replay/replay-store.ts";
-import type { ReplayPlan } from "../../../src/operate/replay/stored-replay.ts";
 import {
   type DeadLetterCause,
   type DeadLetterReason,
@@ -15,6 +9,12 @@ import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts"
 import type { Destination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
+import type { DeadLetter } from "../../../src/operate/replay/dead-letter-record.ts";
+import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/operate/replay/filter.ts";
+import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
+import { planReplay, type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
+import { deadLetterReplay } from "../../../src/operate/replay/replay-store.ts";
+import type { ReplayPlan } from "../../../src/operate/replay/stored-replay.ts";
 import { headerTexts } from "../build/calls.ts";
 import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";

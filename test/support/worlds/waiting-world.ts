@@ -1,10 +1,10 @@
 /** Deliveries that wait in delay topics of a real Kafka, and processes that count them. */
 
+import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";
 import { eachWaiting } from "../../../src/delay/scan-awaiting-retry.ts";
 import { startDelay } from "../../../src/delay/stage.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";
 import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";

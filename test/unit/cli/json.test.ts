@@ -4,9 +4,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
-import { audiencesJson } from "../../../src/operate/look/audiences.ts";
 import { runProgram } from "../../../src/cli/program.ts";
+import { audiencesJson } from "../../../src/operate/look/audiences.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { fakeShell } from "../../support/worlds/fake-shell.ts";
 

@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
-import { audienceTable } from "../../../src/operate/look/audiences.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 import { publish } from "../../../src/cli/publish/publish.ts";
+import type { EndpointKey } from "../../../src/domain/ids.ts";
+import { audienceTable } from "../../../src/operate/look/audiences.ts";
 import { statusText } from "../../../src/operate/look/text.ts";
 import { table } from "../../../src/words/table.ts";
-import type { EndpointKey } from "../../../src/domain/ids.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { destinationReport, processReport } from "../../support/build/status-report.ts";
 import { type FakeShell, fakeShell } from "../../support/worlds/fake-shell.ts";

@@ -7,8 +7,8 @@ import {
   isReleasedBy,
   type Releasable,
 } from "../../../src/control/early-release.ts";
-import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { EarlyRelease } from "../../../src/control/operator-actions.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
 
 const AT_MS = Date.parse("2026-03-01T09:30:00Z");
 const crm = "crm" as DestinationId;

@@ -1,20 +1,19 @@
 // The table of follow-operator-actions.ts, on a Kafka in memory.
 
 import { expect, onTestFinished, test } from "vitest";
-
-import { endpointKey } from "../../../src/domain/destination.ts";
-import type { DestinationId } from "../../../src/domain/ids.ts";
+import {
+  followOperatorActions,
+  type OperatorActionsDeps,
+} from "../../../src/control/follow-operator-actions.ts";
 import {
   type EndpointNews,
   endpointRecord,
   pauseRecord,
   resumeRecord,
 } from "../../../src/control/operator-actions.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import {
-  followOperatorActions,
-  type OperatorActionsDeps,
-} from "../../../src/control/follow-operator-actions.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { createPrng } from "../../support/clock/prng.ts";

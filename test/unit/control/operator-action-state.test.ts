@@ -1,10 +1,12 @@
 // The table of operator-action-state.ts.
 
 import { expect, test } from "vitest";
-
-import type { DestinationId } from "../../../src/domain/ids.ts";
-import { KnownOperatorActions, OPERATIONS_MAX } from "../../../src/control/operator-action-state.ts";
+import {
+  KnownOperatorActions,
+  OPERATIONS_MAX,
+} from "../../../src/control/operator-action-state.ts";
 import type { EarlyRelease, Pause } from "../../../src/control/operator-actions.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
 
 const crm = "crm" as DestinationId;
 const other = "other" as DestinationId;

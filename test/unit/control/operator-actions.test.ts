@@ -1,9 +1,6 @@
 // The table of operator-actions.ts: what is written is read again, and nothing else is believed.
 
 import { describe, expect, test } from "vitest";
-
-import { endpointKey } from "../../../src/domain/destination.ts";
-import type { DestinationId } from "../../../src/domain/ids.ts";
 import {
   type EarlyRelease,
   earlyReleaseRecord,
@@ -15,6 +12,8 @@ import {
   releasedRecord,
   resumeRecord,
 } from "../../../src/control/operator-actions.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
 
 const crm = "crm" as DestinationId;
 const atMs = Date.parse("2026-03-01T09:30:00.250Z");

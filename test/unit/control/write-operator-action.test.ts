@@ -1,18 +1,17 @@
 // What people ask for, written to the topic of operations and read back as processes do.
 
 import { expect, test } from "vitest";
-
-import type { DestinationId } from "../../../src/domain/ids.ts";
 import { KnownOperatorActions } from "../../../src/control/operator-action-state.ts";
 import { readOperatorAction } from "../../../src/control/operator-actions.ts";
-import type { OutgoingRecord } from "../../../src/domain/record.ts";
-import type { RejectedRecord } from "../../../src/kafka/port.ts";
 import {
   forgetOperatorActions,
   pauseDestination,
   releaseEarly,
   resumeDestination,
 } from "../../../src/control/write-operator-action.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import type { OutgoingRecord } from "../../../src/domain/record.ts";
+import type { RejectedRecord } from "../../../src/kafka/port.ts";
 
 const crm = "crm" as DestinationId;
 const T = Date.UTC(2026, 2, 1, 9);

@@ -1,9 +1,8 @@
 // Deliveries that expire soon: what a stage says of its own partitions, and the count over all.
 
 import { expect, test } from "vitest";
-
-import { countExpiring } from "../../../src/delay/expiring-count.ts";
 import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";
+import { countExpiring } from "../../../src/delay/expiring-count.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import {
   BILLING,

@@ -1,13 +1,12 @@
 // The table of scan-awaiting-retry.ts.
 
 import { expect, test } from "vitest";
-
-import { eachWaiting, isWhole } from "../../../src/delay/scan-awaiting-retry.ts";
-import { addTo, type Tallies, timesOf } from "../../../src/delay/tally.ts";
 import {
   NO_OPERATOR_ACTIONS,
   type OperatorActions,
 } from "../../../src/control/operator-action-state.ts";
+import { eachWaiting, isWhole } from "../../../src/delay/scan-awaiting-retry.ts";
+import { addTo, type Tallies, timesOf } from "../../../src/delay/tally.ts";
 import { encodeRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";

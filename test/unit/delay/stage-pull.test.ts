@@ -1,10 +1,9 @@
 // Retries and cancels that people ask for, in the delay stage, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-
+import { type EarlyRelease, earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
-import { type EarlyRelease, earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";

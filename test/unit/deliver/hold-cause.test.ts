@@ -1,7 +1,7 @@
 // The table of hold-cause.ts.
 
 import { describe, expect, test } from "vitest";
-
+import type { Pause } from "../../../src/control/operator-actions.ts";
 import {
   controlled,
   type HoldCause,
@@ -9,7 +9,6 @@ import {
   stillnessOf,
 } from "../../../src/deliver/hold-cause.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import type { Pause } from "../../../src/control/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_000;

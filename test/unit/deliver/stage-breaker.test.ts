@@ -1,11 +1,10 @@
 // The circuit breaker at work: a destination on a Kafka in memory, with endpoints that fail.
 
 import { expect, onTestFinished, test } from "vitest";
-
+import { earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
-import { earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import {

@@ -1,9 +1,8 @@
 // Pauses by a command while deliver runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-
-import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { pauseRecord, resumeRecord } from "../../../src/control/operator-actions.ts";
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
 import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";

@@ -46,7 +46,11 @@ test.each([
     "kafka/consume/consumer-times.ts",
     "COMMIT_OUTAGE_LIMIT_MS = 20_000;",
   ],
-  ["At most the 500 records that were being written", "operate/replay/replay.ts", "BATCH_MAX = 500;"],
+  [
+    "At most the 500 records that were being written",
+    "operate/replay/replay.ts",
+    "BATCH_MAX = 500;",
+  ],
   [
     "At most the 500 records that were being written",
     "operate/replay/calls/replay-calls.ts",

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { projectTexts, type Text } from "../../support/project/tracked-texts.ts";
 
 /** Packages export these; vitest loads the others by their paths. */
-const ENTRIES = /^(?:src\/(?:client|webhooks)\/index\.ts|test\/support\/vitest\/.*)$/;
+const ENTRIES = /^(?:src\/sdk\/(?:client|webhooks)\/index\.ts|test\/support\/vitest\/.*)$/;
 const NAMES = String.raw`\{[^{}]*\}`;
 const STATIC = new RegExp(
   String.raw`^(?:import|export)\s+(?:type\s+)?(${NAMES}|\*[^"]*)\s+from\s+"(\.[^"]+)"`,

@@ -16,7 +16,7 @@ const MIRRORS = ["unit", "property"];
 const BESIDE: Readonly<Record<string, string | null>> = {
   bench: "bench",
   chaos: "test/chaos",
-  control: "test/control",
+  "suite-control": "test/control",
   drill: "test/drill",
   project: null,
   support: "test/support",

@@ -3,11 +3,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import {
-  BATCH_MAX_BYTES,
-  CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,
-} from "../../../src/sdk/client/encode.ts";
-import { readOptions } from "../../../src/sdk/client/options.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
 import { OTHER_MAX_BYTES } from "../../../src/http/bound-response.ts";
@@ -16,6 +11,11 @@ import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/inge
 import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
 import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
 import { EXCHANGE_LIMIT_MS, RESPONSE_MAX_BYTES } from "../../../src/registry/registry-request.ts";
+import {
+  BATCH_MAX_BYTES,
+  CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,
+} from "../../../src/sdk/client/encode.ts";
+import { readOptions } from "../../../src/sdk/client/options.ts";
 import { cell, measured } from "../../../tools/docs/sizing.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 

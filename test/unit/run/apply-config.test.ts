@@ -1,10 +1,9 @@
 // The steps of apply-config.ts, and their order.
 
 import { expect, test } from "vitest";
-
-import { makeTopics, takeOver } from "../../../src/run/apply-config.ts";
 import type { LiveSettings } from "../../../src/domain/live-settings.ts";
 import { MissingPermissionError, type TopicSpec } from "../../../src/kafka/port.ts";
+import { makeTopics, takeOver } from "../../../src/run/apply-config.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { config } from "../../support/build/config-source.ts";

@@ -1,12 +1,12 @@
 // The table of reload.ts, row by row, with topics and stages that a test controls.
 
 import { expect, test } from "vitest";
-import type { Lacking } from "../../../src/run/apply-config.ts";
-import { Reloader } from "../../../src/run/reload.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { configHash } from "../../../src/config/hash.ts";
 import type { Loaded } from "../../../src/config/load.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
+import type { Lacking } from "../../../src/run/apply-config.ts";
+import { Reloader } from "../../../src/run/reload.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { config } from "../../support/build/config-source.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";

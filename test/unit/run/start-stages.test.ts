@@ -1,10 +1,9 @@
 // What stages are told to work on, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-
-import { STAGE_CODE, startStages } from "../../../src/run/start-stages.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
+import { STAGE_CODE, startStages } from "../../../src/run/start-stages.ts";
 import { config } from "../../support/build/config-source.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";

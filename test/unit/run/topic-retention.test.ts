@@ -1,14 +1,13 @@
 // The retention of topics as gauges: a row of the header's table each.
 
 import { expect, test } from "vitest";
-
-import { retentions, watchRetention } from "../../../src/run/topic-retention.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { STAGE_NAMES, type StageName } from "../../../src/domain/stages.ts";
-import { topicPlan } from "../../../src/topics/topic-plan.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import type { TopicState } from "../../../src/kafka/port.ts";
+import { retentions, watchRetention } from "../../../src/run/topic-retention.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { topicPlan } from "../../../src/topics/topic-plan.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const DAY_S = 86_400;

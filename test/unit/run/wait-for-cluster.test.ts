@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-
-import { StartInterruptedError, waitOut } from "../../../src/run/wait-for-cluster.ts";
 import { protocolError } from "../../../src/kafka/cluster/kafka-error.ts";
+import { StartInterruptedError, waitOut } from "../../../src/run/wait-for-cluster.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const LEADER_NOT_AVAILABLE = 5;

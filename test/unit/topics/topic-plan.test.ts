@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
 import {
   type ActualTopic,
   isChange,
@@ -10,7 +11,6 @@ import {
   topicDifferences,
 } from "../../../src/topics/topic-differences.ts";
 import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../../src/topics/topic-plan.ts";
-import { topicNames } from "../../../src/domain/topics.ts";
 
 const DAY_MS = 86_400_000;
 const names = topicNames("p.");

@@ -1,8 +1,8 @@
 /** The outcome of a replay of calls, as people and programs read it. */
 
 import { counted } from "../../../words/count.ts";
-import type { Colors } from "../../connect/shell.ts";
 import { table } from "../../../words/table.ts";
+import type { Colors } from "../../connect/shell.ts";
 import type { CountKey, Counts, StoredCallReplay } from "./stored-replay.ts";
 
 export interface Outcome {

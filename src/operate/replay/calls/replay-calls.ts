@@ -29,14 +29,6 @@
  * the order of time.
  */
 
-import { mergeByTime } from "../merge-by-time.ts";
-import {
-  Pace,
-  ReplayCommits,
-  type ReplayEnd,
-  runReplaying,
-} from "../replay-loop.ts";
-import { ReplayStore } from "../replay-store.ts";
 import type { Destination } from "../../../domain/destination.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../../domain/record.ts";
 import type { TopicNames } from "../../../domain/topics.ts";
@@ -47,6 +39,9 @@ import type { Routing } from "../../../route/routing.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import { givenSchema } from "../../../stage/await-schemas.ts";
 import { forbiddenText } from "../../connect/command-producer.ts";
+import { mergeByTime } from "../merge-by-time.ts";
+import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "../replay-loop.ts";
+import { ReplayStore } from "../replay-store.ts";
 import { CallReplayProgress } from "./progress.ts";
 import { type Counts, OF_CALLS, type StoredCallReplay } from "./stored-replay.ts";
 

@@ -12,7 +12,6 @@
 import { randomBytes } from "node:crypto";
 
 import type { Config } from "../../../config/config.ts";
-import { ReplayStore } from "../replay-store.ts";
 import type { Destination } from "../../../domain/destination.ts";
 import { visibleLines } from "../../../domain/escape-control.ts";
 import type { TopicNames } from "../../../domain/topics.ts";
@@ -25,8 +24,9 @@ import { createLog } from "../../../telemetry/log.ts";
 import { assertTopics } from "../../connect/assert-topics.ts";
 import { configuredSchemas } from "../../connect/configured-schemas.ts";
 import { onTerminal, type Telling } from "../../connect/progress.ts";
-import { newReplayName } from "../replay-name.ts";
 import type { ExitStatus, Shell } from "../../connect/shell.ts";
+import { newReplayName } from "../replay-name.ts";
+import { ReplayStore } from "../replay-store.ts";
 import { type Outcome, outcomeJson, outcomeText, progressText } from "./outcome.ts";
 import { type CallReplayDeps, countCalls, replayCalls } from "./replay-calls.ts";
 import {

@@ -10,9 +10,9 @@
  * destination by the stage.
  */
 
-import type { ReplayForm } from "../replay-store.ts";
 import { jsonObjectIn } from "../../../domain/json.ts";
 import type { AskedCalls, RoutedAgain } from "../../../route/route-for-replay.ts";
+import type { ReplayForm } from "../replay-store.ts";
 
 export interface CallReplayPlan {
   readonly destination: string;

@@ -2,14 +2,13 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
+import { CALL_TYPES } from "../../../../src/domain/call.ts";
+import { parseCall } from "../../../../src/domain/parse-call.ts";
+import { readTimestamp } from "../../../../src/domain/timestamp.ts";
 import type { CallType } from "../../../../src/sdk/client/call-input.ts";
 import { ValidationError } from "../../../../src/sdk/client/client-error.ts";
 import { CALL_MAX_BYTES, encode } from "../../../../src/sdk/client/encode.ts";
 import { validate } from "../../../../src/sdk/client/validate.ts";
-import { CALL_TYPES } from "../../../../src/domain/call.ts";
-import { parseCall } from "../../../../src/domain/parse-call.ts";
-import { readTimestamp } from "../../../../src/domain/timestamp.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 const digits = (min: number, max: number) =>

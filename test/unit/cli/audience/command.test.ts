@@ -2,12 +2,11 @@
 // written.
 
 import { expect, test } from "vitest";
-
-import { audienceTable } from "../../../../src/operate/look/audiences.ts";
 import { publishAudience } from "../../../../src/cli/audience/publish.ts";
 import type { Unapplied } from "../../../../src/cli/audience/unapplied.ts";
-import { WrongUsage } from "../../../../src/words/wrong-usage.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
+import { audienceTable } from "../../../../src/operate/look/audiences.ts";
+import { WrongUsage } from "../../../../src/words/wrong-usage.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { MemoryStore } from "../../../support/worlds/memory-stores.ts";
 

@@ -1,7 +1,9 @@
 // What is left for a destination: in its line, among its returns, in tiers.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
+import { pauseRecord } from "../../../../src/control/operator-actions.ts";
+import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
 import {
   beginning,
   remainingOf,
@@ -9,9 +11,7 @@ import {
   stillText,
   sumOf,
 } from "../../../../src/operate/act/wait.ts";
-import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
-import type { DestinationId } from "../../../../src/domain/ids.ts";
-import { pauseRecord } from "../../../../src/control/operator-actions.ts";
+import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { listDeadLetters } from "../../../../src/cli/dead-letters/list.ts";
 import { type ReplayOptions, replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
-import { type DeadLetterFilter, EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { type DeadLetterFilter, EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { deadLetterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 

@@ -6,8 +6,8 @@ import picocolors from "picocolors";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { explainCommand } from "../../../../src/cli/explain/command.ts";
-import type { ExitStatus, Shell } from "../../../../src/operate/connect/shell.ts";
 import { signature } from "../../../../src/deliver/sign.ts";
+import type { ExitStatus, Shell } from "../../../../src/operate/connect/shell.ts";
 
 const CONFIG = `
 kafka: { brokers: ["127.0.0.1:1"] }

@@ -1,7 +1,6 @@
 // Publishing: lines in, records out, refusals with line numbers.
 
 import { expect, test } from "vitest";
-import { commandProducer } from "../../../../src/operate/connect/command-producer.ts";
 import { linesOf } from "../../../../src/cli/input.ts";
 import { publish } from "../../../../src/cli/publish/publish.ts";
 import type { Source } from "../../../../src/domain/destination.ts";
@@ -13,6 +12,7 @@ import {
   type Producer,
   type WatchedProducer,
 } from "../../../../src/kafka/port.ts";
+import { commandProducer } from "../../../../src/operate/connect/command-producer.ts";
 import type { Clock } from "../../../../src/runtime/clock.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";

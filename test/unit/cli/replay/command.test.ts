@@ -6,7 +6,10 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { runProgram } from "../../../../src/cli/program.ts";
-import { type RunReplayOptions, runReplay } from "../../../../src/operate/replay/calls/run-replay.ts";
+import {
+  type RunReplayOptions,
+  runReplay,
+} from "../../../../src/operate/replay/calls/run-replay.ts";
 import { CallReplayWorld, ids, topics } from "../../../support/worlds/call-replay-world.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 

@@ -7,7 +7,6 @@ import {
   gapSentence,
   stepSentence,
 } from "../../../../src/operate/timeline/sentences.ts";
-import { timelineJson, timelineText } from "../../../../src/operate/timeline/timeline-text.ts";
 import type {
   AttemptStep,
   CallTimeline,
@@ -15,6 +14,7 @@ import type {
   Gap,
   Step,
 } from "../../../../src/operate/timeline/steps.ts";
+import { timelineJson, timelineText } from "../../../../src/operate/timeline/timeline-text.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const KEY = "0123456789abcdef";

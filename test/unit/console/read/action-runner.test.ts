@@ -1,15 +1,14 @@
 // The hands of the page on a Kafka in memory: the records that each action writes, and its words.
 
 import { beforeEach, expect, test } from "vitest";
-
-import { createActionRunner } from "../../../../src/console/read/action-runner.ts";
 import type { Action } from "../../../../src/console/action-view.ts";
 import type { ActionRunner } from "../../../../src/console/ports.ts";
-import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import { createActionRunner } from "../../../../src/console/read/action-runner.ts";
 import {
   type OperatorAction,
   readOperatorAction,
 } from "../../../../src/control/operator-actions.ts";
+import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";

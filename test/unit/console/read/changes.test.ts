@@ -1,10 +1,9 @@
 // What a file would change, told to somebody who may not see what the file takes from elsewhere.
 
 import { expect, test } from "vitest";
-
-import { changesView, hiding } from "../../../../src/console/read/changes.ts";
 import { configHash } from "../../../../src/config/hash.ts";
 import type { Loaded } from "../../../../src/config/load.ts";
+import { changesView, hiding } from "../../../../src/console/read/changes.ts";
 import { config, parse, SMALL } from "../../../support/build/config-source.ts";
 
 const SECRET = "hunter2-hunter2-hunter2";

@@ -1,12 +1,12 @@
 // What the page is told of topics: on a Kafka in memory, with the records that stages write.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
 import { createConsoleReader } from "../../../../src/console/read/console-reader.ts";
-import { marksOf } from "../../../../src/operate/replay/replay-marks.ts";
 import type { Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { SchemaRef } from "../../../../src/domain/known-schemas.ts";
+import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
+import { marksOf } from "../../../../src/operate/replay/replay-marks.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-
-import { digest } from "../../../../src/console/read/digest.ts";
-import { parseMetrics } from "../../../../src/operate/connect/metrics-text.ts";
 import { AT, FLOW_AT, percentileMs } from "../../../../src/console/counters.ts";
+import { digest } from "../../../../src/console/read/digest.ts";
 import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
 import { CAUSES } from "../../../../src/deliver/attempt.ts";
+import { parseMetrics } from "../../../../src/operate/connect/metrics-text.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 
 /** What a process writes down, read back. */

@@ -1,10 +1,9 @@
 // The table of pausing.ts.
 
 import { expect, test } from "vitest";
-
-import { pausedBy, pausedSentence } from "../../../../src/operate/act/pausing.ts";
-import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { Pause } from "../../../../src/control/operator-actions.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { pausedBy, pausedSentence } from "../../../../src/operate/act/pausing.ts";
 
 const HOUR_MS = 3_600_000;
 const NOW_MS = Date.UTC(2026, 2, 1, 9);

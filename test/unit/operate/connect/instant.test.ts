@@ -1,9 +1,8 @@
 // Times and ages as people give and read them.
 
 import { expect, test } from "vitest";
-
-import { ageText } from "../../../../src/words/age.ts";
 import { instantText, parseInstant } from "../../../../src/operate/connect/instant.ts";
+import { ageText } from "../../../../src/words/age.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 15, 250);
 

@@ -1,7 +1,11 @@
 // What Kafka, the file and the processes say of a destination, put together row by row.
 
 import { expect, test } from "vitest";
-
+import type {
+  DestinationStatus,
+  EndpointStatus,
+} from "../../../../src/domain/destination-status.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
 import {
   destinationTable,
   endpointTable,
@@ -15,11 +19,6 @@ import {
   severityOf,
   stateOf,
 } from "../../../../src/operate/look/destinations.ts";
-import type {
-  DestinationStatus,
-  EndpointStatus,
-} from "../../../../src/domain/destination-status.ts";
-import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { destinationReport } from "../../../support/build/status-report.ts";
 import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";

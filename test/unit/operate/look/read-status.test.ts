@@ -1,10 +1,9 @@
 // The answer of a process, perhaps of another version.
 
 import { expect, test } from "vitest";
-
-import { readStatus } from "../../../../src/operate/look/read-status.ts";
 import { DestinationHealth } from "../../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../../src/deliver/status.ts";
+import { readStatus } from "../../../../src/operate/look/read-status.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 test("what a process of this version says is read whole", () => {

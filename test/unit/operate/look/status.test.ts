@@ -3,14 +3,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
+import { STAGE_NAMES, STAGES } from "../../../../src/domain/stages.ts";
 import { readStatus } from "../../../../src/operate/look/read-status.ts";
 import { type StatusReport, statusReport } from "../../../../src/operate/look/report.ts";
 import type { Scraped } from "../../../../src/operate/look/scrape.ts";
 import { type ShowOptions, showStatus, type UseKafka } from "../../../../src/operate/look/show.ts";
 import { type KafkaStatus, kafkaStatus } from "../../../../src/operate/look/status.ts";
 import { statusText } from "../../../../src/operate/look/text.ts";
-import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
-import { STAGE_NAMES, STAGES } from "../../../../src/domain/stages.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { destinationReport, processReport } from "../../../support/build/status-report.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";

@@ -1,9 +1,13 @@
 // Which dead letters pass which filters, and what is read of a dead letter.
 
 import { expect, test } from "vitest";
-import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
-import { type DeadLetterFilter, EVERY_LETTER, passes } from "../../../../src/operate/replay/filter.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
+import {
+  type DeadLetterFilter,
+  EVERY_LETTER,
+  passes,
+} from "../../../../src/operate/replay/filter.ts";
 import { deadLetterRecord, topics } from "../../../support/worlds/replay-world.ts";
 
 const AT_MS = 1_800_000_000_000;

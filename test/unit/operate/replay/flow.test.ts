@@ -1,12 +1,11 @@
 // From the endpoint's refusal to the dead letter, and from there back to the endpoint.
 
 import { expect, test } from "vitest";
-
+import type { MessageId } from "../../../../src/domain/ids.ts";
 import { EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { readMarks } from "../../../../src/operate/replay/read-dead-letters.ts";
 import { planReplay, replay } from "../../../../src/operate/replay/replay.ts";
 import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
-import type { MessageId } from "../../../../src/domain/ids.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
 import type { Answer } from "../../../support/worlds/scripted-http.ts";

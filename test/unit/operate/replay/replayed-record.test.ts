@@ -1,11 +1,10 @@
 // Which record a replay writes for a dead letter: the table of replay.ts, row by row.
 
 import { expect, test } from "vitest";
-
-import { readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
-import { replayOf } from "../../../../src/operate/replay/replayed-record.ts";
 import type { Delivery } from "../../../../src/domain/delivery.ts";
 import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
+import { readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
+import { replayOf } from "../../../../src/operate/replay/replayed-record.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import {

@@ -3,11 +3,10 @@
 
 import picocolors from "picocolors";
 import { expect, test } from "vitest";
-
-import { type FirstStep, firstStep } from "../../../../src/operate/timeline/explanation.ts";
-import { explanationText } from "../../../../src/operate/timeline/explanation-text.ts";
 import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
+import { type FirstStep, firstStep } from "../../../../src/operate/timeline/explanation.ts";
+import { explanationText } from "../../../../src/operate/timeline/explanation-text.ts";
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;

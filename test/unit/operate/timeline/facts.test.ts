@@ -1,10 +1,9 @@
 // A call on `calls` as `trace` reads it, also with a schema of the registry.
 
 import { expect, test } from "vitest";
-
-import { factsBy, factsWith } from "../../../../src/operate/timeline/facts.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
+import { factsBy, factsWith } from "../../../../src/operate/timeline/facts.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";

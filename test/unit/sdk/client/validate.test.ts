@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import rootPackage from "../../../../package.json" with { type: "json" };
+import { parseCall } from "../../../../src/domain/parse-call.ts";
 import type { CallType } from "../../../../src/sdk/client/call-input.ts";
 import { ValidationError } from "../../../../src/sdk/client/client-error.ts";
 import { LIBRARY, validate } from "../../../../src/sdk/client/validate.ts";
-import { parseCall } from "../../../../src/domain/parse-call.ts";
 
 const U = { userId: "u" };
 

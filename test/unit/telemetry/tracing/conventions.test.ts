@@ -12,7 +12,8 @@ const KNOWN: ReadonlySet<unknown> = new Set(Object.values(names));
 const NAMED = /"((?:messaging|http|url|server|service|error)\.[a-z_.]+)"/g;
 
 const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
-  (file) => /(?:^|\/)(?:trace|attempt-trace)\.ts$/.test(file) || file.startsWith("tracing/"),
+  (file) =>
+    /(?:^|\/)(?:trace|attempt-trace)\.ts$/.test(file) || file.startsWith("telemetry/tracing/"),
 );
 
 test("every attribute that is not ours is one of the conventions", () => {
