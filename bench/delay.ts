@@ -126,7 +126,7 @@ function table(returned: readonly Returned[]): string {
   const row = (title: string, of: readonly Returned[]) => {
     const lateness = of.map(({ latenessMs }) => latenessMs);
     return {
-      tier: title,
+      delay: title,
       records: `${lateness.length}`,
       early: `${lateness.filter((ms) => ms < 0).length}`,
       "median ms late": `${quantile(lateness, 0.5)}`,

@@ -42,7 +42,7 @@ export async function startSickServer(health: Health): Promise<SickServer> {
   // It is started before it is needed: that it starts should be nobody's delay.
   const hostile = health === "floods" ? await startHostileServer() : null;
   hostile?.yieldProcessor();
-  const goAway = () => {
+  const disconnect = () => {
     server.close();
     server.closeAllConnections();
   };
@@ -51,14 +51,14 @@ export async function startSickServer(health: Health): Promise<SickServer> {
     url: `http://127.0.0.1:${port}/tiny-headers`,
     fall: async () => {
       if (health === "refuses" || health === "floods") {
-        goAway();
+        disconnect();
         await hostile?.listenAt(port);
       } else {
         listener = LISTENERS[health];
       }
     },
     [Symbol.dispose]: () => {
-      goAway();
+      disconnect();
       void end(hostile);
     },
   };

@@ -9,7 +9,7 @@ const NO_KAFKA =
   "it asks no Kafka for anything, or starts and ends local ones: that is what it tests";
 
 /** By name of the file in `test/integration`, without `.test.ts`. */
-export const LEFT_OUT: Readonly<Record<string, string>> = {
+export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   alerts: OWN_BROKER,
   chaos: OWN_BROKER,
   "chaos-audience": OWN_BROKER,
@@ -18,12 +18,12 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "cluster-policies": OWN_BROKER,
   "cluster-quiet": OWN_CLUSTER,
   "cluster-start": OWN_CLUSTER,
-  "cluster-trouble": OWN_CLUSTER,
+  "cluster-outages": OWN_CLUSTER,
   "console-program": OWN_BROKER,
-  "damaged-batch": OWN_BROKER,
-  "damaged-batch-program": OWN_BROKER,
+  "corrupt-batch": OWN_BROKER,
+  "corrupt-batch-program": OWN_BROKER,
   "ingest-outage": OWN_BROKER,
-  "kafka-away": OWN_BROKER,
+  "kafka-unreachable": OWN_BROKER,
   "kafka-connecting": OWN_BROKER,
   "kafka-ipv6": OWN_BROKER,
   "kafka-listeners": OWN_BROKER,
@@ -44,8 +44,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 };
 
 /** Lines for people. */
-export function leftOutText(): string {
-  const byReason = Map.groupBy(Object.entries(LEFT_OUT), ([, reason]) => reason);
+export function skippedText(): string {
+  const byReason = Map.groupBy(Object.entries(SKIPPED_SUITES), ([, reason]) => reason);
   return [...byReason]
     .map(([reason, files]) => `left out: ${files.map(([file]) => file).join(", ")} (${reason})\n`)
     .join("");

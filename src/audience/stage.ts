@@ -114,10 +114,10 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       },
     ],
     outlives: (error) => storeErrorOf(error) !== null,
-    troubles: () => {
+    healthProblems: () => {
       // The reason why it has stopped is reported next to these.
-      const hasStopped = running.consumers.some((consumer) => consumer.trouble() !== null);
-      return [...(hasStopped ? [] : failures()), ...owned.troubles()];
+      const hasStopped = running.consumers.some((consumer) => consumer.healthProblem() !== null);
+      return [...(hasStopped ? [] : failures()), ...owned.healthProblems()];
     },
     update: owned.update,
     close: async () => {
@@ -206,10 +206,10 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       settings = settingsOf(configuration);
     },
     closed: () => Promise.all(closing.values()),
-    troubles: () => [
-      ...writer.troubles(),
-      ...deadLetters.troubles(),
-      ...reader.troubles(),
+    healthProblems: () => [
+      ...writer.healthProblems(),
+      ...deadLetters.healthProblems(),
+      ...reader.healthProblems(),
       ...restoreProblems(works, reading, topics.audienceMembers),
       ...approvalProblems(audiencesOf(works)),
     ],

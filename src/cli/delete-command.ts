@@ -3,7 +3,7 @@
 import { Command } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { affected, listenersBySource, notTold } from "../deletion/affected-sources.ts";
+import { affected, listenersBySource, notNotified } from "../deletion/affected-sources.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { assertTopics } from "../operate/connect/assert-topics.ts";
@@ -58,8 +58,8 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const sources = options.source === undefined ? null : [...new Set(options.source)];
-      const told = toldOf(sources, config);
-      if (typeof told === "string") throw new WrongUsage(told);
+      const notified = reportedOf(sources, config);
+      if (typeof notified === "string") throw new WrongUsage(notified);
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
       const refused = await withKafka(config, shell, options, async (kafka, signal) => {
@@ -68,14 +68,14 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       });
       const [problem] = refused;
       if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
-      const { listeners, others } = told;
-      const text = toldText(topic, told);
+      const { listeners, others } = notified;
+      const text = reportedText(topic, notified);
       tell(options, shell, text, {
         topic,
         userId: user,
         sources,
-        told: listeners,
-        notTold: others,
+        notified: listeners,
+        notNotified: others,
       });
     });
 }
@@ -98,23 +98,23 @@ function deletionRequest(
   };
 }
 
-interface Told {
+interface Reported {
   /** One for each notification that will be sent. */
   readonly listeners: readonly { readonly destination: string; readonly source: string }[];
   /** Every destination that is not told, with the reason. */
   readonly others: readonly { readonly destination: string; readonly because: string }[];
 }
 
-function toldText(topic: string, { listeners, others }: Told): string {
-  const told = listeners.map(({ destination, source }) => `${destination} for ${source}`);
-  const requested = `Deletion requested (${topic}). To be told: ${told.join(", ") || "nobody"}.\n`;
+function reportedText(topic: string, { listeners, others }: Reported): string {
+  const notified = listeners.map(({ destination, source }) => `${destination} for ${source}`);
+  const requested = `Deletion requested (${topic}). To be told: ${notified.join(", ") || "nobody"}.\n`;
   if (others.length === 0) return requested;
-  const notTold = others.map(({ destination, because }) => `${destination} (${because})`);
-  return `${requested}Not told: ${notTold.join(", ")}.\n`;
+  const notNotified = others.map(({ destination, because }) => `${destination} (${because})`);
+  return `${requested}Not told: ${notNotified.join(", ")}.\n`;
 }
 
 /** The destinations that are told and those that are not, or what is wrong. */
-function toldOf(sourceIds: readonly string[] | null, config: Config): Told | string {
+function reportedOf(sourceIds: readonly string[] | null, config: Config): Reported | string {
   const { sources, destinations } = config;
   const found = affected(
     sourceIds,
@@ -128,5 +128,5 @@ function toldOf(sourceIds: readonly string[] | null, config: Config): Told | str
   const listeners = found.sources.flatMap(({ source, listeners: own }) =>
     own.map(({ destination }) => ({ destination, source })),
   );
-  return { listeners, others: notTold(found.sources, destinations) };
+  return { listeners, others: notNotified(found.sources, destinations) };
 }

@@ -43,7 +43,7 @@ export async function startConsole(
       port,
       url,
       joined: Promise.resolve(),
-      troubles: () => [],
+      healthProblems: () => [],
       [Symbol.asyncDispose]: async () => {
         await server[Symbol.asyncDispose]();
         await jobs[Symbol.asyncDispose]();

@@ -56,7 +56,7 @@ export interface RunningOperatorActions extends OperatorActions, Disposable {
   /** Keys of records that processes left behind long ago. */
   readonly overProcesses: () => readonly string[];
   /** A sentence while it cannot be read. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 type Listener = (destination: DestinationId) => void;
@@ -70,7 +70,7 @@ export function followOperatorActions(
   const { clock } = deps;
   return {
     known: following.known,
-    troubles: () => following.troubles(),
+    healthProblems: () => following.healthProblems(),
     processes: () => following.operations.processes(clock.nowMs()),
     overProcesses: () => following.operations.overProcesses(clock.nowMs()),
     pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
@@ -92,7 +92,7 @@ class Following {
   readonly #listeners = new Set<Listener>();
   readonly #hearing = new Set<(news: EndpointNews) => void>();
   readonly #lines = lineLimit(LOG_LINES_PER_SECOND);
-  #trouble: string | null = null;
+  #healthProblem: string | null = null;
   #isLogged = false;
   #waking = new AbortController();
 
@@ -121,8 +121,8 @@ class Following {
     return () => this.#listeners.delete(listener);
   }
 
-  troubles(): readonly string[] {
-    return this.#trouble === null ? [] : [this.#trouble];
+  healthProblems(): readonly string[] {
+    return this.#healthProblem === null ? [] : [this.#healthProblem];
   }
 
   stop(): void {
@@ -135,7 +135,7 @@ class Following {
     while (!signal.aborted) {
       try {
         const end = await this.#readWhole();
-        this.#trouble = null;
+        this.#healthProblem = null;
         this.#isLogged = false;
         this.#known.resolve();
         const from = { topic: this.#topic, partition: OPERATIONS_PARTITION, from: end };
@@ -247,8 +247,8 @@ class Following {
   }
 
   #failed(error: string): void {
-    const trouble = `the topic ${this.#topic} cannot be read, so pauses by command since then are not known: ${error}`;
-    this.#trouble = trouble;
+    const healthProblem = `the topic ${this.#topic} cannot be read, so pauses by command since then are not known: ${error}`;
+    this.#healthProblem = healthProblem;
     if (this.#isLogged || this.#deps.isUnreachable()) return;
     this.#isLogged = true;
     this.#deps.log.error({ topic: this.#topic, error }, "operator-actions.read-failed");

@@ -22,7 +22,7 @@ export interface Counted {
 }
 
 export interface Counting {
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
   readonly stop: () => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function startCounting(
     look: () => look(watched, clock.nowMs()),
   });
   return {
-    troubles: scan.troubles,
+    healthProblems: scan.healthProblems,
     stop: async () => {
       await scan[Symbol.asyncDispose]();
       reporting[Symbol.dispose]();

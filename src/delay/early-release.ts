@@ -72,11 +72,11 @@ export interface EarlyReleaseDeps {
   /** The offset below which all is finished; null: it is not known. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (delay: string, record: IncomingRecord) => Waiting;
-  readonly lookUp: Lookup;
+  readonly lookup: Lookup;
 }
 
 export interface RunningEarlyReleases extends AsyncDisposable {
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** Begins at once. */
@@ -84,7 +84,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
   const { clock, operatorActions } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
-  let trouble: string | null = null;
+  let healthProblem: string | null = null;
   let waking = new AbortController();
   const stopListening = operatorActions.onChange(() => waking.abort());
   const round = async (): Promise<boolean> => {
@@ -103,7 +103,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
     for (;;) {
       waking = new AbortController();
       const isMore = await round();
-      trouble = null;
+      healthProblem = null;
       if (isMore) continue;
       const woken = AbortSignal.any([signal, waking.signal]);
       await clock.sleep(LOOK_EVERY_MS, woken).catch(() => signal.throwIfAborted());
@@ -115,14 +115,14 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
         await live();
       } catch (thrown) {
         if (signal.aborted) return;
-        trouble = `a retry or a cancel does not go on: ${asError(thrown).message}`;
+        healthProblem = `a retry or a cancel does not go on: ${asError(thrown).message}`;
         await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
       }
     }
   };
   const ended = keep();
   return {
-    troubles: () => (trouble === null ? [] : [trouble]),
+    healthProblems: () => (healthProblem === null ? [] : [healthProblem]),
     [Symbol.asyncDispose]: async () => {
       stopping.abort();
       stopListening();
@@ -157,7 +157,7 @@ async function step(
   await renewPlaces(deps, [...wanted, ...owned.inFlight().filter(isOf)], signal);
   if (!(await owned.isOurs()) || owned.isOver()) return true;
   const isUncertain = (waiting: Waiting) =>
-    needsLookup(waiting, deps.lookUp.places, deps.clock.nowMs());
+    needsLookup(waiting, deps.lookup.places, deps.clock.nowMs());
   // Some were taken meanwhile. Next time all of it is looked at again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
@@ -172,7 +172,7 @@ interface Part {
 
 /** Steps 2 and 3. From here to the writes nothing is waited for: what is taken meanwhile is claimed. */
 async function write(
-  { producer, clock, operations, lookUp }: EarlyReleaseDeps,
+  { producer, clock, operations, lookup }: EarlyReleaseDeps,
   owned: ReleasedPartition,
   earlyRelease: EarlyRelease,
   {
@@ -194,7 +194,7 @@ async function write(
     if (by.kind === "cancel") {
       return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
     }
-    const verdict = judgeNow(waiting, lookUp.places);
+    const verdict = judgeNow(waiting, lookup.places);
     return verdict.kind === "return" ? { ...verdict, dueAtMs: clock.nowMs() } : verdict;
   };
   const offsets = unread.map(({ record }) => record.offset);
@@ -238,11 +238,11 @@ async function readPart(
 
 /** Waits until it is certain where they belong. */
 async function renewPlaces(
-  { clock, lookUp }: EarlyReleaseDeps,
+  { clock, lookup }: EarlyReleaseDeps,
   wanted: readonly Waiting[],
   signal: AbortSignal,
 ): Promise<void> {
-  while (wanted.some((waiting) => needsLookup(waiting, lookUp.places, clock.nowMs()))) {
-    await lookUp.renew(signal);
+  while (wanted.some((waiting) => needsLookup(waiting, lookup.places, clock.nowMs()))) {
+    await lookup.renew(signal);
   }
 }

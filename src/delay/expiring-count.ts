@@ -45,8 +45,8 @@ export async function countExpiring(
     counts.set(destination, (counts.get(destination) ?? 0) + 1);
   });
   const isLowerBound = !isWhole(read);
-  const told = [...counts].map(
+  const reported = [...counts].map(
     ([destination, deliveries]) => [destination, { deliveries, isLowerBound }] as const,
   );
-  return new Map(told);
+  return new Map(reported);
 }

@@ -39,7 +39,7 @@ export interface Waiters {
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
-  readonly lookUp: Lookup;
+  readonly lookup: Lookup;
   readonly counts: OwnedCounts;
   /** Resolves when all are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
@@ -125,14 +125,14 @@ class WaitingPartition {
   }
 
   async #step(): Promise<void> {
-    const { clock, lookUp } = this.#work;
+    const { clock, lookup } = this.#work;
     const { signal } = this.#draining;
     // After a long sleep, such as a frozen process's, others may have written it back already.
     if (!(await this.#partition.isOurs())) this.#draining.abort();
     if (signal.aborted) return;
-    const next = takeDue(this.#queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
+    const next = takeDue(this.#queue, lookup.places, clock.nowMs(), RETURN_RECORDS_MAX);
     if (next.kind === "due") this.#sendDue(next.due);
-    else if (next.kind === "look-up") await lookUp.renew(signal);
+    else if (next.kind === "lookup") await lookup.renew(signal);
     else if (next.kind === "wait") await sleepUntilTick(clock, next.waitMs, signal);
   }
 

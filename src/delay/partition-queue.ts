@@ -18,7 +18,7 @@ export interface Due {
 export type Step =
   | { readonly kind: "empty" }
   | { readonly kind: "wait"; readonly waitMs: number }
-  | { readonly kind: "look-up" }
+  | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
 /** Knowledge of topics; a list of them may be too old to say that one is missing. */
@@ -42,7 +42,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
       break;
     }
     if (needsLookup(waiting, places, nowMs)) {
-      step = { kind: "look-up" };
+      step = { kind: "lookup" };
       break;
     }
     due.push({ waiting, verdict });

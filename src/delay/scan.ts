@@ -33,7 +33,7 @@ export interface Scan {
 
 export interface RunningScan extends AsyncDisposable {
   /** A sentence for each partition that could not be read lately. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 interface Failure {
@@ -84,7 +84,7 @@ export function startScan(scan: Scan): RunningScan {
     if (!signal.aborted) throw thrown;
   });
   return {
-    troubles: () =>
+    healthProblems: () =>
       scan.partitions().flatMap(({ topic, partition, count }) => {
         const failure = failures.get(count);
         if (failure === undefined) return [];

@@ -57,7 +57,7 @@ const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
-  const lookUp = createLookup(deps);
+  const lookup = createLookup(deps);
   const labels = new Labels(config.destinations);
   const counts = new OwnedCounts(labels);
   const operatorActions = deps.operatorActions ?? NO_OPERATOR_ACTIONS;
@@ -68,9 +68,13 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     deadLetterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
       config.delays.map((delay) =>
-        consumeDelayTopic(delay, deps, config, { lookUp, counts, fail, operatorActions, released }),
+        consumeDelayTopic(delay, deps, config, { lookup, counts, fail, operatorActions, released }),
       ),
-    troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...earlyReleases.troubles()],
+    healthProblems: () => [
+      ...lookup.healthProblems(),
+      ...counting.healthProblems(),
+      ...earlyReleases.healthProblems(),
+    ],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
     outlivesTopics: true,
     close: async () => {
@@ -81,7 +85,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const earlyReleases = startEarlyReleases({
     ...deps,
     operatorActions,
-    lookUp,
+    lookup,
     operations: config.topics.operatorActions,
     partitions: () => owned(released),
     position: (topic, partition) => {
@@ -105,7 +109,7 @@ function consumeDelayTopic(
   delay: string,
   deps: StageDeps,
   config: DelayConfig,
-  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "operatorActions" | "released">,
+  shared: Pick<Waiters, "lookup" | "counts" | "fail" | "operatorActions" | "released">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = delayMsOfTopic(delay);

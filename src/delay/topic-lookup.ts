@@ -5,13 +5,13 @@ import type { StageDeps } from "../stage/stage-deps.ts";
 import { createTopicList } from "./known-topics.ts";
 import type { KnownPlaces } from "./partition-queue.ts";
 
-const LOOK_UP_AGAIN_MS = 1_000;
+const LOOKUP_AGAIN_MS = 1_000;
 
 export interface Lookup {
   readonly places: KnownPlaces;
   /** Resolves when the list of topics was asked for again, or after a while when that failed. */
   readonly renew: (signal: AbortSignal) => Promise<void>;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 export function createLookup({
@@ -21,17 +21,17 @@ export function createLookup({
 }: Pick<StageDeps, "kafka" | "clock" | "rerouting">): Lookup {
   const list = createTopicList(rerouting?.rules.isMade);
   let underWay: Promise<boolean> | null = null;
-  let trouble: string | null = null;
+  let healthProblem: string | null = null;
 
   const ask = async () => {
     try {
       list.renew(await kafka.admin.topics(), clock.nowMs());
-      trouble = null;
+      healthProblem = null;
     } catch (error) {
-      trouble = `the topics cannot be listed: ${asError(error).message}`;
+      healthProblem = `the topics cannot be listed: ${asError(error).message}`;
     }
     underWay = null;
-    return trouble === null;
+    return healthProblem === null;
   };
   const renew = () => {
     underWay ??= ask();
@@ -46,8 +46,8 @@ export function createLookup({
       },
     },
     renew: async (signal) => {
-      if (!(await renew())) await clock.sleep(LOOK_UP_AGAIN_MS, signal);
+      if (!(await renew())) await clock.sleep(LOOKUP_AGAIN_MS, signal);
     },
-    troubles: () => (trouble === null ? [] : [trouble]),
+    healthProblems: () => (healthProblem === null ? [] : [healthProblem]),
   };
 }

@@ -65,21 +65,21 @@ export function listenersBySource(
 }
 
 /** A destination that no affected source tells, and why. */
-export interface NotTold {
+export interface NotNotified {
   readonly destination: DestinationId;
   readonly because: "disabled" | "type topic" | "no affected source names it";
 }
 
-export function notTold(
+export function notNotified(
   all: readonly AffectedSource[],
   destinations: readonly Destination[],
-): readonly NotTold[] {
-  const told = new Set(
+): readonly NotNotified[] {
+  const notified = new Set(
     all.flatMap(({ listeners }) => listeners.map(({ destination }) => destination)),
   );
   return destinations
-    .filter(({ id }) => !told.has(id))
-    .map(({ id, kind, enabled }): NotTold => {
+    .filter(({ id }) => !notified.has(id))
+    .map(({ id, kind, enabled }): NotNotified => {
       if (kind === "topic") return { destination: id, because: "type topic" };
       const because = enabled ? "no affected source names it" : "disabled";
       return { destination: id, because };

@@ -100,14 +100,14 @@ function notifications(
     // As it stands in the record, even if it is no time: it is the same when it is read again.
     const messageId = messageIdOf(userId, source, timestampMs ?? record.timestampMs);
     return listeners.map(({ destination, topic, historical }) => {
-      const toldMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
-      const timestamp = isoTimestamp(toldMs);
+      const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
+      const timestamp = isoTimestamp(notifiedMs);
       const value = Buffer.from(JSON.stringify({ type: "delete", userId, timestamp, messageId }));
       const headers = deliveryHeaders({
         messageId,
         source,
         destination,
-        timestampMs: toldMs,
+        timestampMs: notifiedMs,
         receivedAtMs,
         ...NOT_TRIED,
       });

@@ -46,9 +46,9 @@ import { listenersBySource } from "./affected-sources.ts";
 import { decideDeletion } from "./deletion.ts";
 import { nextPiece, type Piece } from "./request-batch.ts";
 
-type ToldLists = Pick<LiveSettings, "sources" | "destinations">;
+type NotifiedLists = Pick<LiveSettings, "sources" | "destinations">;
 
-export interface DeletionConfig extends ToldLists {
+export interface DeletionConfig extends NotifiedLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   /** Bytes of unfinished requests. */
@@ -71,7 +71,7 @@ const SLOW_STEP_MS = 5_000;
 /** Starts the one consumer of `deletion-requests`. Topics must exist. */
 export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<RunningStage> {
   const { topics } = config;
-  const listenersOf = ({ sources, destinations }: ToldLists) =>
+  const listenersOf = ({ sources, destinations }: NotifiedLists) =>
     listenersBySource(sources, destinations, topics);
   let listeners = listenersOf(config);
   const waits = watchSlowSteps(deps.clock, SLOW_STEP_MS);
@@ -108,7 +108,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
         ),
       },
     ],
-    troubles: () => [...waits.troubles(), ...writer.troubles()],
+    healthProblems: () => [...waits.healthProblems(), ...writer.healthProblems()],
     update: (lists) => {
       listeners = listenersOf(lists);
     },
@@ -173,14 +173,14 @@ function createPartitionCount(
     }
   };
   const untilKnown = async (signal: AbortSignal): Promise<number | null> => {
-    let told = "";
+    let notified = "";
     while (!signal.aborted) {
       const counted = await count();
       if (typeof counted === "number") return signal.aborted ? null : counted;
       const error = counted.message;
       const fix = topicsFix(counted);
-      if (error !== told) log.error({ stage, topic, error, fix }, "deletion.blocked");
-      told = error;
+      if (error !== notified) log.error({ stage, topic, error, fix }, "deletion.blocked");
+      notified = error;
       await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
     }
     return null;
@@ -189,7 +189,7 @@ function createPartitionCount(
   return (signal) => waits.during(what, untilKnown(signal));
 }
 
-type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
+type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 
 /** Writes pieces, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, topic: string): Writer {
@@ -197,7 +197,7 @@ function createWriter(deps: StageDeps, topic: string): Writer {
   const report = createReport(deps);
   const tell = countDeadLetters(deps);
   return {
-    troubles: writer.troubles,
+    healthProblems: writer.healthProblems,
     write: async (piece) => {
       const written = await writer.write(piece.requests, piece.deadLettered);
       report(piece, written.refused);

@@ -75,7 +75,7 @@ interface Gate<Item> {
   /** When another process said that it fails. */
   failsElsewhereAtMs: number;
   /** When this one last told of it. */
-  toldAtMs: number;
+  reportedAtMs: number;
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
   /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
@@ -125,7 +125,7 @@ export class EndpointGates<Item> {
         onHoldUntilMs: 0,
         onHoldSinceMs: 0,
         failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
-        toldAtMs: Number.NEGATIVE_INFINITY,
+        reportedAtMs: Number.NEGATIVE_INFINITY,
         waiting: [],
       };
       gate.breaker.allow(concurrency);
@@ -265,7 +265,7 @@ export class EndpointGates<Item> {
       this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
     } else if (isSuccess) {
       const isBack = before === "open" || before === "half-open";
-      if (isBack) gate.toldAtMs = Number.NEGATIVE_INFINITY;
+      if (isBack) gate.reportedAtMs = Number.NEGATIVE_INFINITY;
       if (isBack || isWithin(gate.failsElsewhereAtMs, TROUBLED_FOR_MS, nowMs))
         this.#tellNowAndThen(gate, { news: "accepts", forMs: 0 }, nowMs);
     }
@@ -289,8 +289,8 @@ export class EndpointGates<Item> {
   }
 
   #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
-    if (isWithin(gate.toldAtMs, TELL_EVERY_MS, nowMs)) return;
-    gate.toldAtMs = nowMs;
+    if (isWithin(gate.reportedAtMs, TELL_EVERY_MS, nowMs)) return;
+    gate.reportedAtMs = nowMs;
     this.#tell(gate.key, news);
   }
 

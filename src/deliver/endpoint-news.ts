@@ -47,8 +47,8 @@ export class NewsOfEndpoints implements Disposable {
 
   teller(destination: DestinationId): (endpoint: EndpointKey, news: News) => void {
     return (endpoint, news) => {
-      const told = { destination, endpoint, process: this.#to.process, ...news };
-      this.#unwritten.set(`${destination}/${endpoint}`, told);
+      const reported = { destination, endpoint, process: this.#to.process, ...news };
+      this.#unwritten.set(`${destination}/${endpoint}`, reported);
       void this.#write();
     };
   }

@@ -5,7 +5,7 @@ import type { DestinationHealth } from "./destination-health.ts";
 import type { DestinationWork } from "./destination-work.ts";
 import type { HoldCause } from "./hold-cause.ts";
 
-export function troublesOf(
+export function healthProblemsOf(
   { destination, still }: Pick<DestinationHealth, "destination" | "still">,
   ofConsumer: readonly string[],
   work: Pick<DestinationWork, "endpoints">,

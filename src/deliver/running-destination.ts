@@ -46,7 +46,7 @@ import type { DestinationHold, News } from "./endpoint-availability.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
 import { type Replacement, smaller } from "./follow-up-record.ts";
 import { gatherWrites } from "./gather-writes.ts";
-import { troublesOf } from "./health-problems.ts";
+import { healthProblemsOf } from "./health-problems.ts";
 import { controlled } from "./hold-cause.ts";
 import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
@@ -96,7 +96,7 @@ export interface DestinationConfig {
 
 export interface RunningDestination extends AsyncDisposable {
   readonly joined: Promise<void>;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
   readonly partitions: () => readonly OwnedPartition[];
   readonly status: () => DestinationStatus;
   /** Goes by other settings of the same destination, from the next request on. */
@@ -186,7 +186,7 @@ export function startDestination(
     control: () => goBy(condition.destination),
     heard: (endpoint, news) => work.heard(endpoint, news),
     partitionsAre: (count) => work.partitionsAre(count),
-    troubles: () => troublesOf(condition, consumerTroubles(consumer), work),
+    healthProblems: () => healthProblemsOf(condition, consumerHealthProblems(consumer), work),
     partitions: () => consumer.progress(),
     status: () => statusOf(condition, holdOf(condition, work), work.endpoints(), clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
@@ -199,9 +199,9 @@ export function startDestination(
   };
 }
 
-function consumerTroubles(consumer: KeptConsumer): readonly string[] {
-  const trouble = consumer.trouble();
-  const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
+function consumerHealthProblems(consumer: KeptConsumer): readonly string[] {
+  const healthProblem = consumer.healthProblem();
+  const restarts = healthProblem === null ? [] : [`the consumer starts again: ${healthProblem}`];
   return [...restarts, ...foreignText(consumer.vitals())];
 }
 

@@ -24,7 +24,7 @@ import type { SlotFor } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
 /** Before and after a time at which a retry is due. */
-const AROUND_DUE_MS = 1_000;
+const NEAR_DUE_MS = 1_000;
 const FAST_MS = 250;
 /** Of a new duration in the average. */
 const NEW_SHARE = 1 / 8;
@@ -87,8 +87,8 @@ export class SlotScheduler {
 
   /** A delivery was parked until then, or came back: then others may come about now. */
   expectRetry(dueAtMs: number): void {
-    const fromMs = dueAtMs - AROUND_DUE_MS;
-    const toMs = dueAtMs + AROUND_DUE_MS;
+    const fromMs = dueAtMs - NEAR_DUE_MS;
+    const toMs = dueAtMs + NEAR_DUE_MS;
     const spans = this.#expected;
     let at = spans.findIndex((span) => fromMs <= span.toMs);
     if (at === -1) at = spans.length;

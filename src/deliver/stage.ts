@@ -72,7 +72,7 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
   return Promise.resolve({
     name: "deliver",
     joined,
-    troubles: () => fleet.troubles(),
+    healthProblems: () => fleet.healthProblems(),
     partitions: () => fleet.all().flatMap(({ partitions }) => partitions()),
     destinations: () => fleet.all().map(({ status }) => status()),
     update: (settings) => fleet.update(settings),
@@ -104,7 +104,8 @@ class Fleet {
     const { operatorActions, producer } = deps;
     const tell = { producer, topic: config.topics.operatorActions, process: randomUUID() };
     const news =
-      operatorActions && new NewsOfEndpoints(tell, operatorActions, (told) => this.#heard(told));
+      operatorActions &&
+      new NewsOfEndpoints(tell, operatorActions, (reported) => this.#heard(reported));
     this.#deps = news === undefined ? deps : { ...deps, news };
     this.#endOperatorActions = deps.operatorActions?.onChange((id) =>
       this.#running.get(id)?.control(),
@@ -157,8 +158,8 @@ class Fleet {
     this.#leaving.delete(id);
   }
 
-  troubles(): readonly string[] {
-    return this.all().flatMap(({ troubles }) => troubles());
+  healthProblems(): readonly string[] {
+    return this.all().flatMap(({ healthProblems }) => healthProblems());
   }
 
   all(): readonly RunningDestination[] {

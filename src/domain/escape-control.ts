@@ -8,19 +8,19 @@
  *   bidi controls, line and paragraph separators     \u202e        \u202e
  */
 
-const STEERING = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
-const STEERING_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
+const CONTROL = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
+const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
 /** Cheaper than a replacement, for the many texts that have nothing of the kind. */
-const ANY_STEERING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 /** For whole lines of output, which have line feeds and colours of our own. */
 export function visibleText(text: string): string {
-  return ANY_STEERING.test(text) ? text.replace(STEERING, escaped) : text;
+  return ANY_CONTROL.test(text) ? text.replace(CONTROL, escaped) : text;
 }
 
 /** For a piece of data inside a line: an id, a name, a sentence that quotes one. */
 export function visibleCell(text: string): string {
-  return text.replace(STEERING_OR_C0, escaped);
+  return text.replace(CONTROL_OR_C0, escaped);
 }
 
 /** For a sentence of several lines. */

@@ -11,13 +11,13 @@ import { authenticate, basicUser } from "./auth.ts";
 import { readRequestBody } from "./http.ts";
 import type { KnownSources } from "./known-sources.ts";
 import { both, type Hold, type InFlightBytes } from "./limits.ts";
-import type { AskedCalls, AskedSettings, LeftOutKind } from "./paths.ts";
-import type { InVain } from "./penalty-delay.ts";
+import type { AskedCalls, AskedSettings, RejectedKind } from "./paths.ts";
+import type { PenaltyDelay } from "./penalty-delay.ts";
 import { callOfPixel } from "./pixel.ts";
 import type { HandOver } from "./produce-and-wait.ts";
 import { type Outline, type ReadBody, readBody, readBodyAtOnce } from "./read-body.ts";
 import { batchFrame, singleFrame } from "./read-call.ts";
-import { type CallsRead, countLeftOut, readCalls } from "./read-calls.ts";
+import { type CallsRead, countRejected, readCalls } from "./read-calls.ts";
 import type { Report } from "./report.ts";
 import { type Answer, type Code, failure, retryAfterS, SUCCESS } from "./responses.ts";
 import { placeOf, rudderSettings, segmentSettings } from "./sdk-settings.ts";
@@ -52,7 +52,7 @@ export interface Intake {
   readonly maxUnauthenticatedBytes: InFlightBytes;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
-  readonly inVain: InVain;
+  readonly penaltyDelay: PenaltyDelay;
   readonly handOver: HandOver;
   readonly report: Report;
   /** Null: traces are off. */
@@ -66,8 +66,8 @@ export async function take(
   asked: AskedOfStage,
 ): Promise<Answer | null> {
   if (asked.kind === "settings") return settingsFor(intake, request, asked);
-  if (asked.kind === "left-out") return leftOut(intake, request, asked.of);
-  if (intake.inVain.isWaiting(request.socket)) {
+  if (asked.kind === "rejected") return rejected(intake, request, asked.of);
+  if (intake.penaltyDelay.isWaiting(request.socket)) {
     request.socket.destroy();
     return null;
   }
@@ -83,9 +83,10 @@ export async function take(
   const endedAtMs = intake.clock.nowMs();
   intake.report.answered(answer, endedAtMs - startedAtMs);
   trace?.end(answer, endedAtMs);
-  const isInVain = work.isRead && !work.isHandedOver;
+  const isPenalized = work.isRead && !work.isHandedOver;
   const { socket } = request;
-  if (answer !== null && isInVain) await intake.inVain.wait(socket, socket.remoteAddress ?? "");
+  if (answer !== null && isPenalized)
+    await intake.penaltyDelay.wait(socket, socket.remoteAddress ?? "");
   return answer;
 }
 
@@ -106,11 +107,11 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
 }
 
 /** The body is not read: nothing of it is stored. A wrong key in the header is told. */
-function leftOut(intake: Intake, request: IncomingMessage, of: LeftOutKind): Answer {
+function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): Answer {
   const user = basicUser(request.headers.authorization);
   const known = user === null ? null : authenticate(user, null, intake.sources().keys);
   if (known !== null && known.kind !== "source") return failure(known.kind);
-  intake.report.leftOut(of);
+  intake.report.rejected(of);
   return SUCCESS;
 }
 
@@ -136,7 +137,11 @@ async function answerOf(work: Work): Promise<Answer | null> {
   const { source, read } = asked;
   const written = await handOver(work, read);
   if (written === null) return refusal("kafka-unavailable");
-  work.intake.report.taken(source.id, { written, repaired: read.repaired, leftOut: read.leftOut });
+  work.intake.report.taken(source.id, {
+    written,
+    repaired: read.repaired,
+    rejected: read.rejected,
+  });
   return work.type === null ? SUCCESS : singleAnswer(read);
 }
 
@@ -258,15 +263,15 @@ async function handOver(work: Work, read: CallsRead): Promise<number | null> {
   work.isHandedOver = true;
   const handed = await to.send(read.records, answerByMs, work.hold.release);
   if (handed.kind === "late") return null;
-  for (const { error } of handed.refused) countLeftOut(read, { reason: "too-large", error });
+  for (const { error } of handed.refused) countRejected(read, { reason: "too-large", error });
   return read.records.length - handed.refused.length;
 }
 
 /** There was one call: either it is taken, or it is wrong. */
-function singleAnswer({ leftOut }: CallsRead): Answer {
-  const invalid = leftOut.get("invalid-call");
+function singleAnswer({ rejected }: CallsRead): Answer {
+  const invalid = rejected.get("invalid-call");
   if (invalid !== undefined) return failure("invalid-call", invalid.error);
-  const tooLarge = leftOut.get("too-large");
+  const tooLarge = rejected.get("too-large");
   return tooLarge === undefined ? SUCCESS : failure("call-too-large", tooLarge.error);
 }
 

@@ -34,7 +34,7 @@ const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
   CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
 );
 /** Bodies that are answered 200 and not stored: figures about the SDK itself, and merges of users. */
-export const LEFT_OUT_PATHS: ReadonlyMap<string, LeftOutKind> = new Map([
+export const REJECTED_PATHS: ReadonlyMap<string, RejectedKind> = new Map([
   ["/v1/m", "metrics"],
   ["/v1/merge", "merge"],
 ]);
@@ -42,7 +42,7 @@ export const SOURCE_CONFIG_PATH = "/sourceConfig";
 export const HEALTH_PATHS = ["/v1/health", "/health"] as const;
 const SETTINGS_PATH = /^\/v1\/projects\/([^/]+)\/settings$/;
 
-export type LeftOutKind = "metrics" | "merge";
+export type RejectedKind = "metrics" | "merge";
 
 export interface AskedCalls {
   readonly kind: "calls";
@@ -65,7 +65,7 @@ export interface AskedSettings {
 export type Asked =
   | AskedCalls
   | AskedSettings
-  | { readonly kind: "left-out"; readonly of: LeftOutKind }
+  | { readonly kind: "rejected"; readonly of: RejectedKind }
   | { readonly kind: "health" }
   | { readonly kind: "options" }
   | { readonly kind: "unknown-path" }
@@ -78,8 +78,8 @@ export function askedFor(method: string, url: string): Asked {
   const [path, search] = divided(url);
   const type = CALL_PATHS.get(path);
   if (type !== undefined) return posted(method, { kind: "calls", type, ...IN_BODY });
-  const leftOut = LEFT_OUT_PATHS.get(path);
-  if (leftOut !== undefined) return posted(method, { kind: "left-out", of: leftOut });
+  const rejected = REJECTED_PATHS.get(path);
+  if (rejected !== undefined) return posted(method, { kind: "rejected", of: rejected });
   const query = new URLSearchParams(search);
   if (path === BEACON_PATH) {
     return posted(method, { kind: "calls", type: null, query, isPixel: false });

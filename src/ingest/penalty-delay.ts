@@ -20,7 +20,7 @@ const WAIT_MS = 250;
 const MORE_MS = 10;
 const WAIT_MAX_MS = 2_000;
 
-export interface InVain {
+export interface PenaltyDelay {
   isWaiting(connection: object): boolean;
   /** Resolves when the answer may be given. */
   wait(connection: object, remoteAddress: string): Promise<void>;
@@ -31,7 +31,7 @@ export function waitBeside(others: number): number {
   return Math.min(WAIT_MAX_MS, WAIT_MS + MORE_MS * others);
 }
 
-export function createInVain(clock: Pick<Sleeper, "sleep">): InVain {
+export function createPenaltyDelay(clock: Pick<Sleeper, "sleep">): PenaltyDelay {
   const waiting = new Map<string, number>();
   // Several may come on one connection before the first is judged.
   const connections = new WeakMap<object, number>();

@@ -33,7 +33,7 @@ import { merge, mergeable } from "./merge.ts";
 import { CALL_MAX_BYTES } from "./read-body.ts";
 import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
 
-export type LeftOutReason = "invalid-call" | "too-large";
+export type RejectedReason = "invalid-call" | "too-large";
 
 export type ReadCall =
   | {
@@ -43,8 +43,8 @@ export type ReadCall =
       readonly isRepaired: boolean;
     }
   | {
-      readonly kind: "left-out";
-      readonly reason: LeftOutReason;
+      readonly kind: "rejected";
+      readonly reason: RejectedReason;
       /** One sentence, without any of the call. */
       readonly error: string;
     };
@@ -123,7 +123,7 @@ const NOT_DEEP_BYTES = 0;
 const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 
 export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
-  if (sent.end - sent.start > CALL_MAX_BYTES) return leftOut("too-large", TOO_LARGE);
+  if (sent.end - sent.start > CALL_MAX_BYTES) return rejected("too-large", TOO_LARGE);
   return sent.isBroken ? readRepaired(bytes, sent, frame) : readWhole(bytes, sent, frame);
 }
 
@@ -131,7 +131,7 @@ export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadC
 function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame): ReadCall {
   const text = Buffer.from(repaired(textOf(bytes, start, end)));
   const sent = scanCall(text, 0);
-  if (sent === null || sent.isBroken) return leftOut("invalid-call", "the call is not JSON");
+  if (sent === null || sent.isBroken) return rejected("invalid-call", "the call is not JSON");
   const read = readWhole(text, sent, frame);
   return read.kind === "record" ? { ...read, isRepaired: true } : read;
 }
@@ -139,12 +139,12 @@ function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame)
 function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   // The call itself is a level too.
   if (sent.depth > JSON_DEPTH_MAX + 1) {
-    return leftOut("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
+    return rejected("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
   }
   const { type } = frame;
   const fields = type === null ? sent.fields : { ...(sent.fields as JsonObject), type };
   const read = parseCall(fields, NOT_DEEP_BYTES);
-  if (read.kind === "refused") return leftOut(read.reason, read.error);
+  if (read.kind === "refused") return rejected(read.reason, read.error);
   const needsId = read.call.messageId === null;
   const offsetMs = frame.clockOffsetMs ?? clockOffset(frame, read.call.sentAt);
   const isChanged = needsId || offsetMs !== 0 || frame.isMerged;
@@ -161,8 +161,8 @@ function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   return { kind: "record", record, isRepaired: false };
 }
 
-function leftOut(reason: LeftOutReason, error: string): ReadCall {
-  return { kind: "left-out", reason, error };
+function rejected(reason: RejectedReason, error: string): ReadCall {
+  return { kind: "rejected", reason, error };
 }
 
 /** Whether the call has members that must not stay. */

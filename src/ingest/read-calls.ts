@@ -13,11 +13,11 @@ import { isUtf8 } from "node:buffer";
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
-import { type CallFrame, type LeftOutReason, readCall } from "./read-call.ts";
+import { type CallFrame, type RejectedReason, readCall } from "./read-call.ts";
 
 /** A call that is not taken; `error` holds none of it. */
-export interface LeftOut {
-  readonly reason: LeftOutReason;
+export interface Rejected {
+  readonly reason: RejectedReason;
   readonly error: string;
 }
 
@@ -28,7 +28,7 @@ export interface CallsRead {
   /** Calls among them that were repaired. */
   repaired: number;
   /** How many for each reason, with the first error of each. */
-  readonly leftOut: Map<LeftOutReason, { count: number; readonly error: string }>;
+  readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;
 }
 
 export type Progress = "more" | "done" | "too-much";
@@ -40,7 +40,7 @@ const RECORD_OVERHEAD_BYTES = 300;
 const TURN_BYTES = 262_144;
 
 const NOT_UTF8 = {
-  kind: "left-out",
+  kind: "rejected",
   reason: "invalid-call",
   error: "the call is not UTF-8",
 } as const;
@@ -58,7 +58,7 @@ export interface CallsReader {
 export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): CallsReader {
   const { calls, isUtf8: isAllUtf8 } = outline;
   let at = 0;
-  const read: CallsRead = { records: [], bytes: 0, repaired: 0, leftOut: new Map() };
+  const read: CallsRead = { records: [], bytes: 0, repaired: 0, rejected: new Map() };
   const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
     const bytesEnd = read.bytes + TURN_BYTES;
     for (const end = at + callsMax; at < end && read.bytes < bytesEnd; at += 1) {
@@ -66,8 +66,8 @@ export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): Ca
       if (sent === undefined) return "done";
       const isText = isAllUtf8 || isUtf8(bytes.subarray(sent.start, sent.end));
       const call = isText ? readCall(bytes, sent, frame) : NOT_UTF8;
-      if (call.kind === "left-out") {
-        countLeftOut(read, call);
+      if (call.kind === "rejected") {
+        countRejected(read, call);
       } else {
         const bytesMore = recordBytes(call.record);
         read.records.push(call.record);
@@ -81,9 +81,9 @@ export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): Ca
   return { read, next };
 }
 
-export function countLeftOut({ leftOut }: CallsRead, { reason, error }: LeftOut): void {
-  const counted = leftOut.get(reason);
-  if (counted === undefined) leftOut.set(reason, { count: 1, error });
+export function countRejected({ rejected }: CallsRead, { reason, error }: Rejected): void {
+  const counted = rejected.get(reason);
+  if (counted === undefined) rejected.set(reason, { count: 1, error });
   else counted.count += 1;
 }
 

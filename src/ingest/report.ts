@@ -4,7 +4,7 @@ import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
-import type { LeftOutKind } from "./paths.ts";
+import type { RejectedKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 import { ANSWERS, type Answer, failure } from "./responses.ts";
 
@@ -20,10 +20,10 @@ const stage = "ingest";
 export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
   /** A body that is taken and not stored. */
-  leftOut(kind: LeftOutKind): void;
+  rejected(kind: RejectedKind): void;
   taken(
     source: SourceId,
-    read: { readonly written: number } & Pick<CallsRead, "repaired" | "leftOut">,
+    read: { readonly written: number } & Pick<CallsRead, "repaired" | "rejected">,
   ): void;
   failed(error: unknown): Answer;
 }
@@ -49,13 +49,13 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
       const line = admitted();
       if (line !== null) log.warn({ ...line, code }, "ingest.request-rejected");
     },
-    leftOut: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
-    taken: (source, { written, repaired, leftOut }) => {
+    rejected: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
+    taken: (source, { written, repaired, rejected }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);
       if (repaired > 0) metrics.ingestCallsRepaired.bind({ source }).inc(repaired);
-      for (const [reason, { count, error }] of leftOut) {
-        metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
+      for (const [reason, { count, error }] of rejected) {
+        metrics.ingestCallsRejected.bind({ source, reason }).inc(count);
         const line = admitted();
         if (line === null) continue;
         log.warn({ ...line, source, reason, count, error }, "ingest.calls-rejected");

@@ -68,7 +68,7 @@ export const SERVER_TIMES: ServerTimes = {
 };
 
 /** The server answers the other requests itself. */
-export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "left-out" }>;
+export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "rejected" }>;
 
 /** Answers a request; null: the client is gone. Never rejects. */
 export type Take = (request: IncomingMessage, asked: AskedOfStage) => Promise<Answer | null>;
@@ -250,7 +250,7 @@ function answerAtOnce(
   switch (asked.kind) {
     case "calls":
     case "settings":
-    case "left-out":
+    case "rejected":
       return { kind: "take", asked };
     case "health":
       return { kind: "answer", answer: isLeaving ? failure("stopping", null, 1) : SUCCESS };

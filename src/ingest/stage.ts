@@ -25,7 +25,7 @@ import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";
 import { maxInFlightBytes } from "./limits.ts";
-import { createInVain } from "./penalty-delay.ts";
+import { createPenaltyDelay } from "./penalty-delay.ts";
 import { createHandOver } from "./produce-and-wait.ts";
 import { createReport } from "./report.ts";
 import { inTurn } from "./serial-bodies.ts";
@@ -94,7 +94,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
     name: "ingest",
     port: server.port,
     joined: Promise.resolve(),
-    troubles: () => {
+    healthProblems: () => {
       const waitMs = intake.handOver.oldestWaitMs();
       if (waitMs <= ACKNOWLEDGE_LIMIT_MS) return [];
       return [`the brokers have not acknowledged a write for ${Math.round(waitMs / 1_000)} s`];
@@ -139,7 +139,7 @@ function createIntake(
     maxUnauthenticatedBytes: maxInFlightBytes(config.maxUnauthenticatedBytes),
     slowBodies: createSlowBodies(config.minBodyBytesPerSecond, times.bodyWindowMs),
     inTurn: inTurn(),
-    inVain: createInVain(deps.clock),
+    penaltyDelay: createPenaltyDelay(deps.clock),
     handOver: createHandOver(deps.producer, deps.clock),
     report: createReport(deps),
     traced: tracing === undefined ? null : { tracing, parentBased: config.parentBased ?? false },

@@ -49,7 +49,7 @@ export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpa
   if (said > DEFLATE_TIMES_MAX * packed.length) return refused("invalid-gzip");
   if (said > maxBytes) return refused("body-too-large");
   const atOnce = said <= ONE_GO_BYTES ? inOneGo(packed, said, hold) : "more";
-  if (atOnce === "damaged") return refused("invalid-gzip");
+  if (atOnce === "corrupt") return refused("invalid-gzip");
   const early = atOnce === "more" ? lookAtFirst(packed, look) : null;
   if (early !== null) return early;
   const unpacked =
@@ -59,14 +59,14 @@ export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpa
 }
 
 /** "more": it becomes more than it says. */
-function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | "damaged" {
+function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | "corrupt" {
   const chunkSize = Math.max(1_024, said + 1);
   try {
     const bytes = gunzipSync(packed, { maxOutputLength: Math.max(1, said), chunkSize });
     return hold.grow(bytes.length) ? { kind: "body", bytes } : refused("overloaded");
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
-    return code === "ERR_BUFFER_TOO_LARGE" ? "more" : "damaged";
+    return code === "ERR_BUFFER_TOO_LARGE" ? "more" : "corrupt";
   }
 }
 

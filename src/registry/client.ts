@@ -33,7 +33,7 @@ export function createSchemaSource(connection: RegistryConnection): SchemaSource
 export function schemaSource(
   urls: readonly string[],
   exchange: Exchange,
-): Pick<SchemaSource, "lookUp"> {
+): Pick<SchemaSource, "lookup"> {
   const bases = urls.map((url) => url.replace(/\/+$/, ""));
   let respondedLast = 0;
 
@@ -54,7 +54,7 @@ export function schemaSource(
     return { kind: "outage", error: [...new Set(outages)].join("; and ") };
   };
 
-  const lookUp = async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
+  const lookup = async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
     const what = `schema ${ref}`;
     const path = typeof ref === "number" ? `/schemas/ids/${ref}` : `/schemas/guids/${ref}`;
     const classified = await request(path, what, signal);
@@ -73,7 +73,7 @@ export function schemaSource(
     return { kind: "found", schema: { type, text, references: used.schemas, ...own } };
   };
 
-  return { lookUp };
+  return { lookup };
 }
 
 /** The schemas that one schema uses, as far as they are known. */
@@ -150,7 +150,7 @@ export function currentSource(
   let source = create(first);
   let known = JSON.stringify(first);
   return {
-    lookUp: async (ref, signal) => {
+    lookup: async (ref, signal) => {
       const now = connection();
       const text = JSON.stringify(now);
       if (text !== known) {
@@ -164,7 +164,7 @@ export function currentSource(
           return { kind: "outage", error: `the registry's TLS files cannot be used: ${why}` };
         }
       }
-      return await source.lookUp(ref, signal);
+      return await source.lookup(ref, signal);
     },
     [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
   };

@@ -60,7 +60,7 @@ export class Outage {
   }
 
   /** For `/readyz`. */
-  troubles(nowMs: number): readonly string[] {
+  healthProblems(nowMs: number): readonly string[] {
     const { size } = this.#failing;
     if (this.#sinceMs === null) return [];
     const forS = Math.round((nowMs - this.#sinceMs) / 1_000);

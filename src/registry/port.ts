@@ -29,7 +29,7 @@ export interface SchemaSource extends AsyncDisposable {
    * One request, or one to each of the URLs in turn; as much again for each schema that it uses.
    * Never throws: an aborted one is an outage.
    */
-  lookUp(ref: SchemaRef, signal: AbortSignal): Promise<Lookup>;
+  lookup(ref: SchemaRef, signal: AbortSignal): Promise<Lookup>;
 }
 
 /** Looks schemas up and keeps them; shared by the stages of a process. The caller closes it. */
@@ -43,7 +43,7 @@ export interface Schemas extends KnownSchemas, AsyncDisposable {
    */
   ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void>;
   /** Sentences for the body of `/readyz`. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** How to reach a schema registry. `cli` hands it in: this folder does not know the configuration. */

@@ -118,7 +118,7 @@ class RegistrySchemas implements Schemas {
     signal.throwIfAborted();
   }
 
-  readonly troubles = (): readonly string[] => this.#outage.troubles(this.#nowMs());
+  readonly healthProblems = (): readonly string[] => this.#outage.healthProblems(this.#nowMs());
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#endScrape();
@@ -135,7 +135,7 @@ class RegistrySchemas implements Schemas {
       return found;
     }
     const over = new AbortController();
-    const inFlight = { waiting: 1, over, ended: this.#lookUp(ref, over.signal) };
+    const inFlight = { waiting: 1, over, ended: this.#lookup(ref, over.signal) };
     this.#inFlight.set(ref, inFlight);
     return inFlight;
   }
@@ -150,10 +150,10 @@ class RegistrySchemas implements Schemas {
   }
 
   /** Never rejects: it ends with an answer, or when it is given up. */
-  async #lookUp(ref: SchemaRef, signal: AbortSignal): Promise<void> {
+  async #lookup(ref: SchemaRef, signal: AbortSignal): Promise<void> {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
-      const lookup = await this.#limit.during(() => source.lookUp(ref, signal), signal);
+      const lookup = await this.#limit.during(() => source.lookup(ref, signal), signal);
       // A new one may be under way already: its answer counts.
       if (lookup === null || signal.aborted) return;
       if (this.#keep(ref, lookup)) return;

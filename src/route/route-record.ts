@@ -20,7 +20,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
 import { copies } from "./delivery-records.ts";
-import { type LeftOut, receivers } from "./route.ts";
+import { receivers, type Skipped } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
 
 /** Why a record cannot be used. */
@@ -84,7 +84,7 @@ export function readCall(
   return { kind: "call", call: parsed.call, source, namedBy, times, json: decoded.bytes };
 }
 
-const NOBODY: LeftOut = { notConnected: [], disabled: [] };
+const NOBODY: Skipped = { notConnected: [], disabled: [] };
 
 /**
  * @param nowMs see `readCall`.
@@ -102,7 +102,7 @@ export function routeRecord(
   }
   const { call, source } = read;
   const routes = routing.routes.get(source.id)?.receivers(call.integrations) ?? [];
-  const { disabled, notConnected } = routing.leftOut.get(source.id) ?? NOBODY;
+  const { disabled, notConnected } = routing.skipped.get(source.id) ?? NOBODY;
   const records = copies(record, read, routes, trace);
   return {
     kind: "routed",

@@ -20,7 +20,7 @@ import { type FlagVerdict, flagVerdict, namedAlone } from "./integrations.ts";
 export type Reason = "not-connected" | "disabled" | FlagVerdict;
 
 /** Destinations that get no call of a source, whatever its flags, by the reason. */
-export interface LeftOut {
+export interface Skipped {
   readonly notConnected: readonly Destination[];
   readonly disabled: readonly Destination[];
 }
@@ -51,7 +51,7 @@ export function candidates(
   return destinations.filter((destination) => whyNever(source, destination) === null);
 }
 
-export function leftOut(source: Source, destinations: readonly Destination[]): LeftOut {
+export function skipped(source: Source, destinations: readonly Destination[]): Skipped {
   const because = (reason: ReturnType<typeof whyNever>) =>
     destinations.filter((destination) => whyNever(source, destination) === reason);
   return { notConnected: because("not-connected"), disabled: because("disabled") };

@@ -6,7 +6,7 @@ import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import { Candidates, candidates, type LeftOut, leftOut } from "./route.ts";
+import { Candidates, candidates, type Skipped, skipped } from "./route.ts";
 
 /** A destination that calls of a source may go to. */
 export interface Route {
@@ -23,7 +23,7 @@ export interface Routing {
   /** For each source its destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
   /** For each source the destinations that get none of its calls. */
-  readonly leftOut: ReadonlyMap<SourceId, LeftOut>;
+  readonly skipped: ReadonlyMap<SourceId, Skipped>;
 }
 
 export function createRouting(
@@ -37,9 +37,9 @@ export function createRouting(
     const all = possible.map((destination) => route(destination, topics));
     return [source.id, new Candidates(all)] as const;
   });
-  const leftOutOf = sources.map((source) => [source.id, leftOut(source, destinations)] as const);
+  const skippedOf = sources.map((source) => [source.id, skipped(source, destinations)] as const);
   const lookup = sourceLookup(sources, defaultSource);
-  return { lookup, routes: new Map(routes), leftOut: new Map(leftOutOf) };
+  return { lookup, routes: new Map(routes), skipped: new Map(skippedOf) };
 }
 
 function route(destination: Destination, topics: Pick<TopicNames, "deliveries">): Route {

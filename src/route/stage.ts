@@ -80,7 +80,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
   const routingOf = ({ sources, defaultSource, destinations }: RoutedLists) =>
     createRouting(sources, defaultSource, destinations, topics);
   let routing = routingOf(config);
-  const { write, troubles } = createWriter(deps, topics.deadLetters);
+  const { write, healthProblems } = createWriter(deps, topics.deadLetters);
   const written = (batch: readonly Routed[]) => traces.written(batch, deps.clock.nowMs());
   const traces = routeTraces(deps.tracing, groups.route);
   const router = () => {
@@ -111,7 +111,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
       deadLetterTopic: topics.deadLetters,
       consume: (fail) => [consume(fail)],
       onCorruptBatch: config.onCorruptBatch,
-      troubles,
+      healthProblems,
       update: (lists) => {
         routing = routingOf(lists);
       },
@@ -197,7 +197,7 @@ function jsonBytesOf(routed: Routed): number {
   return routed.records[0]?.value?.length ?? 0;
 }
 
-type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
+type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 
 /** Writes batches, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
@@ -205,7 +205,7 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
   const count = createCount(deps);
   const tell = countDeadLetters(deps);
   return {
-    troubles: writer.troubles,
+    healthProblems: writer.healthProblems,
     write: async (batch) => {
       const calls: RoutedCall[] = [];
       const unusable: UnusableRecord[] = [];
@@ -243,11 +243,11 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
     }
     for (const [all, number] of without) {
       for (const { id: destination } of all) {
-        metrics.callsLeftOut.bind({ destination, reason: "not-connected" }).inc(number);
+        metrics.callsSkipped.bind({ destination, reason: "not-connected" }).inc(number);
       }
     }
     for (const [destination, number] of missed) {
-      metrics.callsLeftOut.bind({ destination, reason: "disabled" }).inc(number);
+      metrics.callsSkipped.bind({ destination, reason: "disabled" }).inc(number);
     }
     for (const [destination, number] of copies) {
       metrics.callsRouted.bind({ destination }).inc(number);

@@ -29,7 +29,7 @@ export async function announceProcess(
       );
     },
   });
-  health.add({ name: "process", troubles: announcing.troubles });
+  health.add({ name: "process", healthProblems: announcing.healthProblems });
   await announcing.measured;
   return announcing;
 }

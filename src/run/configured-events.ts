@@ -37,7 +37,7 @@ export interface EventParts {
 const SEEING: readonly StageName[] = ["deliver", "delay", "audience"];
 
 export interface RunningEvents extends AsyncDisposable {
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** The caller disposes it before the producer is closed. */
@@ -47,7 +47,7 @@ export function configuredEvents(
 ): RunningEvents {
   const seeing = stages.filter(({ name }) => SEEING.includes(name));
   if (!config.operatorEvents.enabled || seeing.length === 0) {
-    return { troubles: () => [], [Symbol.asyncDispose]: async () => undefined };
+    return { healthProblems: () => [], [Symbol.asyncDispose]: async () => undefined };
   }
   const topics = configuredTopics(config);
   const watching = watchForPeople(deps, {
@@ -64,7 +64,7 @@ export function configuredEvents(
   const of = { topic: topics.operatorEvents, group };
   const posts = webhook && postToOperator(config.delivery, webhook, deps, of);
   return {
-    troubles: () => posts?.troubles() ?? [],
+    healthProblems: () => posts?.healthProblems() ?? [],
     [Symbol.asyncDispose]: async () => {
       watching[Symbol.dispose]();
       await posts?.[Symbol.asyncDispose]();

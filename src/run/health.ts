@@ -15,12 +15,12 @@ export type HealthState = "starting" | "ready" | "stopping";
 export interface HealthSource {
   readonly name: string;
   /** Troubles, in plain sentences. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 export interface HealthReport {
   readonly state: HealthState;
-  readonly stages: Readonly<Record<string, { readonly troubles: readonly string[] }>>;
+  readonly stages: Readonly<Record<string, { readonly healthProblems: readonly string[] }>>;
 }
 
 export interface Health {
@@ -44,7 +44,7 @@ export function createHealth(): Health {
     report: () => ({
       state,
       stages: Object.fromEntries(
-        sources.map(({ name, troubles }) => [name, { troubles: troubles() }]),
+        sources.map(({ name, healthProblems }) => [name, { healthProblems: healthProblems() }]),
       ),
     }),
   };

@@ -32,7 +32,7 @@ export function postToOperator(
     },
   });
   return {
-    troubles: posts.troubles,
+    healthProblems: posts.healthProblems,
     [Symbol.asyncDispose]: async () => {
       await posts[Symbol.asyncDispose]();
       await connections.close();

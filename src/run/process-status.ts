@@ -44,7 +44,7 @@ export function processStatus(facts: ProcessFacts): ProcessStatus {
   };
 }
 
-interface Told {
+interface Reported {
   readonly version: string;
   readonly stages: readonly StageName[];
   readonly hash: string;
@@ -54,7 +54,7 @@ interface Told {
 }
 
 /** From now on. `watch` hands in the cluster when there is a connection. */
-export function tellStatus({ reloads, ...facts }: Told) {
+export function tellStatus({ reloads, ...facts }: Reported) {
   const startedAtMs = Date.now();
   let cluster: ClusterView | null = null;
   return {

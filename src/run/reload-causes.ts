@@ -29,7 +29,7 @@ export interface ReloadCauses extends Disposable {
   readonly request: Reload;
   /** The stages have started. */
   begin(deps: Omit<ReloadDeps, "follow">): void;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
   /** Of the configuration on disk; null: it can be used. */
   readonly refused: () => ReturnType<Reloader["refused"]>;
   /** Null: the stages have not started. */
@@ -68,7 +68,7 @@ export function reloadCauses(configuration: Configuration): ReloadCauses {
       );
     },
     running: () => reloader?.running() ?? null,
-    troubles: () => reloader?.troubles() ?? [],
+    healthProblems: () => reloader?.healthProblems() ?? [],
     refused: () => reloader?.refused() ?? null,
     [Symbol.dispose]: () => held.dispose(),
   };

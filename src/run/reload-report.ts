@@ -97,7 +97,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       log.warn({ ...fields, ...cause }, "config.waiting-for-topics");
     },
     failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.apply-failed"),
-    troubles: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
+    healthProblems: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
       ...(invalid === null ? [] : [invalidText(invalid)]),
       ...(needsRestart.length === 0
         ? []

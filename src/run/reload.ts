@@ -122,8 +122,8 @@ export class Reloader implements Disposable {
   }
 
   /** Sentences for `/readyz`. */
-  troubles(): readonly string[] {
-    return this.#report.troubles(this.#standing);
+  healthProblems(): readonly string[] {
+    return this.#report.healthProblems(this.#standing);
   }
 
   [Symbol.dispose](): void {

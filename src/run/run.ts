@@ -37,7 +37,7 @@ import { ALL_ADDRESSES, hostAndPort } from "../runtime/listening.ts";
 import { createRerouting, type Rerouting } from "../stage/reroute.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../stage/topic-keeper.ts";
-import { clusterTroubles, produceSignals, watchCluster } from "../stage/watch-cluster.ts";
+import { clusterHealthProblems, produceSignals, watchCluster } from "../stage/watch-cluster.ts";
 import { watchEventLoop } from "../telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../telemetry/instruments.ts";
 import { createLog, type Log } from "../telemetry/log.ts";
@@ -47,12 +47,12 @@ import { startAdmin } from "./admin-server.ts";
 import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
-import { configuredOperatorActions } from "./configured-steering.ts";
+import { configuredOperatorActions } from "./configured-operator-actions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { createHealth, type Health } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
-import { type AroundStages, startStages } from "./start-stages.ts";
+import { type SharedServices, startStages } from "./start-stages.ts";
 import { watchRetention } from "./topic-retention.ts";
 import { ensureTopics } from "./topics-ready.ts";
 import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.ts";
@@ -87,8 +87,8 @@ export async function run(
   using reloads = reloadCauses(configuration);
   const reload = config.admin.reload ? reloads.request : null;
   const running: RunningStage[] = [];
-  const told = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
-  await using admin = await startAdmin(config.admin, { health, metrics, reload, ...told });
+  const reported = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
+  await using admin = await startAdmin(config.admin, { health, metrics, reload, ...reported });
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
   log.info({ ...driverInUse }, "kafka.driver");
 
@@ -100,14 +100,14 @@ export async function run(
   const kafka = createKafka(connection, log, clock);
   const keeper = configuredKeeper(config, { admin: kafka.admin, clock, log });
   const cluster = kafka.watch();
-  told.watch(cluster);
+  reported.watch(cluster);
   using _cluster = watchKafka({ metrics, kafka, clock }, cluster, stages, () => current);
   const producer = measuringProducer(kafka, { keeper, clock, metrics });
   const rerouting = configuredRerouting(config, { producer, metrics, keeper, clock });
-  health.add({ name: "topics", troubles: rerouting.troubles });
+  health.add({ name: "topics", healthProblems: rerouting.healthProblems });
   await using schemas = await configuredSchemas(config, { log, metrics }, () => current);
-  if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
-  health.add({ name: "configuration", troubles: reloads.troubles });
+  if (schemas !== null) health.add({ name: "registry", healthProblems: schemas.healthProblems });
+  health.add({ name: "configuration", healthProblems: reloads.healthProblems });
   const tracing = await configuredTracing(config, { log, metrics });
   const fatal = Promise.withResolvers<Error>();
   try {
@@ -121,12 +121,15 @@ export async function run(
     const own = ownProcess(() => current, { reloads, configuration, load, admin });
     for await (const stage of startStages(stages, deps, config, { own, patiently })) {
       running.push(stage);
-      const { name, troubles } = stage;
-      health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
+      const { name, healthProblems } = stage;
+      health.add({
+        name,
+        healthProblems: () => [...clusterHealthProblems(cluster.brokers()), ...healthProblems()],
+      });
       log.info({ stage: stage.name }, "stage.started");
     }
     await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
-    health.add({ name: "operator-events", troubles: events.troubles });
+    health.add({ name: "operator-events", healthProblems: events.healthProblems });
     const parts = { ...deps, admin: kafka.admin, stages: running };
     const reading = { load, clock, metrics, log };
     reloads.begin({
@@ -161,7 +164,7 @@ export async function run(
 function ownProcess(
   config: () => Config,
   { reloads, configuration, load, admin }: OwnParts,
-): AroundStages {
+): SharedServices {
   const hash = () => reloads.running()?.hash ?? configuration.hash;
   return {
     current: () => ({ config: config(), hash: hash() }),

@@ -43,12 +43,12 @@ interface World {
     readonly groups: GroupNames;
     readonly drainLimitMs: number;
   };
-  readonly own: AroundStages | null;
+  readonly own: SharedServices | null;
   readonly patiently: WaitOut;
 }
 
 /** The process as the page asks it, like any other. */
-export interface AroundStages {
+export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
   readonly load: Load;
   /** Its own admin port. */
@@ -152,8 +152,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
 };
 
-interface Around {
-  readonly own: AroundStages;
+interface StageSettings {
+  readonly own: SharedServices;
   /** Makes requests again that brokers cannot answer yet. */
   readonly patiently: WaitOut;
 }
@@ -165,7 +165,7 @@ export async function* startStages(
   chosen: readonly StageName[],
   deps: StageDeps,
   config: Config,
-  around: Around | null = null,
+  around: StageSettings | null = null,
 ): AsyncGenerator<RunningStage> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);

@@ -36,11 +36,11 @@ export function retentions(
   stages: readonly StageName[],
   described: readonly TopicState[],
 ): readonly Retention[] {
-  const told = new Map(described.map(({ name, config }) => [name, config[KEY]]));
+  const reported = new Map(described.map(({ name, config }) => [name, config[KEY]]));
   const shortest = new Map<string, Retention>();
   for (const { kind, name, config } of plan) {
     const stage = readerOf(kind)?.stage;
-    const ms = Number(told.get(name) ?? config[KEY]);
+    const ms = Number(reported.get(name) ?? config[KEY]);
     if (stage === undefined || !stages.includes(stage) || Number.isNaN(ms)) continue;
     const destination = destinationOfTopic(name, topics) ?? "";
     const retentionMs = ms < 0 ? Number.POSITIVE_INFINITY : ms;

@@ -11,7 +11,7 @@ export interface SlowSteps {
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
   /** A sentence about the step that waits longest, if it does so for long. */
-  troubles(): readonly string[];
+  healthProblems(): readonly string[];
 }
 
 /** @param slowMs a step that takes as long is trouble. */
@@ -27,7 +27,7 @@ export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): Slo
         inFlight.delete(wait);
       }
     },
-    troubles: () => {
+    healthProblems: () => {
       // A set keeps its order, so the first one has waited longest.
       const [longest] = inFlight;
       if (longest === undefined) return [];

@@ -73,7 +73,7 @@ export interface Announcing extends Disposable {
   compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void;
   /** The configuration is another one. */
   changed(): void;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** Begins at once. Dispose it before the producer is closed. */
@@ -83,7 +83,7 @@ export function announce(deps: AnnounceDeps, of: Announced): Announcing {
     measured: announcer.measured,
     compare: (others) => announcer.compare(others),
     changed: () => announcer.changed(),
-    troubles: () => announcer.troubles(),
+    healthProblems: () => announcer.healthProblems(),
     [Symbol.dispose]: () => announcer.stop(),
   };
 }
@@ -142,10 +142,10 @@ class Announcer {
     void this.#write();
   }
 
-  troubles(): readonly string[] {
+  healthProblems(): readonly string[] {
     const names = [...this.#missing.keys()].join(", ");
     const missing = `another process of this cluster routes to ${names} and this one does not: their configurations differ`;
-    return [...this.#clockTells.troubles(), ...(this.#missing.size === 0 ? [] : [missing])];
+    return [...this.#clockTells.healthProblems(), ...(this.#missing.size === 0 ? [] : [missing])];
   }
 
   stop(): void {
@@ -254,7 +254,7 @@ function lineOf(missing: readonly MissingRoute[], nowMs: number) {
 /** Says how the clock is, when that has changed. */
 class ClockTells {
   readonly #deps: Pick<AnnounceDeps, "clock" | "log">;
-  #told: "unknown" | "wrong" | null = null;
+  #reported: "unknown" | "wrong" | null = null;
 
   constructor(deps: Pick<AnnounceDeps, "clock" | "log">) {
     this.#deps = deps;
@@ -263,15 +263,15 @@ class ClockTells {
   tell(topic: string): void {
     const { clock, log } = this.#deps;
     const offsetMs = clock.offsetMs();
-    const before = this.#told;
-    this.#told = offsetMs === null ? "unknown" : isWrongClock(offsetMs) ? "wrong" : null;
-    if (this.#told === before) return;
+    const before = this.#reported;
+    this.#reported = offsetMs === null ? "unknown" : isWrongClock(offsetMs) ? "wrong" : null;
+    if (this.#reported === before) return;
     if (offsetMs === null) log.warn({ topic }, "clock.unknown");
-    else if (this.#told === "wrong") log.warn({ offsetMs }, "clock.wrong");
+    else if (this.#reported === "wrong") log.warn({ offsetMs }, "clock.wrong");
     else if (before === "wrong") log.info({ offsetMs }, "clock.right");
   }
 
-  troubles(): readonly string[] {
+  healthProblems(): readonly string[] {
     const offsetMs = this.#deps.clock.offsetMs();
     if (offsetMs === null || !isWrongClock(offsetMs)) return [];
     const seconds = Math.round(Math.abs(offsetMs) / 1_000);

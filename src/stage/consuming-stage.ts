@@ -42,7 +42,7 @@ export interface ConsumingStage {
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
   /** One for each consumer. `fail` is for their handlers. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
   readonly update?: RunningStage["update"];
   /** By default `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
@@ -61,7 +61,7 @@ export interface RunningConsumers extends RunningStage {
 
 /** Starts joining at once. Topics must exist. */
 export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningConsumers {
-  const { name, troubles } = stage;
+  const { name, healthProblems } = stage;
   const end = failOnce(deps.onFatal);
   const fail: Fail = (thrown) => {
     const error = asError(thrown);
@@ -80,8 +80,8 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
   });
   const halts = () =>
     consumers.flatMap((consumer) => {
-      const trouble = consumer.trouble();
-      return trouble === null ? [] : [`halted: ${trouble}`];
+      const healthProblem = consumer.healthProblem();
+      return healthProblem === null ? [] : [`halted: ${healthProblem}`];
     });
   const watch = watchConsumer(
     deps.metrics,
@@ -95,7 +95,11 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
   return {
     name,
     joined,
-    troubles: () => [...halts(), ...foreignText(together(consumers).vitals()), ...troubles()],
+    healthProblems: () => [
+      ...halts(),
+      ...foreignText(together(consumers).vitals()),
+      ...healthProblems(),
+    ],
     ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
     partitions: () => consumers.flatMap((consumer) => consumer.progress()),

@@ -44,7 +44,7 @@ export interface DeadLetterWriter {
    */
   write(became: readonly Became[], deadLettered: readonly DeadLettered[]): Promise<Written>;
   /** A sentence when the brokers take long. */
-  troubles(): readonly string[];
+  healthProblems(): readonly string[];
 }
 
 export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "rerouting">;
@@ -118,6 +118,6 @@ export function deadLetterWriter(
       ]);
       return { refused: unwritten, deadLetters: [...deadLetters, ...late] };
     },
-    troubles: writer.troubles,
+    healthProblems: writer.healthProblems,
   };
 }

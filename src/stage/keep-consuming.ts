@@ -35,7 +35,7 @@ export interface KeptConsumer extends Consumer {
   /** Stops the consumer that runs now and starts another one, as after a crash. */
   fail(error: Error): void;
   /** Why there is no consumer at the moment, or why it is halted; null: neither. */
-  trouble(): string | null;
+  healthProblem(): string | null;
   /** The damaged batch that halts it, also while it tries again; null: none does. */
   haltedAt(): CorruptBatch | null;
 }
@@ -130,7 +130,7 @@ export function keepConsuming(
   return {
     joined: joined.promise,
     fail: (error) => crashed(consumer, error),
-    trouble: () => (consumer === null || haltedAt() !== null ? lastError : null),
+    healthProblem: () => (consumer === null || haltedAt() !== null ? lastError : null),
     haltedAt,
     progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
     vitals: () => lifeOf(consumer?.vitals() ?? NO_LIFE, last, before.commitFailures),

@@ -28,7 +28,7 @@ export interface Rerouting {
   /** Shows them no longer: they are not configured any more. */
   readonly forget: (destinations: ReadonlySet<string>) => void;
   /** A sentence for each topic that takes nothing. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** A delivery whose topic is gone, and is made by nobody. */
@@ -130,7 +130,7 @@ export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules
         metrics.topicBlockedSince.remove({ topic, destination });
       }
     },
-    troubles: () =>
+    healthProblems: () =>
       look().map(({ topic, sinceMs, error }) => {
         const since = new Date(sinceMs).toISOString();
         const isRerouted = destinationOfTopic(topic, topics) !== null;

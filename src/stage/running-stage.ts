@@ -18,7 +18,7 @@ export interface RunningStage extends AsyncDisposable {
   /** Resolves when every consumer of the stage has joined its group. */
   readonly joined: Promise<void>;
   /** For the JSON body of `/readyz`: anything that is not as it should be, in plain sentences. */
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
   /** Those that it owns. Absent: it reads no topic. */
   readonly partitions?: () => readonly OwnedPartition[];
   /** Only of the stage that delivers to them. */

@@ -20,23 +20,26 @@ export interface TopicReader {
     from: number,
     to: number,
   ) => AsyncIterable<readonly IncomingRecord[]>;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** @param signal ends reading, and waiting with its reason. */
 export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): TopicReader {
-  const troubles = new Map<string, string>();
+  const healthProblems = new Map<string, string>();
   return {
     end: async (topic, partition) => {
       for (;;) {
         signal.throwIfAborted();
         try {
           const offsets = await kafka.admin.offsets(topic);
-          troubles.delete(topic);
+          healthProblems.delete(topic);
           const found = offsets.find((each) => each.partition === partition);
           if (found !== undefined) return found.end;
         } catch (error) {
-          troubles.set(topic, `the end of ${topic} cannot be read: ${(error as Error).message}`);
+          healthProblems.set(
+            topic,
+            `the end of ${topic} cannot be read: ${(error as Error).message}`,
+          );
           await clock.sleep(TRY_AGAIN_MS, signal);
           continue;
         }
@@ -47,6 +50,6 @@ export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): To
     },
     read: (topic, partition, from, to) =>
       kafka.read({ topic, partition, from, to, maxBytes: MAX_BYTES, signal }),
-    troubles: () => [...troubles.values()],
+    healthProblems: () => [...healthProblems.values()],
   };
 }

@@ -57,7 +57,7 @@ export function produceSignals(
 }
 
 /** A sentence for each broker that is away. */
-export function clusterTroubles(brokers: readonly BrokerState[]): readonly string[] {
+export function clusterHealthProblems(brokers: readonly BrokerState[]): readonly string[] {
   return brokers.flatMap(({ broker, outage }) => {
     if (outage === null) return [];
     const since = new Date(outage.sinceMs).toISOString();

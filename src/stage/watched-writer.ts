@@ -13,7 +13,7 @@ export interface WatchedWriter {
     records: readonly OutgoingRecord[],
     options?: SendOptions,
   ) => Promise<readonly RejectedRecord[]>;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** @param onAcknowledged called with how many records of a send were written. */
@@ -35,7 +35,7 @@ export function watchedWriter(
         underWay.delete(send);
       }
     },
-    troubles: () => {
+    healthProblems: () => {
       const nowMs = clock.nowMs();
       const waitedMs = Math.max(0, ...underWay.all().map(({ sentAtMs }) => nowMs - sentAtMs));
       if (waitedMs < SLOW_MS) return [];

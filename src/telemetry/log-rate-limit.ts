@@ -15,7 +15,7 @@ export interface LineLimit {
 export function lineLimit(linesPerSecond: number): LineLimit {
   let secondBeganAtMs = Number.NEGATIVE_INFINITY;
   let lines = 0;
-  let leftOut = 0;
+  let skipped = 0;
   return {
     admit: (nowMs) => {
       // A clock that was set back begins a new second too.
@@ -24,13 +24,13 @@ export function lineLimit(linesPerSecond: number): LineLimit {
         lines = 0;
       }
       if (lines >= linesPerSecond) {
-        leftOut += 1;
+        skipped += 1;
         return null;
       }
       lines += 1;
-      const leftOutBefore = leftOut;
-      leftOut = 0;
-      return leftOutBefore;
+      const skippedBefore = skipped;
+      skipped = 0;
+      return skippedBefore;
     },
   };
 }

@@ -60,7 +60,7 @@ export const METRICS = {
     labels: ["source"],
     help: "Valid calls that no destination gets.",
   },
-  callsLeftOut: {
+  callsSkipped: {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
@@ -213,7 +213,7 @@ export const METRICS = {
     labels: ["source"],
     help: "Calls taken over HTTP and acknowledged by the brokers.",
   },
-  ingestCallsLeftOut: {
+  ingestCallsRejected: {
     name: "switchyard_ingest_calls_rejected_total",
     type: "counter",
     labels: ["source", "reason"],

@@ -55,7 +55,7 @@ function dueInAYear(product: Product): Promise<AttackRow> {
 
 /** Returned there, it would be due again at once, and so on. */
 function returnToTheTier(product: Product): Promise<AttackRow> {
-  const retryTopic = tierOf(product);
+  const retryTopic = delayOf(product);
   const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
   return beforeAnHonestOne(product, "returns to its own tier", headers, 2);
 }
@@ -83,7 +83,7 @@ async function beforeAnHonestOne(
   headers: RecordHeaders,
   accepted: number,
 ): Promise<AttackRow> {
-  const topic = tierOf(product);
+  const topic = delayOf(product);
   const before = gotBy(product, OTHER);
   const mark: RecordHeader = [MARK, Buffer.from(randomUUID())];
   const startedAtMs = Date.now();
@@ -181,7 +181,7 @@ function gotBy({ receiver }: Product, id: DestinationId): number {
   return receiver.received.filter(({ destination }) => destination === id).length;
 }
 
-function tierOf({ topics, retryDelaysMs }: Product): string {
+function delayOf({ topics, retryDelaysMs }: Product): string {
   return topics.delays(retryDelaysMs[0] ?? 0);
 }
 

@@ -17,7 +17,7 @@ const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const KEY = readFileSync(join(import.meta.dirname, "../golden/tls/key.pem"), "utf8");
 /** Every piece of it that could be quoted. */
 const KEY_PIECES = KEY.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
-const STEERING = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 const NASTY = "x\u001b[2J\u009b2J\u007f\u202e";
 const STOP_LIMIT_S = 30;
 const BRIEF_CONFIGURATIONS = 3;
@@ -158,7 +158,7 @@ async function tameTerminal({
 }
 
 function terminalRow(name: string, out: string, isThere: boolean): AttackRow {
-  const found = STEERING.exec(out)?.[0].charCodeAt(0).toString(16);
+  const found = CONTROL.exec(out)?.[0].charCodeAt(0).toString(16);
   const seen = found === undefined ? "none" : `0x${found}`;
   return {
     name: `control characters of data: ${name}`,

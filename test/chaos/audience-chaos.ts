@@ -183,7 +183,10 @@ async function judge(
   const expected = await readExpected(kafka, topics, APPROVAL);
   const evidence = await readEvidence(kafka, topics);
   const { violations, repeated, overtaken } = judgeAudiences(expected, evidence, exposures);
-  const changes = [...expected.told.values()].reduce((sum, told) => sum + told.length, 0);
+  const changes = [...expected.reported.values()].reduce(
+    (sum, reported) => sum + reported.length,
+    0,
+  );
   const members = [...expected.members].map(([id, users]) => `${id} ${users.size}`);
   const laws = AUDIENCE_LAWS.map(
     (law) => `${law} = ${violations.filter((each) => each.law === law).length}`,
@@ -194,7 +197,7 @@ async function judge(
   const broken = [...failures, ...shown.map(({ law, says }) => `${law}: ${says}`)];
   return {
     ledger: [
-      `changes        ${changes} of ${expected.told.size} users and traits`,
+      `changes        ${changes} of ${expected.reported.size} users and traits`,
       `calls          ${evidence.calls.length}, of which ${repeated} repeat another one`,
       `overtaken      ${overtaken} users and traits, by a process that had been taken for dead`,
       `members        ${members.join(", ")}`,

@@ -12,7 +12,7 @@ import {
   type ModelOptions,
   type ModelRecord,
 } from "../support/worlds/audience-model.ts";
-import type { Evidence, Expected, ToldCall } from "./audience-laws.ts";
+import type { Evidence, Expected, ReportedCall } from "./audience-laws.ts";
 import { AUDIENCES } from "./audience-publisher.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
@@ -23,7 +23,7 @@ export async function readExpected(
   topics: TopicNames,
   approval: ModelOptions,
 ): Promise<Expected> {
-  const told = new Map<string, string[]>();
+  const reported = new Map<string, string[]>();
   const members = new Map<string, ReadonlySet<string>>();
   const deadLetters = new Set<string>();
   for (const records of await readTopic(kafka, topics.audienceSyncs)) {
@@ -40,18 +40,18 @@ export async function readExpected(
       const id = JSON.stringify([audienceId, userId, value, by]);
       if (seen.has(id)) continue;
       seen.add(id);
-      append(told, `${userId} ${audienceId}`, JSON.stringify(value));
+      append(reported, `${userId} ${audienceId}`, JSON.stringify(value));
     }
     for (const { id } of AUDIENCES) {
       if (model.members(id).size > 0) members.set(id, model.members(id));
     }
   }
-  return { told, members, deadLetters };
+  return { reported, members, deadLetters };
 }
 
 /** What the programs have written. */
 export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Evidence> {
-  const calls = (await readTopic(kafka, topics.calls)).flat().flatMap(toldCalls);
+  const calls = (await readTopic(kafka, topics.calls)).flat().flatMap(reportedCalls);
   const deadLetters = (await readTopic(kafka, topics.deadLetters)).flat().map((record) => {
     const texts = headerTexts(record);
     return `${texts[DEAD_LETTER_HEADER.partition]}/${texts[DEAD_LETTER_HEADER.offset]}`;
@@ -63,7 +63,7 @@ export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Ev
   return { calls, members, deadLetters: new Set(deadLetters) };
 }
 
-function toldCalls({ value, timestampMs }: IncomingRecord): ToldCall[] {
+function reportedCalls({ value, timestampMs }: IncomingRecord): ReportedCall[] {
   const { userId, traits, messageId } = JSON.parse(`${value}`) as {
     readonly userId: string;
     readonly traits: Readonly<Record<string, unknown>>;

@@ -21,7 +21,7 @@
 
 import type { Exposure, Violation } from "./violation.ts";
 
-export interface ToldCall {
+export interface ReportedCall {
   /** User and trait. */
   readonly about: string;
   readonly value: string;
@@ -31,7 +31,7 @@ export interface ToldCall {
 
 export interface Expected {
   /** By user and trait, what they should be told, in its order. */
-  readonly told: ReadonlyMap<string, readonly string[]>;
+  readonly reported: ReadonlyMap<string, readonly string[]>;
   /** By audience. */
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   /** Places of the records that cannot be used: `partition/offset`. */
@@ -40,7 +40,7 @@ export interface Expected {
 
 export interface Evidence {
   /** Those of one user in the order of their topic. */
-  readonly calls: readonly ToldCall[];
+  readonly calls: readonly ReportedCall[];
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   readonly deadLetters: ReadonlySet<string>;
 }
@@ -88,7 +88,7 @@ export function judgeAudiences(
   const excuses = exposures.filter(({ kind }) => OUTLIVED.has(kind));
   const overtaken = new Set<string>();
   let repeated = 0;
-  for (const about of new Set([...expected.told.keys(), ...byAbout.keys()])) {
+  for (const about of new Set([...expected.reported.keys(), ...byAbout.keys()])) {
     const calls = byAbout.get(about) ?? [];
     const firsts = firstsOf(calls);
     repeated += calls.length - firsts.length;
@@ -96,10 +96,10 @@ export function judgeAudiences(
       overtaken.add(about);
       continue;
     }
-    const wanted = expected.told.get(about) ?? [];
-    const told = firsts.map(({ value }) => value);
-    const law = difference(wanted, told);
-    if (law !== null) say(law, `${about}: ${firstDifference(wanted, told)}`);
+    const wanted = expected.reported.get(about) ?? [];
+    const reported = firsts.map(({ value }) => value);
+    const law = difference(wanted, reported);
+    if (law !== null) say(law, `${about}: ${firstDifference(wanted, reported)}`);
     else if (calls.at(-1)?.value !== wanted.at(-1)) {
       say("last", `${about}: told ${calls.at(-1)?.value} last, expected ${wanted.at(-1)}`);
     }
@@ -120,7 +120,7 @@ export function judgeAudiences(
 }
 
 /** Without what came again. */
-function firstsOf(calls: readonly ToldCall[]): readonly ToldCall[] {
+function firstsOf(calls: readonly ReportedCall[]): readonly ReportedCall[] {
   const seen = new Set<string>();
   return calls.filter(({ messageId }) => {
     const isFirst = !seen.has(messageId);
@@ -129,7 +129,7 @@ function firstsOf(calls: readonly ToldCall[]): readonly ToldCall[] {
   });
 }
 
-function isOvertaken(calls: readonly ToldCall[], exposures: readonly Exposure[]): boolean {
+function isOvertaken(calls: readonly ReportedCall[], exposures: readonly Exposure[]): boolean {
   const seen = new Set<string>();
   let last = "";
   for (const { messageId, atMs } of calls) {
@@ -141,22 +141,22 @@ function isOvertaken(calls: readonly ToldCall[], exposures: readonly Exposure[])
   return false;
 }
 
-function difference(wanted: readonly string[], told: readonly string[]): AudienceLaw | null {
-  if (wanted.length > told.length) return "untold";
-  if (wanted.length < told.length) return "unwanted";
-  if (wanted.every((value, index) => value === told[index])) return null;
-  const isSame = [...wanted].sort().join() === [...told].sort().join();
+function difference(wanted: readonly string[], reported: readonly string[]): AudienceLaw | null {
+  if (wanted.length > reported.length) return "untold";
+  if (wanted.length < reported.length) return "unwanted";
+  if (wanted.every((value, index) => value === reported[index])) return null;
+  const isSame = [...wanted].sort().join() === [...reported].sort().join();
   return isSame ? "order" : "unwanted";
 }
 
-function firstDifference(wanted: readonly string[], told: readonly string[]): string {
-  const at = wanted.findIndex((value, index) => value !== told[index]);
+function firstDifference(wanted: readonly string[], reported: readonly string[]): string {
+  const at = wanted.findIndex((value, index) => value !== reported[index]);
   const index = at === -1 ? wanted.length : at;
-  const counts = `${told.length} calls for ${wanted.length} changes`;
-  return `${counts}; number ${index + 1} says ${told[index] ?? "nothing"}, expected ${wanted[index] ?? "nothing"}`;
+  const counts = `${reported.length} calls for ${wanted.length} changes`;
+  return `${counts}; number ${index + 1} says ${reported[index] ?? "nothing"}, expected ${wanted[index] ?? "nothing"}`;
 }
 
-function ambiguous(calls: readonly ToldCall[]): string[] {
+function ambiguous(calls: readonly ReportedCall[]): string[] {
   const said = new Map<string, string>();
   const found: string[] = [];
   for (const { messageId, about, value } of calls) {

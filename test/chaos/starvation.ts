@@ -89,11 +89,11 @@ function lookAround(): Look {
   const looks = new Map<string, Ran>();
   const own = threadsOf(process.pid);
   const children = own.flatMap((thread) =>
-    told(`/proc/${process.pid}/task/${thread}/children`).filter((pid) => pid !== ""),
+    reported(`/proc/${process.pid}/task/${thread}/children`).filter((pid) => pid !== ""),
   );
   for (const pid of [process.pid, ...children]) {
     for (const thread of threadsOf(pid)) {
-      const [ranNs, waitedNs] = told(`/proc/${pid}/task/${thread}/schedstat`).map(Number);
+      const [ranNs, waitedNs] = reported(`/proc/${pid}/task/${thread}/schedstat`).map(Number);
       if (ranNs === undefined || waitedNs === undefined) continue;
       looks.set(thread, { ranMs: ranNs / NS_PER_MS, waitedMs: waitedNs / NS_PER_MS });
     }
@@ -110,7 +110,7 @@ function threadsOf(pid: number | string): readonly string[] {
   }
 }
 
-function told(path: string): readonly string[] {
+function reported(path: string): readonly string[] {
   try {
     return readFileSync(path, "utf8").trim().split(" ");
   } catch {

@@ -8,7 +8,7 @@ import { configuredPause } from "./steps/configured-pause.ts";
 import { pauseAndResume } from "./steps/pause.ts";
 import { replayCalls, resumedReplay } from "./steps/replay.ts";
 import { retryAndDrain } from "./steps/retry.ts";
-import { traces } from "./steps/trace.ts";
+import { traces } from "./steps/timeline.ts";
 
 type Step = (world: ControlledWorld) => Promise<Rows>;
 

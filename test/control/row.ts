@@ -61,16 +61,16 @@ export function comparedCalls(
   const repeated = seen.filter((id) => before.size === before.add(id).size);
   const parts = [
     callCount(distinct.size),
-    ...told("missing", missing),
-    ...told("not expected", unexpected),
-    ...told("more than once", [...new Set(repeated)]),
+    ...reported("missing", missing),
+    ...reported("not expected", unexpected),
+    ...reported("more than once", [...new Set(repeated)]),
   ];
   return { text: parts.join("; "), isSame: parts.length === 1 };
 }
 
 const TOLD_MAX = 3;
 
-function told(what: string, ids: readonly string[]): readonly string[] {
+function reported(what: string, ids: readonly string[]): readonly string[] {
   if (ids.length === 0) return [];
   const more = ids.length > TOLD_MAX ? ", …" : "";
   return [`${ids.length} ${what} (${ids.slice(0, TOLD_MAX).join(", ")}${more})`];

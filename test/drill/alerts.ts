@@ -37,14 +37,14 @@ const QUIET_AGAIN_LIMIT_MS = 150_000;
 const OF_THE_MACHINE = ["SwitchyardEventLoopBlocked"];
 /** An idle fetch lasts 12 s. By the quicker rules that is twelve minutes without one. */
 const TOO_QUICK = ["SwitchyardConsumerStalled"];
-const LEFT_OUT = [...OF_THE_MACHINE, ...TOO_QUICK];
+const SKIPPED_SUITES = [...OF_THE_MACHINE, ...TOO_QUICK];
 
 /** Give its hooks to a drill; afterwards it has the rows. One world at a time. */
 export class AlertWatch implements AsyncDisposable {
   readonly rows: readonly Row[];
   readonly hooks: DrillHooks = {
     onFine: (product) => this.#begin(product),
-    onTrouble: (product, names) => this.#trouble(product, names),
+    onHealthProblem: (product, names) => this.#trouble(product, names),
     onMended: (_, names) => this.#mended(names),
   };
   readonly #rows: Row[] = [];
@@ -80,7 +80,7 @@ export class AlertWatch implements AsyncDisposable {
     const seen = new Set<string>();
     const untilMs = Date.now() + QUIET_MS * this.#patience;
     while (Date.now() < untilMs) {
-      for (const alert of await fired(prometheus)) seen.add(told(alert));
+      for (const alert of await fired(prometheus)) seen.add(reported(alert));
       await timer(LOOK_SPACING_MS);
     }
     this.#add({ trouble: "none", phase: "before", signal: "alerts", ...none([...seen]) }, null);
@@ -106,7 +106,7 @@ export class AlertWatch implements AsyncDisposable {
           firedAfterMs.set(want, Date.now() - sinceMs);
       }
       const isAllowed = (alert: Alert) => allowed.some((each) => isOf(alert, each.name, each));
-      for (const alert of alerts) if (!isAllowed(alert)) others.add(told(alert));
+      for (const alert of alerts) if (!isAllowed(alert)) others.add(reported(alert));
       return firedAfterMs.size === wanted.length;
     }, FIRES_LIMIT_MS);
     for (const want of wanted) {
@@ -128,7 +128,7 @@ export class AlertWatch implements AsyncDisposable {
       return left.length === 0;
     }, QUIET_AGAIN_LIMIT_MS);
     const about = { trouble: names.join("+"), phase: "mended", signal: "alerts" };
-    this.#add({ ...about, ...none(left.map(told)) }, Date.now() - sinceMs);
+    this.#add({ ...about, ...none(left.map(reported)) }, Date.now() - sinceMs);
     await this[Symbol.asyncDispose]();
   }
 
@@ -154,7 +154,7 @@ export class AlertWatch implements AsyncDisposable {
 }
 
 async function fired(prometheus: Prometheus): Promise<readonly Alert[]> {
-  return (await prometheus.alerts()).filter(({ name }) => !LEFT_OUT.includes(name));
+  return (await prometheus.alerts()).filter(({ name }) => !SKIPPED_SUITES.includes(name));
 }
 
 /** Some alerts are about no destination, whatever the trouble is of. */
@@ -163,7 +163,7 @@ function isOf(alert: Alert, name: string, about: { readonly destination: string 
   return alert.name === name && (!isOfAnother || alert.destination === about.destination);
 }
 
-function told({ name, destination }: Alert): string {
+function reported({ name, destination }: Alert): string {
   return destination === null || destination === "" ? name : `${name} of ${destination}`;
 }
 

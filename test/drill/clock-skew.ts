@@ -26,13 +26,15 @@ export const CLOCK_SKEW = lone(NAME, "the clock of the process is set an hour ah
       ...(isKnown ? fineOf(look, { trouble: NAME, isAlways: true }) : []),
       own(NAME, [
         ...signals(look, AHEAD_MS),
-        worded("log", told(look), ["clock.wrong"]),
+        worded("log", reported(look), ["clock.wrong"]),
         worded("destinations", isKnown ? "compared" : "not compared yet", ["compared"]),
       ]),
     ];
   },
   mend: (product) => Promise.resolve(product.setClock(0)),
-  mended: (look) => [own(NAME, [...signals(look, 0), worded("log", told(look), ["clock.right"])])],
+  mended: (look) => [
+    own(NAME, [...signals(look, 0), worded("log", reported(look), ["clock.right"])]),
+  ],
 });
 
 function signals(look: Look, aheadMs: number): readonly Comparison[] {
@@ -51,7 +53,7 @@ function signals(look: Look, aheadMs: number): readonly Comparison[] {
 }
 
 /** The last line about it. */
-function told({ lines }: Look): string {
+function reported({ lines }: Look): string {
   return lines.findLast(({ msg }) => msg.startsWith("clock."))?.msg ?? "silent";
 }
 

@@ -21,7 +21,7 @@ import { type Look, metric } from "./look.ts";
 import type { Product } from "./product.ts";
 import { ACCEPTS, type Manner } from "./receiver.ts";
 import { TOPIC_GONE } from "./topic-gone.ts";
-import type { DestinationTrouble } from "./trouble.ts";
+import type { DestinationHealthProblem } from "./trouble.ts";
 
 const FAILING: Expected = {
   ...FINE,
@@ -33,7 +33,7 @@ const FAILING: Expected = {
 };
 const SLOW_MS = 1_000;
 
-export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
+export const DESTINATION_TROUBLES: readonly DestinationHealthProblem[] = [
   endpoint("down", "its port is closed", { kind: "down" }, failing("refused", "warn")),
   endpoint("silent", "it never answers", { kind: "silent" }, failing("timeout", "error")),
   {
@@ -85,7 +85,7 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
   {
     ...settings("disabled", "it is disabled", { enabled: false }),
     expected: { ...FINE, held: "disabled", state: "on-hold" },
-    also: leftOut,
+    also: skipped,
   },
   {
     ...settings("paused", "it is paused", { paused: true }),
@@ -103,7 +103,7 @@ function endpoint(
   summary: string,
   manner: Manner,
   expected: Expected,
-): DestinationTrouble {
+): DestinationHealthProblem {
   return {
     kind: "destination",
     name,
@@ -125,8 +125,8 @@ function settings(name: string, summary: string, changed: Readonly<Record<string
 }
 
 /** Calls that a disabled destination never gets are counted: all of them since it was disabled. */
-function leftOut(look: Look, id: DestinationId, madeAtMs: number) {
-  const said = metric(look, METRICS.callsLeftOut, { destination: id, reason: "disabled" });
+function skipped(look: Look, id: DestinationId, madeAtMs: number) {
+  const said = metric(look, METRICS.callsSkipped, { destination: id, reason: "disabled" });
   const { traffic } = look.truth;
   const since = (ms: number) => traffic.acknowledged(ms) - traffic.acknowledged(madeAtMs);
   // The file is read within two seconds.

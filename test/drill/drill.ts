@@ -3,19 +3,24 @@
 import { table } from "../../src/words/table.ts";
 import type { Row } from "./judge.ts";
 import { drillSideBySide } from "./side-by-side.ts";
-import type { DestinationTrouble, DrillOptions, LoneTrouble, Trouble } from "./trouble.ts";
+import type {
+  DestinationHealthProblem,
+  DrillOptions,
+  HealthProblem,
+  LoneHealthProblem,
+} from "./trouble.ts";
 
 export async function drill(
-  troubles: readonly Trouble[],
+  healthProblems: readonly HealthProblem[],
   options: DrillOptions,
 ): Promise<readonly Row[]> {
-  const isOfDestination = (trouble: Trouble): trouble is DestinationTrouble =>
+  const isOfDestination = (trouble: HealthProblem): trouble is DestinationHealthProblem =>
     trouble.kind === "destination";
-  const isLone = (trouble: Trouble): trouble is LoneTrouble => trouble.kind === "alone";
+  const isLone = (trouble: HealthProblem): trouble is LoneHealthProblem => trouble.kind === "alone";
   const rows: Row[] = [];
-  const together = troubles.filter(isOfDestination);
+  const together = healthProblems.filter(isOfDestination);
   if (together.length > 0) rows.push(...(await drillSideBySide(together, options)));
-  for (const { name, run } of troubles.filter(isLone)) {
+  for (const { name, run } of healthProblems.filter(isLone)) {
     const say = (line: string) => options.say(`${name}: ${line}`);
     rows.push(...(await run({ ...options, say })));
   }

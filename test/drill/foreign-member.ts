@@ -83,8 +83,8 @@ function foreign(look: Look, stage: string): number {
 }
 
 function inReadyz({ ready }: Look): string {
-  const troubles = ready?.parts.route ?? [];
-  return troubles.some((trouble) => trouble.includes(CLIENT_ID)) ? "named" : "silent";
+  const healthProblems = ready?.parts.route ?? [];
+  return healthProblems.some((trouble) => trouble.includes(CLIENT_ID)) ? "named" : "silent";
 }
 
 function inLog({ lines, truth }: Look): string {

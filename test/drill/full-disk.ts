@@ -11,7 +11,7 @@ import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
 import { PARTITIONS, type Product } from "./product.ts";
 import { exactly, lone, own } from "./program-troubles.ts";
-import type { LoneTrouble } from "./trouble.ts";
+import type { LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "full-disk";
 /** Long ids: a few users take more room than the tail of a file has. */
@@ -37,7 +37,7 @@ const drilled = lone(NAME, "the disk of the audience store is full", {
   ],
 });
 
-export const FULL_DISK: LoneTrouble = {
+export const FULL_DISK: LoneHealthProblem = {
   ...drilled,
   run: async (options) => {
     const directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
@@ -69,9 +69,9 @@ function signals(
   stores: { readonly from: number; readonly to: number },
 ): readonly Comparison[] {
   const { ready, status, lines } = look;
-  const troubles = ready?.parts.audience ?? [];
-  const isNamed = troubles.some((trouble) => trouble.includes("No space left on device"));
-  const told = lines.some(({ msg }) => msg === "stage.restarting");
+  const healthProblems = ready?.parts.audience ?? [];
+  const isNamed = healthProblems.some((trouble) => trouble.includes("No space left on device"));
+  const reported = lines.some(({ msg }) => msg === "stage.restarting");
   const ended = lines.some(({ msg }) => msg === "stage.failed");
   const inStatus = status.report?.processes[0]?.stateStoresUnavailable ?? null;
   return [
@@ -79,7 +79,7 @@ function signals(
     counted("status: stores", inStatus, stores),
     worded("readyz: the error", isNamed ? "named" : "silent", [error]),
     worded("readyz: its status", `${ready?.status}`, ["200"]),
-    worded("log: stage.restarting", told ? "there" : "absent", ["there"]),
+    worded("log: stage.restarting", reported ? "there" : "absent", ["there"]),
     worded("log: the program ends", ended ? "ends" : "goes on", ["goes on"]),
   ];
 }

@@ -21,7 +21,7 @@ export const HALF_A_ROLLOUT = lone(NAME, "one of two processes has a destination
   make: (product) => product.startOther(),
   said: (look) => [
     ...fineOf(look, { trouble: NAME, isAlways: true }),
-    own(NAME, [...signals(look, "named", 1), worded("log", told(look), ["routes.missing"])]),
+    own(NAME, [...signals(look, "named", 1), worded("log", reported(look), ["routes.missing"])]),
   ],
   mend: async (product) => {
     product.feed();
@@ -31,7 +31,7 @@ export const HALF_A_ROLLOUT = lone(NAME, "one of two processes has a destination
   mended: (look) => [
     own(NAME, [
       ...signals(look, "silent", 0),
-      worded("log", told(look), ["routes.missing-over"]),
+      worded("log", reported(look), ["routes.missing-over"]),
       counted("calls of the time that did not come", missed(look), exactly(0)),
     ]),
   ],
@@ -49,7 +49,7 @@ function signals(look: Look, readyz: "named" | "silent", missing: number): reado
 }
 
 /** The last line about it, if that names the destination. */
-function told({ lines }: Look): string {
+function reported({ lines }: Look): string {
   const line = lines.findLast(isAbout);
   if (line === undefined) return "silent";
   return (line.destinations as readonly string[]).includes(ADDED) ? line.msg : "another one";

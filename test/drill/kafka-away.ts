@@ -7,7 +7,7 @@ import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric } from "./look.ts";
-import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "kafka-away";
 const FINE_LIMIT_MS = 30_000;
@@ -22,7 +22,7 @@ const CONSUMERS_MAX = 100;
 const STAGES_WITH_LAG = ["route", "deliver", "delay", "audience", "deletion"];
 const STAGES = [...STAGES_WITH_LAG, "ingest"];
 
-export const KAFKA_AWAY: LoneTrouble = {
+export const KAFKA_AWAY: LoneHealthProblem = {
   kind: "alone",
   name: NAME,
   summary: "the only broker is killed, and comes back after a minute",
@@ -52,13 +52,13 @@ async function drillKafkaAway(
     (look) => [said(whileAway(look, kafka, awayAtMs))],
     leastMs,
   );
-  await options.hooks?.onTrouble?.(product, [NAME]);
+  await options.hooks?.onHealthProblem?.(product, [NAME]);
   options.say("the broker is started again");
   await kafka.restart();
   const backAtMs = Date.now();
   const after = await world.settle("mended", BACK_LIMIT_MS, (look) => [
     ...fine(look),
-    said([...isBack(look, kafka), toldBack(look, { awayAtMs, backAtMs })]),
+    said([...isBack(look, kafka), reportedBack(look, { awayAtMs, backAtMs })]),
   ]);
   await options.hooks?.onMended?.(product, [NAME]);
   return [...before, ...during, ...after];
@@ -91,8 +91,8 @@ function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly 
   const parts = STAGES.filter((stage) =>
     (look.ready?.parts[stage] ?? []).some((trouble) => trouble.includes(broker)),
   );
-  const told = look.lines.filter(({ msg, atMs }) => isAwayLine(msg) && atMs >= awayAtMs);
-  const lastAgoMs = look.toMs - (told.at(-1)?.atMs ?? 0);
+  const reported = look.lines.filter(({ msg, atMs }) => isAwayLine(msg) && atMs >= awayAtMs);
+  const lastAgoMs = look.toMs - (reported.at(-1)?.atMs ?? 0);
   return [
     counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(0)),
     dated("metrics: away since", since === 0 ? null : since * 1_000, {
@@ -110,14 +110,14 @@ function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly 
     worded("status", namesBroker ? "names the broker" : err, ["names the broker"]),
     {
       signal: "log: last line about it",
-      said: told.length === 0 ? ABSENT : `${Math.round(lastAgoMs / 1_000)} s ago`,
+      said: reported.length === 0 ? ABSENT : `${Math.round(lastAgoMs / 1_000)} s ago`,
       truth: "at most 60 s ago",
-      ok: told.length > 0 && lastAgoMs <= LOGGED_EVERY_MS + NOTICED_MS,
+      ok: reported.length > 0 && lastAgoMs <= LOGGED_EVERY_MS + NOTICED_MS,
     },
   ];
 }
 
-function toldBack(
+function reportedBack(
   { lines }: Look,
   { awayAtMs, backAtMs }: { readonly awayAtMs: number; readonly backAtMs: number },
 ): Comparison {

@@ -22,7 +22,7 @@ export interface Look {
 
 export interface Readiness {
   readonly status: number;
-  readonly troubles: readonly string[];
+  readonly healthProblems: readonly string[];
   /** Those of a stage or another part. */
   readonly parts: Readonly<Record<string, readonly string[]>>;
 }
@@ -108,12 +108,12 @@ async function readReady({ admin }: Product): Promise<Readiness | null> {
   const response = await fetch(`http://${admin}/readyz`).catch(() => null);
   if (response === null) return null;
   const { stages } = (await response.json()) as {
-    readonly stages: Readonly<Record<string, { readonly troubles: readonly string[] }>>;
+    readonly stages: Readonly<Record<string, { readonly healthProblems: readonly string[] }>>;
   };
   const parts = Object.fromEntries(
-    Object.entries(stages).map(([name, { troubles }]) => [name, troubles]),
+    Object.entries(stages).map(([name, { healthProblems }]) => [name, healthProblems]),
   );
-  return { status: response.status, parts, troubles: Object.values(parts).flat() };
+  return { status: response.status, parts, healthProblems: Object.values(parts).flat() };
 }
 
 async function readProcess({ admin }: Product): Promise<ProcessJson | null> {

@@ -37,13 +37,14 @@ await runScript(async () => {
     );
     return 0;
   }
-  const troubles = only?.split(",").map((name) => oneOf(TROUBLES, name, "--only")) ?? TROUBLES;
+  const healthProblems =
+    only?.split(",").map((name) => oneOf(TROUBLES, name, "--only")) ?? TROUBLES;
   const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
   const found = await findPrometheus(new AbortController().signal, say);
   if (found.kind === "none") say(`alerts are left out: ${found.why}`);
   await using alerts = found.kind === "folder" ? new AlertWatch(found.folder, patience, say) : null;
-  const signals = await drill(troubles, {
+  const signals = await drill(healthProblems, {
     brokers: kafka.brokers,
     patience,
     settledLooks: SETTLED_LOOKS,

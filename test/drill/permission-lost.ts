@@ -13,7 +13,7 @@ import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
 import type { Product } from "./product.ts";
 import { exactly, lone, own } from "./program-troubles.ts";
-import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "permission-lost";
 const SUMMARY = "the permissions to write one topic and to read in another group are taken away";
@@ -26,7 +26,7 @@ const LIMIT_MS = 60_000;
 /** From a call's acknowledgement to its delivery, a reroute included. */
 const ARRIVAL_MS = 5_000;
 
-export const PERMISSION_LOST: LoneTrouble = {
+export const PERMISSION_LOST: LoneHealthProblem = {
   kind: "alone",
   name: NAME,
   summary: SUMMARY,
@@ -99,15 +99,15 @@ function sentences({ truth }: Look): readonly string[] {
 function whileLost(look: Look): readonly Comparison[] {
   const { ready, lines, status, truth } = look;
   const [write = "", read = ""] = sentences(look);
-  const named = (troubles: readonly string[] = [], sentence: string) =>
-    troubles.some((trouble) => trouble.includes(sentence)) ? "named" : "silent";
+  const named = (healthProblems: readonly string[] = [], sentence: string) =>
+    healthProblems.some((trouble) => trouble.includes(sentence)) ? "named" : "silent";
   const logged = (msg: string) =>
     lines.filter((line) => line.msg === msg).map((line) => `${line.error}`);
   const topic = truth.product.topics.deliveries(UNWRITTEN);
   const isBlocked = status.report?.unwritableTopics.some((each) => each.topic === topic) ?? false;
   return [
-    worded("readyz: to write the topic", named(ready?.troubles, write), ["named"]),
-    worded("readyz: to read in the group", named(ready?.troubles, read), ["named"]),
+    worded("readyz: to write the topic", named(ready?.healthProblems, write), ["named"]),
+    worded("readyz: to read in the group", named(ready?.healthProblems, read), ["named"]),
     worded("readyz: its status", `${ready?.status}`, ["200"]),
     worded("log: to write the topic", named(logged("kafka.produce.permission-missing"), write), [
       "named",
@@ -124,7 +124,9 @@ function whileLost(look: Look): readonly Comparison[] {
 function afterwards(look: Look): readonly Comparison[] {
   const { ready, status } = look;
   const all = sentences(look);
-  const isNamed = ready?.troubles.some((trouble) => all.some((each) => trouble.includes(each)));
+  const isNamed = ready?.healthProblems.some((trouble) =>
+    all.some((each) => trouble.includes(each)),
+  );
   return [
     worded("readyz: the permissions", isNamed === false ? "silent" : "named", ["silent"]),
     counted("status: blocked topics", status.report?.unwritableTopics.length ?? null, exactly(0)),

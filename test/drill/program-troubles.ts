@@ -14,7 +14,7 @@ import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric, statusRow } from "./look.ts";
 import { IDLE, type Product, type ProductOptions, WELL } from "./product.ts";
-import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const LIMIT_MS = 30_000;
 const NOTICED_MS = 10_000;
@@ -34,7 +34,7 @@ export const BAD_CONFIG = lone(
     mended: (look) => [
       own("bad-config", [
         counted("metrics: invalid since", metric(look, METRICS.configInvalidSince), exactly(0)),
-        worded("readyz: the configuration", configTrouble(look), ["silent"]),
+        worded("readyz: the configuration", configHealthProblem(look), ["silent"]),
       ]),
     ],
   },
@@ -64,7 +64,7 @@ export function lone(
   name: string,
   summary: string,
   { product: more = {}, limitMs = LIMIT_MS, make, said, mend, mended }: Lone,
-): LoneTrouble {
+): LoneHealthProblem {
   const run = async (options: DrillOptions): Promise<readonly Row[]> => {
     await using world = await DrilledWorld.start(more.destinations ?? [], options, more);
     const { product } = world;
@@ -75,7 +75,7 @@ export function lone(
     const madeAtMs = Date.now();
     await make(product);
     const during = await world.settle("in trouble", limitMs, (look) => said(look, madeAtMs));
-    await options.hooks?.onTrouble?.(product, [name]);
+    await options.hooks?.onHealthProblem?.(product, [name]);
     options.say("mended");
     await mend(product);
     const after = await world.settle("mended", limitMs, (look) => [...fine(look), ...mended(look)]);
@@ -102,13 +102,13 @@ function configSignals(look: Look, madeAtMs: number): readonly Comparison[] {
       metric(look, METRICS.configReloads, { outcome: "invalid" }),
       { from: 1, to: READS_MAX },
     ),
-    worded("readyz: the configuration", configTrouble(look), ["names it"]),
+    worded("readyz: the configuration", configHealthProblem(look), ["names it"]),
     worded("readyz: its status", `${look.ready?.status}`, ["200"]),
     worded("log: config.invalid", line === undefined ? "absent" : "there", ["there"]),
   ];
 }
 
-function configTrouble({ ready }: Look): string {
+function configHealthProblem({ ready }: Look): string {
   return (ready?.parts.configuration ?? []).length > 0 ? "names it" : "silent";
 }
 

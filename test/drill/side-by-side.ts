@@ -5,7 +5,7 @@ import { destinationSignals } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import type { Look } from "./look.ts";
-import type { DestinationTrouble, DrillOptions } from "./trouble.ts";
+import type { DestinationHealthProblem, DrillOptions } from "./trouble.ts";
 
 const FINE_LIMIT_MS = 30_000;
 const TROUBLE_LIMIT_MS = 45_000;
@@ -13,12 +13,12 @@ const TROUBLE_LIMIT_MS = 45_000;
 const MENDED_LIMIT_MS = 90_000;
 
 export async function drillSideBySide(
-  troubles: readonly DestinationTrouble[],
+  healthProblems: readonly DestinationHealthProblem[],
   options: DrillOptions,
 ): Promise<readonly Row[]> {
-  const names = troubles.map(({ name }) => name);
+  const names = healthProblems.map(({ name }) => name);
   const ids = names as readonly string[] as readonly DestinationId[];
-  const needs = troubles.map(({ need, name }) => ({ ...need, id: name as DestinationId }));
+  const needs = healthProblems.map(({ need, name }) => ({ ...need, id: name as DestinationId }));
   await using world = await DrilledWorld.start(needs, options);
   const { product } = world;
   const well = (look: Look, isAlways: boolean) =>
@@ -33,18 +33,20 @@ export async function drillSideBySide(
   await options.hooks?.onFine?.(product);
 
   const madeAtMs = new Map<string, number>();
-  for (const { make, name } of troubles) {
+  for (const { make, name } of healthProblems) {
     options.say(`${name}: made`);
     await make(product, name as DestinationId);
     madeAtMs.set(name, Date.now());
   }
   const during = await world.settle("in trouble", TROUBLE_LIMIT_MS, (look) => [
     ...well(look, true),
-    ...troubles.map((trouble) => inTrouble(look, trouble, madeAtMs.get(trouble.name) ?? 0)),
+    ...healthProblems.map((trouble) =>
+      inHealthProblem(look, trouble, madeAtMs.get(trouble.name) ?? 0),
+    ),
   ]);
-  await options.hooks?.onTrouble?.(product, names);
+  await options.hooks?.onHealthProblem?.(product, names);
 
-  for (const { mend, name } of troubles) {
+  for (const { mend, name } of healthProblems) {
     options.say(`${name}: mended`);
     await mend(product, name as DestinationId);
   }
@@ -56,9 +58,9 @@ export async function drillSideBySide(
   return [...before, ...during, ...after];
 }
 
-function inTrouble(
+function inHealthProblem(
   look: Look,
-  { name, expected, also }: DestinationTrouble,
+  { name, expected, also }: DestinationHealthProblem,
   madeAtMs: number,
 ): Said {
   const id = name as DestinationId;

@@ -31,7 +31,7 @@ export function stateSignals(
 ): readonly Comparison[] {
   const { breaker, held, isNamed, state } = expected;
   const number = metric(look, METRICS.circuitBreakerState, { destination: id }) ?? 0;
-  const named = (look.ready?.troubles ?? []).filter((trouble) => names(trouble, id));
+  const named = (look.ready?.healthProblems ?? []).filter((trouble) => names(trouble, id));
   const made = { from: madeAtMs - COUNTING_MS, to: madeAtMs + NOTICED_MS };
   // Each answer that asks for time begins anew, when the time before is over.
   const heldSince = held === "retry-after" ? { from: made.from, to: look.toMs } : made;
@@ -47,16 +47,16 @@ export function stateSignals(
       : [dated("metrics: failing since", failingSince, expected.isFailing ? made : null)]),
     dated("metrics: last accepted", since(METRICS.destinationLastAccepted), lastAccepted(look, id)),
     worded("readyz", named.length > 0 ? "names it" : "silent", [isNamed ? "names it" : "silent"]),
-    worded("/status: state", toldState(look, id), [state]),
+    worded("/status: state", reportedState(look, id), [state]),
     worded("status: state", statusRow(look, id)?.state ?? NOT_KNOWN, [state]),
     logSignal(look, id, expected),
   ];
 }
 
 /** What a process remembers of a destination counts while it has partitions of it. */
-function toldState({ process }: Look, id: DestinationId): string {
-  const told = process?.destinations.find((each) => each.id === id);
-  return told === undefined || told.state === "not-owned" ? NOT_KNOWN : told.state;
+function reportedState({ process }: Look, id: DestinationId): string {
+  const reported = process?.destinations.find((each) => each.id === id);
+  return reported === undefined || reported.state === "not-owned" ? NOT_KNOWN : reported.state;
 }
 
 function heldReasons(look: Look, id: DestinationId): string {

@@ -9,9 +9,9 @@ import { isOf } from "./kafka-truth.ts";
 import { type Look, metric } from "./look.ts";
 import { RETRY_DELAYS_MS } from "./product.ts";
 import { COUNTING_MS, NOTICED_MS } from "./state-signals.ts";
-import type { DestinationTrouble } from "./trouble.ts";
+import type { DestinationHealthProblem } from "./trouble.ts";
 
-export const TOPIC_GONE: DestinationTrouble = {
+export const TOPIC_GONE: DestinationHealthProblem = {
   kind: "destination",
   name: "topic-gone",
   summary: "its topic is deleted",

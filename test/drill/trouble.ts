@@ -8,7 +8,7 @@ import type { Look } from "./look.ts";
 import type { DestinationNeed, Product } from "./product.ts";
 
 /** Of one destination. It has the trouble's name. Several of them are drilled side by side. */
-export interface DestinationTrouble {
+export interface DestinationHealthProblem {
   readonly kind: "destination";
   readonly name: string;
   readonly summary: string;
@@ -21,14 +21,14 @@ export interface DestinationTrouble {
 }
 
 /** Of the whole program, or of its cluster: it is drilled alone. */
-export interface LoneTrouble {
+export interface LoneHealthProblem {
   readonly kind: "alone";
   readonly name: string;
   readonly summary: string;
   readonly run: (options: DrillOptions) => Promise<readonly Row[]>;
 }
 
-export type Trouble = DestinationTrouble | LoneTrouble;
+export type HealthProblem = DestinationHealthProblem | LoneHealthProblem;
 
 export interface DrillOptions {
   /** Of the Kafka that troubles share. */
@@ -46,6 +46,6 @@ export interface DrillOptions {
 export interface DrillHooks {
   readonly onFine?: (product: Product) => Promise<void>;
   /** @param names of the troubles that there are now. */
-  readonly onTrouble?: (product: Product, names: readonly string[]) => Promise<void>;
+  readonly onHealthProblem?: (product: Product, names: readonly string[]) => Promise<void>;
   readonly onMended?: (product: Product, names: readonly string[]) => Promise<void>;
 }

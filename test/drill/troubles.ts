@@ -8,10 +8,10 @@ import { HALF_A_ROLLOUT } from "./half-a-rollout.ts";
 import { KAFKA_AWAY } from "./kafka-away.ts";
 import { PERMISSION_LOST } from "./permission-lost.ts";
 import { BAD_CONFIG, STOPPED } from "./program-troubles.ts";
-import type { Trouble } from "./trouble.ts";
+import type { HealthProblem } from "./trouble.ts";
 import { WRONG_PASSWORD } from "./wrong-password.ts";
 
-export const TROUBLES: readonly Trouble[] = [
+export const TROUBLES: readonly HealthProblem[] = [
   ...DESTINATION_TROUBLES,
   BAD_CONFIG,
   STOPPED,

@@ -10,13 +10,13 @@ import { CA, startSecuredBroker } from "../support/servers/secured-broker.ts";
 import { type Comparison, worded } from "./comparison.ts";
 import type { Row } from "./judge.ts";
 import { runCommand } from "./run-command.ts";
-import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "wrong-password";
 /** It cannot be mended by waiting: nobody waits. */
 const SECONDS_MAX = 15;
 
-export const WRONG_PASSWORD: LoneTrouble = {
+export const WRONG_PASSWORD: LoneHealthProblem = {
   kind: "alone",
   name: NAME,
   summary: "the brokers demand another password",
@@ -56,7 +56,7 @@ async function drillWrongPassword({ say, patience }: DrillOptions): Promise<read
       const comparisons: readonly Comparison[] = [
         worded(`${command}: exit status`, `${status}`, ["1"]),
         within(`${command}: ends`, tookMs, SECONDS_MAX * patience),
-        told(`${command}: names the setting`, `${out}${err}`, "kafka.sasl.password"),
+        reported(`${command}: names the setting`, `${out}${err}`, "kafka.sasl.password"),
       ];
       rows.push(...comparisons.map((each) => rowOf("in trouble", each, tookMs)));
     }
@@ -77,7 +77,7 @@ function within(signal: string, tookMs: number, seconds: number): Comparison {
   return { signal, said: `after ${took} s`, truth: `within ${seconds} s`, ok: took <= seconds };
 }
 
-function told(signal: string, said: string, setting: string): Comparison {
+function reported(signal: string, said: string, setting: string): Comparison {
   const ok = said.includes(setting);
   return { signal, said: ok ? setting : said.trim(), truth: setting, ok };
 }

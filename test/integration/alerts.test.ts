@@ -132,11 +132,11 @@ function sync(syncId: string, userIds: readonly string[]): Promise<void> {
 async function fires(
   prometheus: Prometheus,
   names: readonly string[],
-  trouble: () => Promise<unknown> = () => Promise.resolve(),
+  healthProblem: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
   const fired = new Set<string>();
   const missing = async () => {
-    await trouble();
+    await healthProblem();
     for (const name of await prometheus.firing()) fired.add(name);
     return names.filter((name) => !fired.has(name));
   };

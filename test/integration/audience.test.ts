@@ -36,15 +36,15 @@ test("a sync, the same again, another one, a trait, a delete", async () => {
   const stage = await world.start();
   await world.sync("VIP", "s1", users(0, 3_000));
   await world.settled();
-  const first = await world.told();
+  const first = await world.reported();
   expect(first).toHaveLength(3_000);
   expect(new Set(first.map(({ messageId }) => messageId)).size).toBe(3_000);
   await world.sync("VIP", "s2", users(0, 3_000).reverse());
   await world.settled();
-  expect(await world.told()).toHaveLength(3_000);
+  expect(await world.reported()).toHaveLength(3_000);
   await world.sync("VIP", "s3", users(2, 3_002));
   await world.settled();
-  expect((await world.told(3_000)).map(short)).toEqual([
+  expect((await world.reported(3_000)).map(short)).toEqual([
     "user-3000 true",
     "user-3001 true",
     "user-0 false",
@@ -56,7 +56,7 @@ test("a sync, the same again, another one, a trait, a delete", async () => {
     { type: "delete", audienceId: "VIP" },
   ]);
   await world.settled();
-  const rest = await world.told(3_004);
+  const rest = await world.reported(3_004);
   expect(rest[0]).toMatchObject({ userId: "user-0", trait: "plan", value: "pro" });
   expect(rest.slice(1).every(({ trait, value }) => trait === "vip" && value === false)).toBe(true);
   expect(rest).toHaveLength(3_001);
@@ -78,9 +78,9 @@ describe("after a restart with a store that is", () => {
     await world.sync("A", "s3", users(10, 510));
     await world.settled();
     await after.stop();
-    const told = await world.told();
-    expect(told.slice(0, 500).every(({ value }) => value === true)).toBe(true);
-    expect(told.slice(500).map(short)).toEqual([
+    const reported = await world.reported();
+    expect(reported.slice(0, 500).every(({ value }) => value === true)).toBe(true);
+    expect(reported.slice(500).map(short)).toEqual([
       ...users(500, 510).map((user) => `${user} true`),
       ...users(0, 10).map((user) => `${user} false`),
     ]);
@@ -138,7 +138,7 @@ describe("after a restart with a store that is", () => {
     expect(after.lines.find(({ storeState }) => storeState !== undefined)?.storeState).toBe(
       "behind",
     );
-    expect((await world.told(700)).map(short)).toEqual(["user-600 true"]);
+    expect((await world.reported(700)).map(short)).toEqual(["user-600 true"]);
   });
 });
 
@@ -153,7 +153,7 @@ test("a topic of syncs that is deleted and made again: who entered and left is t
   await world.sync("A", "s2", users(2, 3_002), 3_000);
   await world.settled();
   await after.stop();
-  expect((await world.told(3_000)).map(short)).toEqual([
+  expect((await world.reported(3_000)).map(short)).toEqual([
     "user-3000 true",
     "user-3001 true",
     "user-0 false",
@@ -186,8 +186,8 @@ test("a forgotten user is nowhere on disk any more", async () => {
   await world.sync("A", "s3", ["keep-me", "keep-me-too", "forget-me"]);
   await world.settled();
   await again.stop();
-  const told = (await world.told()).filter(({ userId }) => userId === "forget-me");
-  expect(told.map(({ trait, value }) => [trait, value])).toEqual([
+  const reported = (await world.reported()).filter(({ userId }) => userId === "forget-me");
+  expect(reported.map(({ trait, value }) => [trait, value])).toEqual([
     ["a", true],
     ["plan", "pro"],
     ["a", true],
@@ -227,9 +227,9 @@ test("killed at any moment of a sync and started again: everybody is told what i
   for (let kill = 0; kill < 3; kill += 1) {
     await running.logged("audience.store.opened");
     // Some calls later, wherever that is.
-    const already = (await world.told()).length;
+    const already = (await world.reported()).length;
     const more = random.integer(0, 12_000);
-    while ((await world.told(already)).length < more && !(await isDone())) {}
+    while ((await world.reported(already)).length < more && !(await isDone())) {}
     running.child.kill("SIGKILL");
     await running.ended;
     if (kill === 1) await rm(join(directory, "state"), { recursive: true });
@@ -241,13 +241,13 @@ test("killed at any moment of a sync and started again: everybody is told what i
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(0);
 
-  const told = await world.told();
-  const last = new Map(told.map(({ userId, value }) => [userId, value]));
+  const reported = await world.reported();
+  const last = new Map(reported.map(({ userId, value }) => [userId, value]));
   const isMember = new Set(next);
   expect(last.size).toBe(25_000);
   expect([...last].filter(([user, value]) => value !== isMember.has(user))).toEqual([]);
   const ids = new Map<string, string>();
-  for (const each of told) {
+  for (const each of reported) {
     const said = ids.get(each.messageId);
     expect(said === undefined || said === short(each)).toBe(true);
     ids.set(each.messageId, short(each));
@@ -256,7 +256,7 @@ test("killed at any moment of a sync and started again: everybody is told what i
   expect(ids.size).toBe(30_000);
 
   async function isDone(): Promise<boolean> {
-    return (await world.told()).some(
+    return (await world.reported()).some(
       ({ userId, value }) => userId === "user-4999" && value === false,
     );
   }

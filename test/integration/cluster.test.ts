@@ -1,5 +1,5 @@
 // The program on three brokers: leaders move, a broker dies while calls flow, the coordinator of a group
-// restarts. cluster-trouble.test.ts and cluster-start.test.ts have the rest. `npm run chaos -- cluster`
+// restarts. cluster-outages.test.ts and cluster-start.test.ts have the rest. `npm run chaos -- cluster`
 // does much more of it, for longer.
 
 import { setTimeout as sleep } from "node:timers/promises";

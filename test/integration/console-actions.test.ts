@@ -10,7 +10,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { buildPage } from "../../tools/page/build.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { launchChromium, openView } from "../support/servers/page-views.ts";
-import { controlledPrograms } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms } from "../support/worlds/controlled-programs.ts";
 
 /** Far above what it takes: a loaded machine. */
 const SOON = { interval: 50 };
@@ -168,10 +168,10 @@ test(
       const publish = ["audience", "publish", "--name", "VIP", "--file", users];
       expect(await world.command(publish)).toMatchObject({ status: 0 });
     };
-    const told = () => receiver.accepted("crm").map(({ user }) => user);
+    const reported = () => receiver.accepted("crm").map(({ user }) => user);
     const four = ["u-1", "u-2", "u-3", "u-4"];
     await sync(...four);
-    await expect.poll(() => told().toSorted(), SOON).toEqual(four);
+    await expect.poll(() => reported().toSorted(), SOON).toEqual(four);
     await sync("u-1", "u-4");
     // The first one needed no approval.
     await program.logged("audience.sync.ended", 2);
@@ -181,7 +181,7 @@ test(
     await press(page, "Approve… vip");
     const dialog = page.getByRole("dialog", { name: "Approve the sync of vip" });
     await dialog.getByText("2 members of vip leave, and each destination is notified.").waitFor();
-    expect(told()).toHaveLength(4);
+    expect(reported()).toHaveLength(4);
     await press(page, "Approve: 2 members leave");
     await ended(page, "Approval of vip", "Approved: 2 users will be removed.");
     for (const destination of ["crm", "other"]) {

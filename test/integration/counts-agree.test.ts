@@ -14,7 +14,7 @@ import type { StatusReport } from "../../src/operate/look/report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import type { ProgramWorld } from "../support/servers/program.ts";
-import { controlledPrograms, STAGES } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms, STAGES } from "../support/worlds/controlled-programs.ts";
 
 /** Far above what it takes: a loaded machine. */
 const SOON = { interval: 100 };

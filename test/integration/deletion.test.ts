@@ -154,8 +154,8 @@ test("a user is deleted by command: at every source, or at one, down to the rece
     status: 0,
     out: {
       ...{ topic: topics.deletionRequests, userId: "u2", sources: ["web"] },
-      told: [{ destination: "hook", source: "web" }],
-      notTold: expect.any(Array),
+      notified: [{ destination: "hook", source: "web" }],
+      notNotified: expect.any(Array),
     },
     err: "",
   });

@@ -12,16 +12,16 @@ const PATIENCE = 5;
 
 test("what is said of a destination that is down, refuses or is disabled is true, before, meanwhile and after", async () => {
   const names = ["down", "refuses", "disabled"];
-  const troubles = TROUBLES.filter(({ name }) => names.includes(name));
-  expect(troubles).toHaveLength(names.length);
-  const rows = await drill(troubles, {
+  const healthProblems = TROUBLES.filter(({ name }) => names.includes(name));
+  expect(healthProblems).toHaveLength(names.length);
+  const rows = await drill(healthProblems, {
     brokers,
     patience: PATIENCE,
     settledLooks: 2,
     say: () => undefined,
     hooks: {
       onFine: ({ admin }) => hear("fine", admin),
-      onTrouble: ({ admin }, there) => hear(`trouble ${there.join(" ")}`, admin),
+      onHealthProblem: ({ admin }, there) => hear(`trouble ${there.join(" ")}`, admin),
       onMended: ({ admin }, there) => hear(`mended ${there.join(" ")}`, admin),
     },
   });
@@ -46,16 +46,16 @@ async function hear(what: string, admin: string): Promise<void> {
 test("what is said of a full disk of the audience store is true, before, meanwhile and after", async ({
   skip,
 }) => {
-  const troubles = TROUBLES.filter(({ name }) => name === "full-disk");
+  const healthProblems = TROUBLES.filter(({ name }) => name === "full-disk");
   const said: string[] = [];
-  const rows = await drill(troubles, {
+  const rows = await drill(healthProblems, {
     brokers,
     patience: PATIENCE,
     settledLooks: 2,
     say: (line) => said.push(line),
   });
-  const leftOut = said.find((line) => line.includes("left out:"));
-  if (leftOut !== undefined) return skip(leftOut);
+  const skipped = said.find((line) => line.includes("left out:"));
+  if (skipped !== undefined) return skip(skipped);
   expect(rows.filter(({ ok }) => !ok)).toEqual([]);
   for (const phase of ["in trouble", "mended"]) {
     const found = rows.filter((row) => row.about === "full-disk" && row.phase === phase);

@@ -196,11 +196,11 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
     expect(taken()).toBe(sent);
   };
   /** What an operator was told so far, and calls that failed. */
-  const told = () => [
+  const reported = () => [
     ...lines.seen.filter((msg) => msg !== "kafka.consumer.restarting"),
     ...failures,
   ];
-  return { work, produce, end, told, failures };
+  return { work, produce, end, reported, failures };
 }
 
 type Traffic = Awaited<ReturnType<typeof startTraffic>>;
@@ -239,13 +239,13 @@ async function unnoticed(
   traffic: readonly Traffic[],
 ): Promise<void> {
   const noticed = async () => {
-    const before = traffic.map(({ told }) => told().length);
+    const before = traffic.map(({ reported }) => reported().length);
     using connections = countConnections();
     await done();
-    const told = traffic.flatMap((each, index) => each.told().slice(before[index]));
-    return { opened: connections.opened(), told };
+    const reported = traffic.flatMap((each, index) => each.reported().slice(before[index]));
+    return { opened: connections.opened(), reported };
   };
-  await expect.poll(noticed, { timeout: 150_000 }).toEqual({ opened: 0, told: [] });
+  await expect.poll(noticed, { timeout: 150_000 }).toEqual({ opened: 0, reported: [] });
 }
 
 async function setPassword(mechanism: string, password: string): Promise<void> {

@@ -58,7 +58,7 @@ test("giving up while it starts leaves nothing behind", async () => {
 
 test("a broker that does not start is an error that quotes its log and says where it is", async (context) => {
   const java = findJava();
-  if ("trouble" in java) return context.skip(`needs Java: ${java.trouble}`);
+  if ("problem" in java) return context.skip(`needs Java: ${java.problem}`);
   const signal = new AbortController().signal;
   const noJars = join(temporary, "no-jars");
   const prepared = prepareBroker(java.path, noJars, temporary, signal);

@@ -69,8 +69,8 @@ admin: { host: 127.0.0.1, port: ${await freePort()} }
       `${key}`,
       value === null ? null : (JSON.parse(`${value}`) as OperatorEvent),
     ]);
-  const told = async () => (await events()).map(([key, event]) => [key, event?.type ?? null]);
-  return { world, events, told };
+  const reported = async () => (await events()).map(([key, event]) => [key, event?.type ?? null]);
+  return { world, events, reported };
 }
 
 interface OperatorEvent {
@@ -86,11 +86,11 @@ const CLOSED = ["configuration.invalid/configuration", null];
 
 test.concurrent("what people should know is told once, also over a restart", async (context) => {
   const { expect } = context;
-  const { world, told } = await startWorld(context);
+  const { world, reported } = await startWorld(context);
   const first = world.start(["--stages", "deliver"]);
   await first.logged("ready");
   expect(await world.command(["pause", "crm"])).toMatchObject({ status: 0 });
-  await expect.poll(told, POLL).toEqual([PAUSED]);
+  await expect.poll(reported, POLL).toEqual([PAUSED]);
   await first.kill();
 
   const second = world.start(["--stages", "deliver"]);
@@ -98,11 +98,11 @@ test.concurrent("what people should know is told once, also over a restart", asy
   const good = readFileSync(world.file, "utf8");
   writeFileSync(world.file, good.replace("crm, type: webhook", "crm, type: webhok"));
   // It has looked at itself by then, and has not told of the pause again.
-  await expect.poll(told, POLL).toEqual([PAUSED, REFUSED]);
+  await expect.poll(reported, POLL).toEqual([PAUSED, REFUSED]);
   writeFileSync(world.file, good);
-  await expect.poll(told, POLL).toEqual([PAUSED, REFUSED, CLOSED]);
+  await expect.poll(reported, POLL).toEqual([PAUSED, REFUSED, CLOSED]);
   expect(await world.command(["resume", "crm"])).toMatchObject({ status: 0 });
-  await expect.poll(told, POLL).toEqual([PAUSED, REFUSED, CLOSED, RESUMED]);
+  await expect.poll(reported, POLL).toEqual([PAUSED, REFUSED, CLOSED, RESUMED]);
 });
 
 const SECRET = "whsec_c2VjcmV0IG9mIG9wZXJhdG9ycw==";
@@ -110,14 +110,14 @@ const SECRET = "whsec_c2VjcmV0IG9mIG9wZXJhdG9ycw==";
 test.concurrent("the operator's webhook is told, signed; a restart posts what it did not take, once and in order", async (context) => {
   const { expect } = context;
   const { accepted, state, url } = await startWebhook(context);
-  const { world, told } = await startWorld(context, {
+  const { world, reported } = await startWorld(context, {
     webhook: `, webhook: { url: "${url}", sharedSecret: ${SECRET} }`,
   });
   const first = world.start(["--stages", "deliver"]);
   await first.logged("ready");
   await world.command(["pause", "crm"]);
   await expect.poll(() => state.refused, POLL).toBeGreaterThan(0);
-  await expect.poll(told, POLL).toEqual([PAUSED]);
+  await expect.poll(reported, POLL).toEqual([PAUSED]);
   await first.kill();
   state.isRefusing = false;
 

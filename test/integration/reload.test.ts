@@ -124,7 +124,7 @@ const sample = async (start: string) =>
     ?.slice(start.length + 1);
 const readyz = async () =>
   (await (await fetch(`http://127.0.0.1:${admin}/readyz`)).json()) as {
-    readonly stages: { readonly configuration: { readonly troubles: readonly string[] } };
+    readonly stages: { readonly configuration: { readonly healthProblems: readonly string[] } };
   };
 const hashNow = async () => /switchyard_config_info{hash="(\w+)"} 1/.exec(await metrics())?.[1];
 const rebalances = async () =>
@@ -245,8 +245,8 @@ test(
     );
     const response = await fetch(`http://127.0.0.1:${admin}/readyz`);
     expect(response.status).toBe(200);
-    const { troubles } = (await readyz()).stages.configuration;
-    expect(troubles).toEqual([
+    const { healthProblems } = (await readyz()).stages.configuration;
+    expect(healthProblems).toEqual([
       expect.stringContaining(
         `the file on disk cannot be used since ${since}, and an earlier one runs`,
       ),
@@ -257,7 +257,7 @@ test(
 
     writeFileSync(file, whole);
     await logged("config.applied");
-    expect((await readyz()).stages.configuration.troubles).toEqual([]);
+    expect((await readyz()).stages.configuration.healthProblems).toEqual([]);
     expect(await sample("switchyard_config_invalid_since_timestamp_seconds")).toBe("0");
     await publish();
     await expect.poll(() => ids("/new"), SOON).toEqual(["m1"]);
@@ -324,8 +324,8 @@ test(
     replace(file, configuration(settings));
     expect(await post()).toMatchObject({ status: 200, needsRestart: ["log.level"] });
     expect((await logged("config.needs-restart")).settings).toEqual(["log.level"]);
-    const [trouble] = (await readyz()).stages.configuration.troubles;
-    expect(trouble).toContain("log.level");
+    const [healthProblem] = (await readyz()).stages.configuration.healthProblems;
+    expect(healthProblem).toContain("log.level");
     await publish();
     await expect.poll(() => ids("/new"), SOON).toEqual(["m0"]);
 
@@ -363,7 +363,7 @@ test(
     expect(await sample("switchyard_config_destinations_pending_topics")).toBe("1");
     await publish();
     await expect.poll(() => ids("/moved"), SOON).toEqual(["m0"]);
-    expect((await readyz()).stages.configuration.troubles).toEqual([
+    expect((await readyz()).stages.configuration.healthProblems).toEqual([
       expect.stringContaining("destination new waits for"),
     ]);
     await make(waiting.topics);

@@ -45,7 +45,7 @@ async function metric(program: RunningProgram, name: string): Promise<number> {
   return Number(line?.split(" ").at(-1));
 }
 
-async function troubles(program: RunningProgram): Promise<string> {
+async function healthProblems(program: RunningProgram): Promise<string> {
   const { port } = await program.logged("admin.listening");
   return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
 }
@@ -66,7 +66,7 @@ describe.concurrent("two processes of a group", () => {
         .poll(() => old.lines.some(({ msg }) => msg === "routes.missing"), MINUTE)
         .toBe(true);
       expect(await metric(fresh, "switchyard_routes_missing")).toBe(0);
-      expect(await troubles(old)).toContain("erp");
+      expect(await healthProblems(old)).toContain("erp");
       const line = await old.logged("routes.missing");
       expect(line).toMatchObject({ destinations: ["erp"], sources: ["web"] });
       fresh.child.kill("SIGTERM");

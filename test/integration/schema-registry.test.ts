@@ -36,7 +36,7 @@ test("a schema is found by its id, with the ones that it uses", async () => {
     references: [{ name: "Middle", subject: `${middle}`, version: 1 }],
   });
   await using source = createSchemaSource(connectionTo(`${url}/`));
-  const found = await source.lookUp(id, never);
+  const found = await source.lookup(id, never);
   if (found.kind !== "found") throw new Error(found.error);
   expect(found.schema.type).toBe("AVRO");
   expect(JSON.parse(found.schema.text)).toMatchObject({ name: "Outer" });
@@ -58,7 +58,7 @@ test.each(["JSON", "PROTOBUF"] as const)("a schema of type %s says so", async (s
     schemaType,
   });
   await using source = createSchemaSource(connectionTo(url));
-  expect(await source.lookUp(id, never)).toMatchObject({
+  expect(await source.lookup(id, never)).toMatchObject({
     kind: "found",
     schema: { type: schemaType },
   });
@@ -67,12 +67,12 @@ test.each(["JSON", "PROTOBUF"] as const)("a schema of type %s says so", async (s
 test("an unknown id is the registry's answer; a wrong path, and GUIDs, which it lacks, are not", async () => {
   const url = await sharedRegistry();
   await using source = createSchemaSource(connectionTo(url));
-  expect((await source.lookUp(2_147_483_647, never)).kind).toBe("unknown");
+  expect((await source.lookup(2_147_483_647, never)).kind).toBe("unknown");
   await using wrong = createSchemaSource(connectionTo(new URL(url).origin));
   const sentence = { error: expect.stringContaining("check the path in registry.url") };
-  expect(await wrong.lookUp(1, never)).toMatchObject({ kind: "outage", ...sentence });
+  expect(await wrong.lookup(1, never)).toMatchObject({ kind: "outage", ...sentence });
   const guid = "00000000-0000-4000-8000-000000000000";
-  expect(await source.lookUp(guid, never)).toMatchObject({ kind: "outage", ...sentence });
+  expect(await source.lookup(guid, never)).toMatchObject({ kind: "outage", ...sentence });
 });
 
 test("killed, back, silent: who waits goes on with the answer, and what is known stays known", async () => {
@@ -95,17 +95,17 @@ test("killed, back, silent: who waits goes on with the answer, and what is known
   await registry.kill();
   const waiting = schemas.ready([known, later], never);
   await lines.until("registry.unreachable");
-  expect(schemas.troubles().join()).toMatch(/refuses connections/);
+  expect(schemas.healthProblems().join()).toMatch(/refuses connections/);
   expect(schemas.get(known)).toMatchObject({ error: '"string"' });
   await registry.restart();
   await waiting;
   expect(schemas.get(later)).toMatchObject({ error: '"long"' });
   expect(lines.seen).toEqual(["registry.unreachable", "registry.reachable"]);
-  expect(schemas.troubles()).toEqual([]);
+  expect(schemas.healthProblems()).toEqual([]);
 
   await registry.freeze();
   const silent = schemas.ready([last], never);
-  await expect.poll(() => schemas.troubles().join()).toMatch(/did not answer within 5 s/);
+  await expect.poll(() => schemas.healthProblems().join()).toMatch(/did not answer within 5 s/);
   await registry.thaw();
   await silent;
   expect(schemas.get(last)).toMatchObject({ error: '"int"' });

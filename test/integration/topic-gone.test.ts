@@ -96,7 +96,7 @@ function plan(): readonly TopicSpec[] {
 interface Started {
   readonly failures: Error[];
   readonly producer: WatchedProducer;
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** @param isMade by default as the keeper says: topics of its plan. */
@@ -124,7 +124,7 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   });
   running = [route, delay, { close: () => producer.close(1_000) }];
   await Promise.all([delay.joined, route.joined]);
-  return { failures, producer, troubles: rerouting.troubles };
+  return { failures, producer, healthProblems: rerouting.healthProblems };
 }
 
 async function publish(from: number, to: number): Promise<void> {
@@ -184,7 +184,7 @@ async function allIn(topic: string, count: number): Promise<readonly IncomingRec
 test(
   "a topic that is deleted is made again: the other destination gets all at once, its own come after",
   async () => {
-    const { failures, troubles } = await start(plan());
+    const { failures, healthProblems } = await start(plan());
     await publish(0, 1_000);
     await allIn(topics.deliveries(B), 1_000);
     await deleteTopics([topics.deliveries(A)]);
@@ -194,7 +194,7 @@ test(
     const records = await allIn(topics.deliveries(A), CALLS - 1_000);
     // What goes around carries the same message id, and hardly any of it comes twice.
     expect(records.length).toBeLessThan(CALLS);
-    await expect.poll(troubles, { timeout: TIMEOUT_MS }).toEqual([]);
+    await expect.poll(healthProblems, { timeout: TIMEOUT_MS }).toEqual([]);
     expect(failures).toEqual([]);
   },
   TIMEOUT_MS,
@@ -203,14 +203,14 @@ test(
 test(
   "a topic that nobody makes again: its copies are dead letters of that destination alone",
   async () => {
-    const { failures, producer, troubles } = await start([]);
+    const { failures, producer, healthProblems } = await start([]);
     await deleteTopics([topics.deliveries(A)]);
     const others = allIn(topics.deliveries(B), CALLS);
     await publish(0, CALLS);
     await others;
     const deadLetters = await allIn(topics.deadLetters, CALLS);
     expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
-    expect(troubles()).toEqual([
+    expect(healthProblems()).toEqual([
       expect.stringContaining(`the topic ${topics.deliveries(A)} takes nothing since`),
     ]);
     const reasons = new Set(deadLetters.map((each) => headerTexts(each)["switchyard-reason"]));

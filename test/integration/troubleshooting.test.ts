@@ -153,12 +153,12 @@ beforeAll(async () => {
 /** By destination what the log says of its attempt: the decision, and the status or cause of its request. */
 function attempted(messageId: string): Readonly<Record<string, string>> {
   const lines = program.lines.filter((line) => line.messageId === messageId);
-  const told = lines.flatMap(({ msg, destination, decision, requests }) => {
+  const reported = lines.flatMap(({ msg, destination, decision, requests }) => {
     if (msg !== "delivery.attempted") return [];
     const [request] = requests as { readonly status?: number; readonly cause?: string }[];
     return [[String(destination), `${decision} ${request?.cause ?? request?.status}`]];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(reported);
 }
 
 test("delivery.attempted says each cause, with the call's message id", async () => {
@@ -191,8 +191,8 @@ test("metrics say which lines are held and why, what was left out, and 429", asy
     );
   }
   expect(text).toMatch(/switchyard_delivery_requests_total\{destination="limited",.*429.*\} 1/);
-  const leftOut = 'switchyard_route_calls_skipped_total{destination="off",reason="disabled"} 1';
-  expect(text).toContain(leftOut);
+  const skipped = 'switchyard_route_calls_skipped_total{destination="off",reason="disabled"} 1';
+  expect(text).toContain(skipped);
 });
 
 test("the status says that its line has the call, and names the one who paused it", async () => {
@@ -227,8 +227,10 @@ test("records that cannot be used are dead letters that say why", async () => {
   const reasons = async () => {
     const { out } = await command(world, ["dead-letters", "list", "--json"]);
     const deadLetters = out.split("\n").filter((line) => line !== "");
-    const told = deadLetters.map((line) => JSON.parse(line) as { reason: string; error: string });
-    return Object.fromEntries(told.map(({ reason, error }) => [reason, error]));
+    const reported = deadLetters.map(
+      (line) => JSON.parse(line) as { reason: string; error: string },
+    );
+    return Object.fromEntries(reported.map(({ reason, error }) => [reason, error]));
   };
   await expect.poll(reasons, POLL).toMatchObject({
     "unknown-source": expect.stringContaining("shop"),

@@ -34,13 +34,16 @@ test("readyz is 503 at the start, 200 when ready, 503 when stopping, and never r
 
 test("troubles stand in the body and change no status", async () => {
   const { health, url } = await started();
-  health.add({ name: "deliver", troubles: () => ["crm-hook: its consumer is being restarted"] });
+  health.add({
+    name: "deliver",
+    healthProblems: () => ["crm-hook: its consumer is being restarted"],
+  });
   health.become("ready");
   const response = await fetch(`${url}/readyz`);
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({
     state: "ready",
-    stages: { deliver: { troubles: ["crm-hook: its consumer is being restarted"] } },
+    stages: { deliver: { healthProblems: ["crm-hook: its consumer is being restarted"] } },
   });
 });
 

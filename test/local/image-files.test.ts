@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function leftOut(checker: Tool): string {
+function skipped(checker: Tool): string {
   return checker.kind === "none" ? ` (left out: ${checker.why})` : "";
 }
 
@@ -52,11 +52,11 @@ function planted(path: string, from: string, to: string): string {
   return copy;
 }
 
-test.skipIf(hadolint.kind === "none")(`hadolint finds nothing${leftOut(hadolint)}`, async () => {
+test.skipIf(hadolint.kind === "none")(`hadolint finds nothing${skipped(hadolint)}`, async () => {
   expect(await check(hadolint, "deploy/Dockerfile")).toEqual({ status: 0, said: "" });
 });
 
-test.skipIf(hadolint.kind === "none")(`it finds a user by name${leftOut(hadolint)}`, async () => {
+test.skipIf(hadolint.kind === "none")(`it finds a user by name${skipped(hadolint)}`, async () => {
   const copy = planted("deploy/Dockerfile", "USER 1000:1000", "USER node");
   const { status, said } = await check(hadolint, copy);
   expect(status).toBe(1);
@@ -64,7 +64,7 @@ test.skipIf(hadolint.kind === "none")(`it finds a user by name${leftOut(hadolint
 });
 
 test.skipIf(loader.kind === "none")(
-  `compose reads the file, its variables with defaults${leftOut(loader)}`,
+  `compose reads the file, its variables with defaults${skipped(loader)}`,
   async () => {
     const { status, said } = await check(loader, "docker-compose.yml");
     expect(status).toBe(0);
@@ -73,7 +73,7 @@ test.skipIf(loader.kind === "none")(
 );
 
 test.skipIf(loader.kind === "none")(
-  `it finds a condition that does not exist${leftOut(loader)}`,
+  `it finds a condition that does not exist${skipped(loader)}`,
   async () => {
     const copy = planted("docker-compose.yml", "condition: service_healthy", "condition: healthy");
     const { status, said } = await check(loader, copy);

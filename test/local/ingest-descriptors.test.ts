@@ -17,7 +17,7 @@ afterEach(() => {
   child?.kill("SIGKILL");
 });
 
-async function told(asked: ChildProcess): Promise<Readonly<Record<string, number>>> {
+async function reported(asked: ChildProcess): Promise<Readonly<Record<string, number>>> {
   const [message] = (await once(asked, "message")) as [Readonly<Record<string, number>>];
   return message;
 }
@@ -27,7 +27,7 @@ test("300 idle connections take half of what is left", async () => {
   child = spawn("sh", ["-c", limited, process.execPath, script], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const { port = 0, spareAtStart = 0 } = await told(child);
+  const { port = 0, spareAtStart = 0 } = await reported(child);
   expect(spareAtStart).toBeLessThan(DESCRIPTORS);
   sockets = Array.from({ length: CONNECTIONS }, () => connect({ host: "127.0.0.1", port }));
   await Promise.all(
@@ -43,6 +43,6 @@ test("300 idle connections take half of what is left", async () => {
   });
   expect(response.status).toBe(200);
   child.send("spare?");
-  const { spare = 0 } = await told(child);
+  const { spare = 0 } = await reported(child);
   expect(spare).toBeGreaterThan(spareAtStart / 3);
 });

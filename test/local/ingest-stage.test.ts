@@ -192,8 +192,8 @@ test("calls of Python and PHP are stored as far as they can be read, and counted
     { messageId: "m2", properties: [] },
   ]);
   expect(await world.metric('switchyard_ingest_calls_repaired_total{source="web"}')).toBe("1");
-  const leftOut = 'switchyard_ingest_calls_rejected_total{source="web",reason="invalid-call"}';
-  expect(await world.metric(leftOut)).toBe("1");
+  const skipped = 'switchyard_ingest_calls_rejected_total{source="web",reason="invalid-call"}';
+  expect(await world.metric(skipped)).toBe("1");
 });
 
 test("what a batch adds to its calls is bounded too", async () => {
@@ -309,11 +309,11 @@ test("without brokers: 503 in time, then at once; what was handed over is writte
   expect(await answer(first)).toMatchObject({ status: 503, code: "kafka-unavailable" });
   const second = await world.post("/v1/batch", { batch: [call(2)] });
   expect(second.status).toBe(503);
-  expect(world.stage.troubles()).toEqual([
+  expect(world.stage.healthProblems()).toEqual([
     expect.stringMatching(/not acknowledged a write for \d+ s/),
   ]);
   world.cluster.comeUp();
-  while (world.stage.troubles().length > 0) await new Promise(setImmediate);
+  while (world.stage.healthProblems().length > 0) await new Promise(setImmediate);
   expect((await world.post("/v1/batch", { batch: [call(3)] })).status).toBe(200);
   expect(
     world

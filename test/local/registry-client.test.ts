@@ -22,14 +22,14 @@ const FOUND = {
   schema: { type: "AVRO", text: '"string"', references: [] },
 } as const;
 
-async function lookUp(connection: Partial<RegistryConnection>, ref: number | string = 7) {
+async function lookup(connection: Partial<RegistryConnection>, ref: number | string = 7) {
   await using source = createSchemaSource({
     urls: [],
     authentication: null,
     tls: null,
     ...connection,
   });
-  return await source.lookUp(ref, never);
+  return await source.lookup(ref, never);
 }
 
 function outage(sentence: RegExp) {
@@ -40,7 +40,7 @@ test("a GUID, and a path in the URL", async () => {
   await using registry = await registryStandIn(found);
   const guid = "0191b3c5-0000-7000-8000-000000000001";
   const url = registry.url.replace("127.0.0.1", "localhost");
-  expect(await lookUp({ urls: [`${url}/a/b/`] }, guid)).toEqual(FOUND);
+  expect(await lookup({ urls: [`${url}/a/b/`] }, guid)).toEqual(FOUND);
   expect(registry.asked).toEqual([`GET /a/b/schemas/guids/${guid}`]);
   expect(registry.authorizations).toEqual([undefined]);
 });
@@ -86,7 +86,7 @@ test.each(OUTAGES)("an outage: %s", async (_, answer, sentence) => {
   await using registry = await registryStandIn(answer);
   const url = `${registry.url}/${SECRET}`;
   const authentication = { kind: "basic", username: "u", password: SECRET } as const;
-  const outcome = await lookUp({ urls: [url], authentication });
+  const outcome = await lookup({ urls: [url], authentication });
   expect(outcome).toMatchObject(outage(sentence));
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
 });
@@ -96,13 +96,13 @@ test("an outage: silence after half an answer", async () => {
     response.writeHead(200, { "content-type": "application/json" });
     response.write('{"schema":');
   });
-  expect(await lookUp({ urls: [registry.url] })).toMatchObject(outage(/within 5 s/));
+  expect(await lookup({ urls: [registry.url] })).toMatchObject(outage(/within 5 s/));
 });
 
 test("an outage: refused, and no such host", async () => {
   const refused = `http://127.0.0.1:${await freePort()}`;
-  expect(await lookUp({ urls: [refused] })).toMatchObject(outage(/refuses connections/));
-  expect(await lookUp({ urls: ["http://registry.invalid:1"] })).toMatchObject(outage(/host name/));
+  expect(await lookup({ urls: [refused] })).toMatchObject(outage(/refuses connections/));
+  expect(await lookup({ urls: ["http://registry.invalid:1"] })).toMatchObject(outage(/host name/));
 });
 
 test("more than 1 MiB is not read", async () => {
@@ -120,7 +120,7 @@ test("more than 1 MiB is not read", async () => {
     more();
   });
   const error = "schema 7 is larger than 1 MiB, which is not read";
-  expect(await lookUp({ urls: [registry.url] })).toEqual({ kind: "unusable", error });
+  expect(await lookup({ urls: [registry.url] })).toEqual({ kind: "unusable", error });
   expect(written).toBeLessThan(50 * 1_048_576);
 });
 
@@ -132,8 +132,8 @@ test("the next URL answers for one that does not, and goes first from then on", 
     authentication: null,
     tls: null,
   });
-  expect(await source.lookUp(7, never)).toEqual(FOUND);
-  expect(await source.lookUp(8, never)).toEqual(FOUND);
+  expect(await source.lookup(7, never)).toEqual(FOUND);
+  expect(await source.lookup(8, never)).toEqual(FOUND);
   expect(down.asked).toHaveLength(1);
   expect(up.asked).toHaveLength(2);
 });
@@ -141,8 +141,8 @@ test("the next URL answers for one that does not, and goes first from then on", 
 test("basic and bearer logins", async () => {
   await using registry = await registryStandIn(found);
   const urls = [registry.url];
-  await lookUp({ urls, authentication: { kind: "basic", username: "ü", password: "p:w" } });
-  await lookUp({ urls, authentication: { kind: "token", token: "t1" } });
+  await lookup({ urls, authentication: { kind: "basic", username: "ü", password: "p:w" } });
+  await lookup({ urls, authentication: { kind: "token", token: "t1" } });
   const basic = Buffer.from("ü:p:w").toString("base64");
   expect(registry.authorizations).toEqual([`Basic ${basic}`, "Bearer t1"]);
 });
@@ -166,9 +166,9 @@ test("OAuth 2: a token for all look-ups, another one when it is refused", async 
     scope: null,
   } as const;
   await using source = createSchemaSource({ urls: [registry.url], authentication, tls: null });
-  expect(await source.lookUp(7, never)).toMatchObject(outage(/login \(401\)/));
-  expect(await source.lookUp(7, never)).toEqual(FOUND);
-  expect(await source.lookUp(7, never)).toEqual(FOUND);
+  expect(await source.lookup(7, never)).toMatchObject(outage(/login \(401\)/));
+  expect(await source.lookup(7, never)).toEqual(FOUND);
+  expect(await source.lookup(7, never)).toEqual(FOUND);
   expect(registry.authorizations).toEqual(["Bearer t1", "Bearer t2", "Bearer t2"]);
   expect(issuer.asked).toEqual(["POST /token", "POST /token"]);
 });
@@ -179,7 +179,7 @@ test("an outage: no token, so the registry is not asked", async () => {
   );
   await using registry = await registryStandIn(found);
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: SECRET, scope: null };
-  const outcome = await lookUp({
+  const outcome = await lookup({
     urls: [registry.url],
     authentication: { kind: "oauth", ...credentials },
   });
@@ -192,7 +192,7 @@ test("an outage: the token endpoint is silent", async () => {
   await using issuer = await registryStandIn(() => undefined);
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
   const authentication = { kind: "oauth", ...credentials } as const;
-  const outcome = await lookUp({ urls: ["http://127.0.0.1:1"], authentication });
+  const outcome = await lookup({ urls: ["http://127.0.0.1:1"], authentication });
   expect(outcome).toMatchObject(outage(/was not asked: there was no token within 5 s/));
 });
 
@@ -215,7 +215,7 @@ test("TLS with a private CA and a certificate of ours, for the token endpoint to
   await using registry = await secured();
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
   const authentication = { kind: "oauth", ...credentials } as const;
-  expect(await lookUp({ urls: [registry.url], tls, authentication })).toEqual(FOUND);
+  expect(await lookup({ urls: [registry.url], tls, authentication })).toEqual(FOUND);
   expect(registry.authorizations).toEqual(["Bearer t1"]);
 });
 
@@ -234,19 +234,19 @@ test.each([
 ])("an outage: a certificate %s", async (_, certificate, ca, sentence) => {
   await using registry = await registryStandIn(found, certificate);
   const tls = ca && { ca: ca.cert, cert: null, key: null };
-  expect(await lookUp({ urls: [registry.url], tls })).toMatchObject(outage(sentence));
+  expect(await lookup({ urls: [registry.url], tls })).toMatchObject(outage(sentence));
   expect(registry.asked).toEqual([]);
 });
 
 test("an outage: no certificate of ours, and https where there is none", async () => {
   await using registry = await secured();
   const tls = { ca: CA.cert, cert: null, key: null };
-  const without = await lookUp({ urls: [registry.url], tls });
+  const without = await lookup({ urls: [registry.url], tls });
   expect(without).toMatchObject(outage(/registry\.tls|before its answer was whole/));
   expect(registry.asked).toEqual([]);
   await using plain = await registryStandIn(found);
   const wrong = plain.url.replace("http:", "https:");
-  expect(await lookUp({ urls: [wrong] })).toMatchObject(outage(/http or https/));
+  expect(await lookup({ urls: [wrong] })).toMatchObject(outage(/http or https/));
 });
 
 test("a look-up that is given up ends at once", async () => {
@@ -257,5 +257,5 @@ test("a look-up that is given up ends at once", async () => {
     authentication: null,
     tls: null,
   });
-  expect((await source.lookUp(7, given.signal)).kind).toBe("outage");
+  expect((await source.lookup(7, given.signal)).kind).toBe("outage");
 });

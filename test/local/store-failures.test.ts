@@ -22,12 +22,12 @@ test.for<readonly [string, readonly string[]]>([
   ["read-only", ["open: unavailable", "open: fine"]],
   ["cut", ["getMany: corrupt", "pieces: corrupt"]],
   ["overwritten", ["getMany: corrupt", "pieces: corrupt"]],
-])("a store whose disk or files are %s", ([wrong, told], { skip }) => {
+])("a store whose disk or files are %s", ([wrong, reported], { skip }) => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-disk-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const why = whyNoDisk(directory);
   if (why !== null) return skip(why);
   const [command = "", ...args] = inNamespaces(process.execPath, SCRIPT, directory, wrong);
   const { stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
-  expect({ stderr, lines: stdout.trim().split("\n") }).toEqual({ stderr: "", lines: told });
+  expect({ stderr, lines: stdout.trim().split("\n") }).toEqual({ stderr: "", lines: reported });
 });

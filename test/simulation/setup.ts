@@ -27,14 +27,19 @@ export function destinations(): WebhookDestination[] {
       const url = `http://${name}.example/`;
       return { key: endpointKey(url), url, headers: [] };
     });
-  const told = { messageIdHeader: true, attemptHeader: true };
+  const reported = { messageIdHeader: true, attemptHeader: true };
   return [
-    webhookDestination({ id: "one", ...told, endpoints: endpoints("one") }),
-    webhookDestination({ id: "narrow", ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
-    webhookDestination({ id: "any", ...told, endpoints: endpoints("any-a", "any-b") }),
+    webhookDestination({ id: "one", ...reported, endpoints: endpoints("one") }),
+    webhookDestination({
+      id: "narrow",
+      ...reported,
+      endpoints: endpoints("narrow"),
+      concurrency: 2,
+    }),
+    webhookDestination({ id: "any", ...reported, endpoints: endpoints("any-a", "any-b") }),
     webhookDestination({
       id: "every",
-      ...told,
+      ...reported,
       endpoints: endpoints("every-a", "every-b"),
       deliver: "every",
     }),

@@ -163,7 +163,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Held lines",
         description: "Nothing is taken from the line of a destination, and why.",
         ...look("state-timeline", 10, "none"),
-        names: { 0: "goes", 1: "held" },
+        names: { 0: "goes", 1: "on hold" },
         queries: {
           "{{destination}}: {{reason}}": most(
             `max by (destination, reason) (${of("lineHeld")}) == 1`,

@@ -74,7 +74,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         title: "Brokers",
         description: "Away: a process gets no answer of the broker.",
         ...look("state-timeline", 8, "none"),
-        names: { 0: "away", 1: "answers" },
+        names: { 0: "unreachable", 1: "reachable" },
         queries: { "{{broker}}": `min by (broker) (${of("kafkaConnected")})` },
       },
       {

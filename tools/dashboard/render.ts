@@ -161,8 +161,8 @@ function named(names: Readonly<Record<number, string>>): object {
 }
 
 function colorOf(name: string, index: number): string | undefined {
-  if (name === "answers" || name === "goes" || name === "closed") return "green";
-  if (name === "away" || name === "open" || name === "held") return "red";
+  if (name === "reachable" || name === "goes" || name === "closed") return "green";
+  if (name === "unreachable" || name === "open" || name === "on hold") return "red";
   return COLORS[index];
 }
 

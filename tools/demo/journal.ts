@@ -50,7 +50,7 @@ export function createJournal(
   );
   const arrivals: Arrival[] = [];
   const failed: string[] = [];
-  const parked: string[] = [];
+  const scheduled: string[] = [];
   const deadLetters: string[] = [];
   const key = ({ destination, messageId }: Arrival) => `${destination} ${messageId}`;
   const missing = () => {
@@ -68,7 +68,7 @@ export function createJournal(
         ).length,
         arrived: new Set(own.filter((each) => wanted.has(key(each))).map(key)).size,
         failedAttempts: failed.filter((each) => each === destination).length,
-        retryCount: parked.filter((each) => each === destination).length,
+        retryCount: scheduled.filter((each) => each === destination).length,
         verified: own.filter(({ by, verified }) => by === "webhook" && verified).length,
         unexpected: own.filter((each) => !wanted.has(key(each))).length,
       };
@@ -76,7 +76,7 @@ export function createJournal(
   return {
     arrived: (arrival) => arrivals.push(arrival),
     failed: (destination) => failed.push(destination),
-    retryCount: (destination) => parked.push(destination),
+    retryCount: (destination) => scheduled.push(destination),
     deadLetter: (reason) => deadLetters.push(reason),
     isComplete: () => missing().length === 0 && deadLetters.length >= expectedDeadLetters.length,
     totals,

@@ -44,7 +44,7 @@ export async function dockerOrJava<Started>(
 /** Downloads the jars when that is what Java lacks. Throws an error that says what to provide. */
 export async function chooseJava(signal: AbortSignal, log: Progress): Promise<JavaChoice> {
   const java = findJava();
-  if ("trouble" in java) throw noKafka(java.trouble);
+  if ("problem" in java) throw noKafka(java.problem);
   const cached = cachedJars();
   if (cached !== null) return { java: java.path, jars: cached };
   if (findOnPath("mvn") === null) throw noKafka("Java is there, but no `mvn` on the PATH");
@@ -59,19 +59,19 @@ export function environmentBrokers(): string[] {
 
 /** The directory of jars whose console clients run, for tests that use them; null without Java and Maven. */
 export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
-  if ("trouble" in findJava()) return null;
+  if ("problem" in findJava()) return null;
   if (findOnPath("mvn") === null) return cachedJars();
   return await ensureClients(signal, log);
 }
 
 /** The error for a machine that has none of the three. */
-export function noKafka(javaTrouble: string): Error {
+export function noKafka(javaProblem: string): Error {
   return new Error(
     [
       "There is no Kafka to work with. Provide one of these; the first that is there is taken:",
       "  1. SWITCHYARD_KAFKA_BROKERS=host:port,...  brokers that run already (it is not set)",
       `  2. Docker: an engine that answers, for the image ${KAFKA_IMAGE} (none does; is it started?)`,
-      `  3. Java ${JAVA_VERSION_MIN} or newer, and Maven (${javaTrouble})`,
+      `  3. Java ${JAVA_VERSION_MIN} or newer, and Maven (${javaProblem})`,
     ].join("\n"),
   );
 }

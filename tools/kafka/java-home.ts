@@ -7,15 +7,15 @@ import { delimiter, join } from "node:path";
 export const JAVA_VERSION_MIN = 17;
 
 /** The path of `java`, or a sentence that says why it cannot be used. */
-export function findJava(): { readonly path: string } | { readonly trouble: string } {
+export function findJava(): { readonly path: string } | { readonly problem: string } {
   const home = process.env.JAVA_HOME;
   const path = home ? join(home, "bin", "java") : findOnPath("java");
-  if (path === null) return { trouble: "no `java` on the PATH, and JAVA_HOME is not set" };
+  if (path === null) return { problem: "no `java` on the PATH, and JAVA_HOME is not set" };
   const { stderr, error } = spawnSync(path, ["-version"], { encoding: "utf8" });
-  if (error !== undefined) return { trouble: `${path} cannot be run (${error.message})` };
+  if (error !== undefined) return { problem: `${path} cannot be run (${error.message})` };
   const version = javaVersion(stderr);
-  if (version === null) return { trouble: `${path} does not tell its version` };
-  if (version < JAVA_VERSION_MIN) return { trouble: `${path} is Java ${version}` };
+  if (version === null) return { problem: `${path} does not tell its version` };
+  if (version < JAVA_VERSION_MIN) return { problem: `${path} is Java ${version}` };
   return { path };
 }
 

@@ -20,7 +20,7 @@ export async function holdLock(
   onWait: (owner: number) => void,
 ): Promise<Disposable> {
   mkdirSync(dirname(path), { recursive: true });
-  let told = false;
+  let reported = false;
   for (;;) {
     if (tryLock(path)) return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
     const owner = ownerOf(path);
@@ -28,8 +28,8 @@ export async function holdLock(
       moveAside(path);
       continue;
     }
-    if (owner !== null && !told) onWait(owner);
-    told = true;
+    if (owner !== null && !reported) onWait(owner);
+    reported = true;
     await sleep(INTERVAL_MS, undefined, { signal });
   }
 }

@@ -60,7 +60,7 @@ export async function prepareRegistry(
   log: Progress,
 ): Promise<JavaRegistry> {
   const java = findJava();
-  if ("trouble" in java) throw noRegistry(java.trouble);
+  if ("problem" in java) throw noRegistry(java.problem);
   if (cached(DOWNLOAD) === null && findOnPath("mvn") === null) {
     throw noRegistry("Java is there, but no `mvn` on the PATH");
   }
@@ -137,13 +137,13 @@ export async function untilRegistryAnswers(url: string, signal: AbortSignal): Pr
 }
 
 /** The error for a machine that has none of the three. */
-function noRegistry(javaTrouble: string): Error {
+function noRegistry(javaProblem: string): Error {
   return new Error(
     [
       "There is no schema registry to work with. Provide one of these; the first that is there is taken:",
       "  1. SWITCHYARD_REGISTRY_URL=http://host:port/path  one that runs already (it is not set)",
       "  2. Docker: an engine that answers (none does; is it started?)",
-      `  3. Java 17 or newer, and Maven (${javaTrouble})`,
+      `  3. Java 17 or newer, and Maven (${javaProblem})`,
     ].join("\n"),
   );
 }

@@ -120,9 +120,11 @@ function carryOut({ name, command, to, cwd }: Step): void {
 }
 
 function imageDigest(): string {
-  const told: unknown = JSON.parse(readFileSync(join(ROOT, OUT, "image.json"), "utf8"));
+  const reported: unknown = JSON.parse(readFileSync(join(ROOT, OUT, "image.json"), "utf8"));
   const digest =
-    typeof told === "object" && told !== null && Reflect.get(told, "containerimage.digest");
+    typeof reported === "object" &&
+    reported !== null &&
+    Reflect.get(reported, "containerimage.digest");
   if (typeof digest !== "string") throw new Problem(`${OUT}/image.json names no digest`);
   return digest;
 }

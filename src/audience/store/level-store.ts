@@ -150,8 +150,8 @@ function storeError(directory: string, what: string, cause: unknown): StoreError
 }
 
 function failureOf(cause: unknown): StoreFailure {
-  const isAround = chainOf(cause).some(({ message }) => SURROUNDINGS.test(message));
-  return isAround ? "unavailable" : "corrupt";
+  const isEnvironment = chainOf(cause).some(({ message }) => SURROUNDINGS.test(message));
+  return isEnvironment ? "unavailable" : "corrupt";
 }
 
 function chainOf(error: unknown): readonly (Error & { readonly code?: unknown })[] {

@@ -5,15 +5,15 @@ import { resumeDestination } from "../../control/write-operator-action.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import { pauseNow, stillOnHold } from "../../operate/act/control-actions.ts";
-import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
-import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
 import {
   type ControlOptions,
   controlOptions,
   EXIT_HELP,
   operatingOn,
   withDestination,
-} from "../../operate/act/steering.ts";
+} from "../../operate/act/control-options.ts";
+import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
+import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
 import { withKafka } from "../../operate/connect/cluster.ts";
 import { loadOrExplain } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";

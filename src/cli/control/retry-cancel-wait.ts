@@ -4,14 +4,14 @@ import { Command } from "commander";
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "../../operate/act/control-actions.ts";
-import type { Looking } from "../../operate/act/remaining.ts";
 import {
   type ControlOptions,
   controlOptions,
   EXIT_HELP,
   operatingOn,
   withDestination,
-} from "../../operate/act/steering.ts";
+} from "../../operate/act/control-options.ts";
+import type { Looking } from "../../operate/act/remaining.ts";
 import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
@@ -50,7 +50,7 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
     .action((id: string, options: ControlOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
-        const acting = { looking, telling: onTerminal(shell), by: BY };
+        const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
         const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that awaited retry. \`switchyard wait ${id}\` waits until they are gone.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
@@ -85,7 +85,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
       }
       return withDestination(id, options, shell, exit, async (looking) => {
         const isDryRun = options.dryRun === true;
-        const acting = { looking, telling: onTerminal(shell), by: BY };
+        const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const operating = isDryRun ? null : await operatingOn(looking, shell);
         const beforeMs = systemClock.nowMs() - (options.olderThan ?? 0);
         const waiting = await cancelWaiting(acting, operating, beforeMs);
@@ -130,7 +130,7 @@ async function waitAndSay(
   const why = await stillText(looking, systemClock.nowMs());
   if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
   const remaining = await waitUntilNoneIsLeft(
-    { looking, telling: onTerminal(shell) },
+    { looking, progressOutput: onTerminal(shell) },
     options.timeout ?? null,
   );
   const isDrained = sumOf(remaining) === 0;

@@ -51,8 +51,8 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   const count = { written: 0, refused: 0 };
   let isCut = false;
   using progress = startProgress(shell, () => countText(count));
-  const say = (text: string, told: object) => {
-    if (json) shell.out(`${JSON.stringify(told)}\n`);
+  const say = (text: string, reported: object) => {
+    if (json) shell.out(`${JSON.stringify(reported)}\n`);
     else progress.say(text);
   };
   const refuse = (line: number, error: string) => {
@@ -87,7 +87,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
-  say: (text: string, told: object) => void,
+  say: (text: string, reported: object) => void,
 ): Promise<readonly RejectedRecord[] | null> {
   try {
     return await producer.send([...records.keys()]);
@@ -95,8 +95,8 @@ async function send(
     if (!(error instanceof NotWrittenError)) throw error;
     const lines = [...records.values()];
     const [from, to] = [lines[0], lines.at(-1)];
-    const told = { kind: "not-written", fromLine: from, toLine: to, error: error.message };
-    say(`lines ${from} to ${to}: ${error.message}`, told);
+    const reported = { kind: "not-written", fromLine: from, toLine: to, error: error.message };
+    say(`lines ${from} to ${to}: ${error.message}`, reported);
     return null;
   }
 }

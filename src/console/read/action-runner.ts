@@ -27,15 +27,15 @@ import {
   stillOnHold,
   waitUntilNoneIsLeft,
 } from "../../operate/act/control-actions.ts";
+import { webhookOf } from "../../operate/act/control-options.ts";
 import { pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
 import { pausedSentence } from "../../operate/act/pausing.ts";
 import type { Looking } from "../../operate/act/remaining.ts";
-import { webhookOf } from "../../operate/act/steering.ts";
 import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { Telling } from "../../operate/connect/progress.ts";
+import type { ProgressOutput } from "../../operate/connect/progress.ts";
 import { readClaims } from "../../operate/look/audiences.ts";
 import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
 import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
@@ -69,13 +69,13 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
       const { config } = current();
       const act = actOf(action, config);
       return async (progress, signal) => {
-        const telling = tellingOf(progress);
+        const progressOutput = progressOutputOf(progress);
         const report = (sentence: string) => progress.report(sentence);
         return await useKafka(async (kafka) => {
           const own = kafka.producer();
           await using _ended = { [Symbol.asyncDispose]: () => own.close(0) };
-          const producer = commandProducer({ producer: () => own }, telling, signal);
-          return await act({ kafka, producer, config, telling, report, signal });
+          const producer = commandProducer({ producer: () => own }, progressOutput, signal);
+          return await act({ kafka, producer, config, progressOutput, report, signal });
         });
       };
     },
@@ -83,7 +83,7 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
 }
 
 /** Log lines are dropped: what they are about fails with a sentence, or is awaited. */
-function tellingOf(progress: ActionProgress): Telling {
+function progressOutputOf(progress: ActionProgress): ProgressOutput {
   return {
     follow: (text) => {
       progress.follow(text);
@@ -157,7 +157,7 @@ function resume(id: string): Act {
 function retry(destination: Webhook): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
-    const acting = { looking, telling: doing.telling, by: BY };
+    const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await retryNow(acting, await operatingOf(doing));
     doing.report(`Retried now: ${deliveries(waiting)} that awaited retry.`);
     return DONE;
@@ -169,7 +169,7 @@ function waitUntilDrained(destination: Webhook): Act {
     const looking = lookingOf(doing, destination);
     const why = await stillText(looking, systemClock.nowMs());
     if (why !== null) doing.report(`${why}; until then nothing is delivered.`);
-    const left = await waitUntilNoneIsLeft({ looking, telling: doing.telling }, null);
+    const left = await waitUntilNoneIsLeft({ looking, progressOutput: doing.progressOutput }, null);
     const isDone = sumOf(left) === 0;
     doing.report(isDone ? "Nothing is left." : `${remainingText(left)}.`);
     return { ...DONE, isDone };
@@ -183,7 +183,7 @@ function cancel(
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const operating = dryRun ? null : await operatingOf(doing);
-    const acting = { looking, telling: doing.telling, by: BY };
+    const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await cancelWaiting(acting, operating, Date.parse(before));
     if (dryRun) {
       doing.report(`${deliveries(waiting)} would be cancelled.`);

@@ -7,7 +7,7 @@ import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { type DeadLetter, messageIdOf } from "../../operate/replay/dead-letter-record.ts";
-import { EVERY_LETTER } from "../../operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../../operate/replay/filter.ts";
 import {
   deadLetterRanges,
   readDeadLetters,
@@ -48,7 +48,7 @@ export async function readDeadLettersView(
   let samples: DeadLetter[] = [];
   let total = 0;
   let replayed = 0;
-  const filter = { ...EVERY_LETTER, sinceMs: since };
+  const filter = { ...EVERY_DEAD_LETTER, sinceMs: since };
   for await (const deadLetter of readDeadLetters({ kafka, topics, signal }, ranges, filter)) {
     if (destination !== null && deadLetter.destination !== destination) continue;
     if (reason !== null && deadLetter.reason !== reason) continue;

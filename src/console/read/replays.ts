@@ -5,7 +5,7 @@ import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-le
 import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { Telling } from "../../operate/connect/progress.ts";
+import type { ProgressOutput } from "../../operate/connect/progress.ts";
 import { outcomeRows } from "../../operate/replay/calls/outcome.ts";
 import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
 import { type ChosenReplay, workOnReplay } from "../../operate/replay/calls/run-replay.ts";
@@ -23,7 +23,7 @@ import type { WorkOutcome } from "../ports.ts";
 export interface Doing {
   readonly kafka: Kafka;
   readonly config: Config;
-  readonly telling: Telling;
+  readonly progressOutput: ProgressOutput;
   readonly report: (sentence: string) => void;
   readonly signal: AbortSignal;
 }
@@ -33,7 +33,7 @@ const OUTSIDE = "received before the range, or after it";
 const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
 
 export async function workOnCalls(
-  { kafka, config, telling, report, signal }: Doing,
+  { kafka, config, progressOutput, report, signal }: Doing,
   chosen: ChosenReplay,
   dryRun: boolean,
 ): Promise<WorkOutcome> {
@@ -46,7 +46,7 @@ export async function workOnCalls(
     signal,
     resumeArguments: "",
   };
-  const outcome = await workOnReplay(kafka, options, telling);
+  const outcome = await workOnReplay(kafka, options, progressOutput);
   if (outcome === null) throw new Error(NO_REPLAY);
   const { end, error, counts, replay } = outcome;
   const rows = outcomeRows(outcome, OUTSIDE);
@@ -65,7 +65,7 @@ type DeadLetters = Extract<Action, { action: "replay-dead-letters" }>;
 type Resumed = Extract<DeadLetterReplayOptions["chosen"], { kind: "resume" }>;
 
 export async function workOnDeadLetters(
-  { kafka, config, telling, report, signal }: Doing,
+  { kafka, config, progressOutput, report, signal }: Doing,
   asked: DeadLetters | Resumed,
 ): Promise<WorkOutcome> {
   const topics = configuredTopics(config);
@@ -76,7 +76,7 @@ export async function workOnDeadLetters(
   const options = { chosen, dryRun, topics, destinations, registry, signal };
   await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) throw new Error(NO_REPLAY);
-  const tally = await countDeadLetters(kafka, options, opened, telling);
+  const tally = await countDeadLetters(kafka, options, opened, progressOutput);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
   report(countText(tally, ""));
   const targets = targetsOf(tally);
@@ -88,7 +88,13 @@ export async function workOnDeadLetters(
     );
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;
-  const sent = await sendDeadLetters(kafka, options, opened, tally.total + tally.own, telling);
+  const sent = await sendDeadLetters(
+    kafka,
+    options,
+    opened,
+    tally.total + tally.own,
+    progressOutput,
+  );
   report(`${sent.text}.`);
   for (const [why, count] of sent.refused) report(`${count} not replayed: ${why}`);
   if (sent.error !== null) report(sent.error);

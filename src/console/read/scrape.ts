@@ -30,7 +30,7 @@ export async function askAll(
   const scraped = await Promise.all(
     (await everyAddress(addresses)).map(async (address): Promise<Scraped> => {
       try {
-        const [samples, told] = await Promise.all([
+        const [samples, reported] = await Promise.all([
           metricsOf(address, signal),
           ask(address, "/status", signal),
         ]);
@@ -39,7 +39,7 @@ export async function askAll(
         const after = { atMs: performance.now(), samples: used };
         looks.set(address, after);
         const process = { before: earlier.get(address) ?? after, after };
-        const status = told.status === 200 ? readStatus(told.body) : null;
+        const status = reported.status === 200 ? readStatus(reported.body) : null;
         return { kind: "process", address, process, status };
       } catch (error) {
         return { kind: "unreachable", address, why: reasonOf(error as Error) };

@@ -118,7 +118,7 @@ export class ClusterWatch {
     );
     if (responding.length > 0 && wanted.length === 0 && !isOld) return;
     const isNews = this.#known.size === 0 || wanted.length > 0;
-    const isDone = await this.#lookUp(responding[0] ?? null, isOld ? topics : wanted);
+    const isDone = await this.#lookup(responding[0] ?? null, isOld ? topics : wanted);
     if (isDone && isOld) this.#leadersAtMs = performance.now();
     if (!isDone || !isNews) return;
     const all = await this.#queryAll(this.#owned());
@@ -183,7 +183,7 @@ export class ClusterWatch {
     return this.#leaders.get(topic)?.get(partition);
   }
 
-  async #lookUp(nodeId: number | null, topics: readonly string[]): Promise<boolean> {
+  async #lookup(nodeId: number | null, topics: readonly string[]): Promise<boolean> {
     const chunks = topics.length === 0 ? [[]] : inChunks(topics);
     try {
       for (const chunk of chunks)

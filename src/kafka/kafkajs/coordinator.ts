@@ -43,12 +43,12 @@ export async function atCoordinator(
       if (!isElsewhere(error)) throw error;
     }
     if (waitMs > 0) await sleep(waitMs);
-    await lookUpCoordinator(group);
+    await findCoordinator(group);
   }
   await send();
 }
 
-function lookUpCoordinator(group: CoordinatedGroup): Promise<void> {
+function findCoordinator(group: CoordinatedGroup): Promise<void> {
   const inFlight = lookups.get(group);
   if (inFlight !== undefined) return inFlight;
   const lookup = (async () => {

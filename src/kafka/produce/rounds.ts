@@ -82,7 +82,7 @@ export class ProduceRounds {
 
   add(topic: ProduceTopic, record: OutgoingRecord, bytes: number, call: SendCall): void {
     const buffer = topic.add(record, bytes, call);
-    if (buffer === null) this.#topics.lookUpInTurn(topic);
+    if (buffer === null) this.#topics.lookupInTurn(topic);
     else if (buffer.state === "idle") this.#queue(buffer);
   }
 
@@ -156,7 +156,7 @@ export class ProduceRounds {
         buffer.isQueued = false;
       } else if (leader === null) {
         buffer.isQueued = false;
-        this.#topics.lookUpInTurn(this.topic(buffer.topic.name));
+        this.#topics.lookupInTurn(this.topic(buffer.topic.name));
       } else if (this.#isBusy.get(leader) === true) {
         this.#queued.push(buffer);
       } else {
@@ -277,7 +277,7 @@ export class ProduceRounds {
         buffer.rejectId();
         break;
       case "retry-with-metadata":
-        this.#topics.lookUp(this.topic(topic));
+        this.#topics.lookup(this.topic(topic));
         buffer.recordFailure(true);
         break;
       case "retry-as-it-was":
@@ -311,7 +311,7 @@ export class ProduceRounds {
     for (const buffer of buffers) {
       this.#options.onRetried?.("no-answer");
       buffer.recordFailure(true);
-      this.#topics.lookUp(this.topic(buffer.topic.name));
+      this.#topics.lookup(this.topic(buffer.topic.name));
     }
     if (buffers.some(({ failures }) => failures >= WARN_AT)) {
       const fields = { brokerId: nodeId, error: error.message };

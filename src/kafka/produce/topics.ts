@@ -64,7 +64,7 @@ export class ProduceTopics {
   }
 
   /** Asks for the topic's leaders, in one request with those that others ask for now. */
-  lookUp(topic: ProduceTopic): void {
+  lookup(topic: ProduceTopic): void {
     if (this.#isClosed) return;
     const isFirst = this.#wanted.size === 0;
     this.#wanted.add(topic);
@@ -72,8 +72,8 @@ export class ProduceTopics {
   }
 
   /** The same for records that no leader takes yet, unless a timer is going to ask. */
-  lookUpInTurn(topic: ProduceTopic): void {
-    if (!topic.isRetryTimed) this.lookUp(topic);
+  lookupInTurn(topic: ProduceTopic): void {
+    if (!topic.isRetryTimed) this.lookup(topic);
   }
 
   /** Looks all topics up when the last time is long ago. */
@@ -83,7 +83,7 @@ export class ProduceTopics {
     this.#refreshedAtMs = nowMs;
     for (const topic of this.#topics.values()) {
       if (this.#isIdle(topic)) this.#forget(topic);
-      else this.lookUp(topic);
+      else this.lookup(topic);
     }
   }
 
@@ -197,7 +197,7 @@ export class ProduceTopics {
     for (const topic of this.#topics.values()) {
       topic.isRetryTimed = false;
       const lacks = topic.isWaiting || topic.isRejecting || (topic.hasRecords && !topic.hasLeaders);
-      if (lacks) this.lookUp(topic);
+      if (lacks) this.lookup(topic);
     }
   }
 }

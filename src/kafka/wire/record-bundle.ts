@@ -19,7 +19,7 @@ const FIRST_BYTES = 16 * 1_024;
 const LENGTH_BYTES = 2;
 const VARINT_MAX_BYTES = 5;
 /** Of a record before its key and behind its value. */
-const AROUND_MAX_BYTES = 4 * VARINT_MAX_BYTES + 3;
+const OVERHEAD_MAX_BYTES = 4 * VARINT_MAX_BYTES + 3;
 
 export class RecordBundle implements OutgoingRecord {
   readonly topic: string;
@@ -64,7 +64,7 @@ export class RecordBundle implements OutgoingRecord {
   open(key: Uint8Array, keyBytes: number): ByteText {
     const out = this.#out;
     out.length = this.#recordAt;
-    out.room(keyBytes + AROUND_MAX_BYTES);
+    out.room(keyBytes + OVERHEAD_MAX_BYTES);
     const { bytes } = out;
     let at = this.#recordAt + LENGTH_BYTES;
     bytes[at++] = 0;

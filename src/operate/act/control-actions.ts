@@ -23,7 +23,7 @@ import {
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 import { instantText } from "../connect/instant.ts";
-import type { Telling } from "../connect/progress.ts";
+import type { ProgressOutput } from "../connect/progress.ts";
 import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
 import {
   eachAwaitingRetry,
@@ -39,7 +39,7 @@ const LOOK_EVERY_MS = 2_000;
 
 export interface Acting {
   readonly looking: Looking;
-  readonly telling: Telling;
+  readonly progressOutput: ProgressOutput;
   /** The author that the records name. */
   readonly by: string;
 }
@@ -50,7 +50,7 @@ export interface Acting {
  * @throws Error where no end is named, and it cannot be read which one is in force.
  */
 export async function pauseNow(
-  { looking, by }: Omit<Acting, "telling">,
+  { looking, by }: Omit<Acting, "progressOutput">,
   operating: Operating,
   asked: AskedPause,
 ): Promise<Paused> {
@@ -99,14 +99,14 @@ export async function cancelWaiting(
 
 /** Waits until nothing is left. Resolves with what is, when the time is over or the signal aborts. */
 export async function waitUntilNoneIsLeft(
-  { looking, telling }: Omit<Acting, "by">,
+  { looking, progressOutput }: Omit<Acting, "by">,
   timeoutMs: number | null,
 ): Promise<Remaining> {
   const { signal } = looking;
   const startedAtMs = systemClock.nowMs();
   const begun = await beginning(looking, startedAtMs);
   let left = await remainingOf(looking, begun);
-  using progress = telling.follow(() => remainingText(left));
+  using progress = progressOutput.follow(() => remainingText(left));
   while (sumOf(left) > 0 && !signal.aborted) {
     const isLate = timeoutMs !== null && systemClock.nowMs() - startedAtMs > timeoutMs;
     if (isLate) break;
@@ -136,12 +136,12 @@ function earlyReleaseOf(
 }
 
 async function count(
-  { looking, telling }: Acting,
+  { looking, progressOutput }: Acting,
   earlyRelease: EarlyRelease,
   isAwaitingRetryAlone: boolean,
 ): Promise<number> {
   let found = 0;
-  using _progress = telling.follow(
+  using _progress = progressOutput.follow(
     () => `${counted(found, "delivery", "deliveries")} counted (${instantText(earlyRelease.atMs)})`,
   );
   const add = (delivery: Releasable) => {

@@ -60,7 +60,7 @@ export class CommandSchemas implements AsyncDisposable {
     const before = this.#known.get(ref);
     if (before !== undefined) return before;
     if (this.#outage !== null) return { kind: "outage", error: this.#outage };
-    const known = await this.#lookUp(ref);
+    const known = await this.#lookup(ref);
     if (known.kind === "outage") this.#outage = known.error;
     else this.#known.set(ref, known);
     return known;
@@ -70,12 +70,12 @@ export class CommandSchemas implements AsyncDisposable {
     await this.#registry?.source[Symbol.asyncDispose]();
   }
 
-  async #lookUp(ref: SchemaRef): Promise<AskedSchema> {
+  async #lookup(ref: SchemaRef): Promise<AskedSchema> {
     if (this.#registry === null) {
       return { kind: "outage", error: "no schema registry is configured (registry.url)" };
     }
     const { source, compile } = this.#registry;
-    const answer = await source.lookUp(ref, this.#signal);
+    const answer = await source.lookup(ref, this.#signal);
     switch (answer.kind) {
       case "found":
         return compile(answer.schema);

@@ -27,14 +27,14 @@ const systemLookup: Lookup = (name) => promises.lookup(name, { all: true });
 /** Never rejects. @param lookUp of a name, and the addresses of this machine: tests give their own. */
 export async function everyAddress(
   addresses: readonly string[],
-  lookUp: Lookup = systemLookup,
+  lookup: Lookup = systemLookup,
   mine: readonly string[] = ownAddresses(),
 ): Promise<readonly string[]> {
   const asked = await Promise.all(
     addresses.map(async (address) => {
       const [, host = "", port = ""] = ADDRESS.exec(address) ?? [];
       if (host === "" || host.startsWith("[") || isIP(host) !== 0) return [address];
-      const all = await lookUp(host).catch((): readonly LookupAddress[] => []);
+      const all = await lookup(host).catch((): readonly LookupAddress[] => []);
       const found = all.filter(({ family }) => family === all[0]?.family);
       if (found.length < 2) return [address];
       const isAsked = addresses.includes(hostAndPort(OWN, Number(port)));

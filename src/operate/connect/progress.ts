@@ -15,14 +15,14 @@ export interface Progress extends Disposable {
 }
 
 /** The one who is told how a long work goes: a terminal, or the page. */
-export interface Telling {
+export interface ProgressOutput {
   /** @param text how far it is; asked for again and again, until the progress ends. */
   readonly follow: (text: () => string) => Progress;
   /** Words beside it, such as lines of the log. */
   readonly err: (text: string) => void;
 }
 
-export function onTerminal(shell: Shell): Telling {
+export function onTerminal(shell: Shell): ProgressOutput {
   return { follow: (text) => startProgress(shell, text), err: shell.err };
 }
 

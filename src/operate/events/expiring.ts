@@ -15,7 +15,7 @@
  */
 
 import { type OperatorEvent, operatorEvent } from "./event.ts";
-import { keyOf, type LASTING, type Told, type Writing } from "./incidents.ts";
+import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
 /** Of the window; the last tier of the usual ones ends within it, with the last attempt. */
 const NEAR_SHARE = 0.25;
@@ -35,24 +35,24 @@ export interface Nearing {
 export function newlyExpiring(
   firstAttempts: ReadonlyMap<string, number>,
   retryWindowMs: number,
-  told: Told,
+  reported: Reported,
   nowMs: number,
 ): readonly Nearing[] {
   return [...firstAttempts].flatMap(([destination, firstAttemptAtMs]) => {
     const isNear = firstAttemptAtMs + retryWindowMs - nowMs <= nearMs(retryWindowMs);
-    const isNew = isNear && !wasTold(destination, firstAttemptAtMs, told);
+    const isNew = isNear && !wasReported(destination, firstAttemptAtMs, reported);
     return destination !== "" && isNew ? [{ destination, firstAttemptAtMs }] : [];
   });
 }
 
-function wasTold(destination: string, firstAttemptAtMs: number, told: Told): boolean {
-  const last = told.get(expiringKey(destination));
+function wasReported(destination: string, firstAttemptAtMs: number, reported: Reported): boolean {
+  const last = reported.get(expiringKey(destination));
   if (last === undefined) return false;
-  const toldMs = Date.parse(last.time);
-  if (firstAttemptAtMs <= toldMs) return true;
+  const reportedMs = Date.parse(last.time);
+  if (firstAttemptAtMs <= reportedMs) return true;
   return OPENING.some((kind) => {
-    const open = told.get(keyOf({ kind, subject: destination }));
-    return open?.kind === kind && Date.parse(open.time) <= toldMs;
+    const open = reported.get(keyOf({ kind, subject: destination }));
+    return open?.kind === kind && Date.parse(open.time) <= reportedMs;
   });
 }
 

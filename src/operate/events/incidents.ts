@@ -41,7 +41,7 @@ export interface Observation {
 }
 
 /** The last event of each key on the topic. */
-export type Told = ReadonlyMap<string, OperatorEvent>;
+export type Reported = ReadonlyMap<string, OperatorEvent>;
 
 export interface Writing {
   readonly key: string;
@@ -56,13 +56,13 @@ export function keyOf({ kind, subject }: Pick<Observation, "kind" | "subject">):
 /** @param source see `event.ts` */
 export function writings(
   observations: readonly Observation[],
-  told: Told,
+  reported: Reported,
   source: string,
 ): readonly Writing[] {
   return observations.flatMap((observation): readonly Writing[] => {
     const { kind, subject, is, sinceMs, data } = observation;
     const key = keyOf(observation);
-    const open = openOf(told, key, observation);
+    const open = openOf(reported, key, observation);
     if (is === "unknown" || (is === "so") === (open !== null)) return [];
     if (open === null) return [{ key, event: operatorEvent(source, kind, subject, sinceMs, data) }];
     const end = LASTING[kind];
@@ -72,8 +72,12 @@ export function writings(
   });
 }
 
-function openOf(told: Told, key: string, { kind, is, data }: Observation): OperatorEvent | null {
-  const last = told.get(key);
+function openOf(
+  reported: Reported,
+  key: string,
+  { kind, is, data }: Observation,
+): OperatorEvent | null {
+  const last = reported.get(key);
   if (last?.kind !== kind) return null;
   // One may await approval as soon as the one before was approved.
   const isOther =
@@ -86,10 +90,10 @@ export const OUTAGE_KEY = "kafka.unreachable/kafka";
 /** Null: it was told already. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
-  told: Told,
+  reported: Reported,
   source: string,
 ): Writing | null {
-  const last = told.get(OUTAGE_KEY);
+  const last = reported.get(OUTAGE_KEY);
   const lastUntilMs = Date.parse(String(last?.data.until ?? ""));
   if (!Number.isNaN(lastUntilMs) && lastUntilMs >= outage.sinceMs) return null;
   const data = { until: new Date(outage.untilMs).toISOString() };

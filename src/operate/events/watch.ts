@@ -96,7 +96,7 @@ export function watchForPeople(deps: WatchDeps, watched: Watched): Disposable {
 class Watch {
   readonly #deps: WatchDeps;
   readonly #watched: Watched;
-  readonly #told = new Map<string, OperatorEvent>();
+  readonly #reported = new Map<string, OperatorEvent>();
   #next = 0;
   #wasRefused = false;
   /** The first look at which no broker answered. */
@@ -131,9 +131,10 @@ class Watch {
 
   async #tell(observations: readonly Observation[]): Promise<void> {
     const { source } = this.#watched;
-    const outage = this.#outage === null ? null : outageWriting(this.#outage, this.#told, source);
+    const outage =
+      this.#outage === null ? null : outageWriting(this.#outage, this.#reported, source);
     await this.#write([
-      ...writings(observations, this.#told, source),
+      ...writings(observations, this.#reported, source),
       ...(outage === null ? [] : [outage]),
     ]);
     this.#outage = null;
@@ -147,7 +148,7 @@ class Watch {
     if (windows === null || Math.abs(nowMs - this.#windowsAtMs) < spacingMs) return;
     this.#windowsAtMs = nowMs;
     const { retryWindowMs, firstAttempts, count } = windows;
-    const found = () => newlyExpiring(firstAttempts(), retryWindowMs, this.#told, nowMs);
+    const found = () => newlyExpiring(firstAttempts(), retryWindowMs, this.#reported, nowMs);
     const wanted = new Set(found().map(({ destination }) => destination));
     if (wanted.size === 0) return;
     const counts = await count(wanted, nowMs + nearMs(retryWindowMs), signal);
@@ -180,7 +181,7 @@ class Watch {
     const [at] = await kafka.admin.offsets(topic);
     if (at === undefined) throw new Error(`the topic ${topic} has no partition`);
     if (at.end < this.#next) {
-      this.#told.clear();
+      this.#reported.clear();
       this.#next = 0;
     }
     const from = Math.max(this.#next, at.first);
@@ -205,8 +206,8 @@ class Watch {
   }
 
   #remember(key: string, event: OperatorEvent | null): void {
-    if (event === null) this.#told.delete(key);
-    else this.#told.set(key, event);
+    if (event === null) this.#reported.delete(key);
+    else this.#reported.set(key, event);
   }
 
   #lookAtKafka(): void {

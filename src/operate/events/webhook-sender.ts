@@ -43,7 +43,7 @@ export interface PostedTopic {
 }
 
 export interface RunningPosts extends AsyncDisposable {
-  readonly troubles: () => readonly string[];
+  readonly healthProblems: () => readonly string[];
 }
 
 /** Starts joining at once. */
@@ -65,7 +65,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
   // A stop before the join rejects it.
   consumer.joined.catch(() => undefined);
   return {
-    troubles: () => state.troubles(),
+    healthProblems: () => state.healthProblems(),
     [Symbol.asyncDispose]: () => consumer.stop(),
   };
 }
@@ -145,7 +145,7 @@ class State {
     this.#count("too-old");
   }
 
-  troubles(): readonly string[] {
+  healthProblems(): readonly string[] {
     if (this.#failing === null) return [];
     const since = new Date(this.#failing.sinceMs).toISOString();
     return [`the operator's webhook takes no events since ${since}: ${this.#failing.cause}`];

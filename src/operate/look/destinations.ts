@@ -83,9 +83,9 @@ export interface DestinationReport extends StateReport {
 /** @param told by each process that was reached, and knows the destination. */
 export function stateOf(
   destination: Destination | null,
-  told: readonly DestinationStatus[],
+  reported: readonly DestinationStatus[],
 ): StateReport {
-  const owners = told.filter(({ partitions }) => partitions > 0);
+  const owners = reported.filter(({ partitions }) => partitions > 0);
   const holders = owners.flatMap(({ hold }) => hold ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
   const byFile = destination?.kind === "webhook" ? holdCause(destination) : null;
@@ -98,11 +98,11 @@ export function stateOf(
     hold,
     processes: { owning: owners.length, onHold: holders.length, failing: fails.length },
     lastAcceptedAt:
-      told
+      reported
         .flatMap((each) => each.lastAcceptedAt ?? [])
         .toSorted()
         .at(-1) ?? null,
-    last: latest(told.flatMap(({ last }) => last ?? [])),
+    last: latest(reported.flatMap(({ last }) => last ?? [])),
     endpoints: endpointsOf(destination, owners),
   };
 }
@@ -140,7 +140,7 @@ function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],
 ): readonly EndpointReport[] {
-  const told = Map.groupBy(
+  const reported = Map.groupBy(
     owners.flatMap(({ endpoints }) => endpoints),
     ({ key }) => key,
   );
@@ -151,11 +151,11 @@ function endpointsOf(
     const none = { failingSince: null, failedShare: null, unavailableUntil: null, last: null };
     return { ...known, breaker: null, ...none };
   });
-  const others = [...told.values()]
+  const others = [...reported.values()]
     .flatMap(([first]) => first ?? [])
     .filter(({ key }) => !names.has(key));
   return [...untold, ...others].map(({ name, key, origin }) => {
-    const all = told.get(key) ?? [];
+    const all = reported.get(key) ?? [];
     const breaker = CIRCUIT_STATES.findLast((state) => all.some((one) => one.breaker === state));
     return {
       name,
@@ -218,11 +218,11 @@ export function isFailing(report: DestinationReport): boolean {
 }
 
 export function bySeverity(reports: readonly DestinationReport[]): readonly DestinationReport[] {
-  const ranked = reports.map((report) => ({ report, trouble: severityOf(report) }));
+  const ranked = reports.map((report) => ({ report, healthProblem: severityOf(report) }));
   return ranked
     .sort((one, other) => {
       return (
-        one.trouble - other.trouble ||
+        one.healthProblem - other.healthProblem ||
         (other.report.waiting ?? 0) - (one.report.waiting ?? 0) ||
         (one.report.destination < other.report.destination ? -1 : 1)
       );

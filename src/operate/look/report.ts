@@ -161,10 +161,11 @@ function delayTopicReport(
   { delay, waiting, isRetired, note }: DelayTopicStatus,
 ): DelayTopicReport {
   const dueAtMs = waiting?.dueAtMs ?? null;
-  const told = kafka?.countedDelays.has(delay) === true ? null : awaitingRetryIn(processes, delay);
+  const reported =
+    kafka?.countedDelays.has(delay) === true ? null : awaitingRetryIn(processes, delay);
   return {
     delay,
-    waiting: told ?? waiting?.records ?? null,
+    waiting: reported ?? waiting?.records ?? null,
     oldestMs: oldestMs(waiting, nowMs),
     dueInMs: dueAtMs === null ? null : dueAtMs - nowMs,
     retired: isRetired,
@@ -177,7 +178,7 @@ function destinationsOf(
   processes: readonly Process[],
 ): readonly DestinationReport[] {
   const configured = new Map(config.destinations.map((each) => [each.id as string, each]));
-  const told = Map.groupBy(
+  const reported = Map.groupBy(
     scraped.flatMap((each) => (each.kind === "process" ? (each.status?.destinations ?? []) : [])),
     ({ id }) => id as string,
   );
@@ -187,13 +188,13 @@ function destinationsOf(
     const destination = configured.get(id) ?? null;
     // Others read that of a topic destination, and only they know how far they are.
     const line = destination?.kind === "topic" ? null : row.line;
-    const state = stateOf(destination, told.get(id) ?? []);
+    const state = stateOf(destination, reported.get(id) ?? []);
     // One of two that is not known is no small number.
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
     const awaitingRetry = kafka?.awaitingRetry
       ? (kafka.awaitingRetry.get(id) ?? NONE)
-      : toldOf(processes, id);
+      : reportedOf(processes, id);
     const { byDelay, nextDueAtMs } = awaitingRetry;
     // By this file, or by that of a process.
     const isAttempted = destination?.kind === "webhook" || state.processes.owning > 0;
@@ -220,7 +221,7 @@ function destinationsOf(
 const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
 /** By the processes that run delay. */
-function toldOf(processes: readonly Process[], id: string) {
+function reportedOf(processes: readonly Process[], id: string) {
   return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
 

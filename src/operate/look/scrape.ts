@@ -38,7 +38,10 @@ export async function scrapeAll(
           before = await look(address, signal);
           await sleep(rateWindowMs, undefined, { signal });
         }
-        const [after, status] = await Promise.all([look(address, signal), told(address, signal)]);
+        const [after, status] = await Promise.all([
+          look(address, signal),
+          reported(address, signal),
+        ]);
         return { kind: "process", address, process: { before, after }, status };
       } catch (error) {
         return { kind: "unreachable", address, why: reasonOf(error as Error) };
@@ -54,7 +57,7 @@ async function look(address: string, signal: AbortSignal): Promise<Look> {
   return { atMs: performance.now(), samples };
 }
 
-async function told(address: string, signal: AbortSignal): Promise<ProcessStatus | null> {
+async function reported(address: string, signal: AbortSignal): Promise<ProcessStatus | null> {
   const { status, body } = await ask(address, "/status", signal);
   return status === 200 ? readStatus(body) : null;
 }

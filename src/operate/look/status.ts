@@ -24,7 +24,7 @@ import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connect/connection.ts";
-import { EVERY_LETTER } from "../replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../replay/filter.ts";
 import {
   type DeadLetterSource,
   deadLetterRanges,
@@ -98,8 +98,8 @@ export interface KafkaStatus {
 
 const DAY_MS = 86_400_000;
 /** Reading more would take longer than anybody waits for a status. */
-const COUNTED_LETTERS_MAX = 200_000;
-const LETTERS_LIMIT_MS = 1_500;
+const COUNTED_DEAD_LETTERS_MAX = 200_000;
+const DEAD_LETTERS_LIMIT_MS = 1_500;
 
 export interface StatusOptions {
   readonly kafka: Kafka;
@@ -287,8 +287,9 @@ async function deadLettersOf(
   const recent = await deadLetterRanges(kafka, topic, nowMs - DAY_MS);
   const retained = sizeOf(await deadLetterRanges(kafka, topic, null));
   const uncounted = { retained, lastDay: sizeOf(recent), counts: null };
-  if (sizeOf(recent) > COUNTED_LETTERS_MAX) return { status: uncounted, note: null, errors: [] };
-  using late = hearingLimit(LETTERS_LIMIT_MS);
+  if (sizeOf(recent) > COUNTED_DEAD_LETTERS_MAX)
+    return { status: uncounted, note: null, errors: [] };
+  using late = hearingLimit(DEAD_LETTERS_LIMIT_MS);
   const limited = AbortSignal.any([signal, late.signal]);
   const source = { kafka, topics, signal: limited };
   try {
@@ -318,7 +319,10 @@ async function countDeadLetters(
   const byDestination = new Map<string, number>();
   let lastDay = 0;
   let replayed = 0;
-  for await (const deadLetter of readDeadLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
+  for await (const deadLetter of readDeadLetters(source, recent, {
+    ...EVERY_DEAD_LETTER,
+    sinceMs,
+  })) {
     lastDay += 1;
     if (marks !== null && marks.of(deadLetter.record) !== null) replayed += 1;
     add(byReason, deadLetter.reason);

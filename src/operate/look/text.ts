@@ -13,7 +13,7 @@ import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from 
 const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
 const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
 const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
-const LETTER_HEAD = ["DEAD LETTERS", "LAST 24H"];
+const DEAD_LETTER_COLUMNS = ["DEAD LETTERS", "LAST 24H"];
 /** A stage that keeps up has nothing this old. */
 const OLD_MS = 60_000;
 /** A little late is due to the poll. */
@@ -89,7 +89,7 @@ function deadLetterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors
       ? []
       : [["replayed", `${countText(replayed)}, ${countText(lastDay - replayed)} not replayed`]]),
   ];
-  return table(LETTER_HEAD, rows, (cell, row) => {
+  return table(DEAD_LETTER_COLUMNS, rows, (cell, row) => {
     if (row < 0) return bold(cell);
     return row < reasons.length ? yellow(cell) : cell;
   });

@@ -13,7 +13,7 @@ import { asError } from "../../runtime/as-error.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { commandProducer } from "../connect/command-producer.ts";
-import type { Telling } from "../connect/progress.ts";
+import type { ProgressOutput } from "../connect/progress.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
 import { readMarks } from "./read-dead-letters.ts";
 import { deadLettersOfReplay, planReplay, replay } from "./replay.ts";
@@ -80,11 +80,11 @@ export async function countDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
   { stored, schemas, marks }: OpenedReplay,
-  telling: Telling,
+  progressOutput: ProgressOutput,
 ): Promise<Tally | null> {
   const { topics, signal } = options;
   const tally = new Tally(options);
-  using _progress = telling.follow(() => `${tally.total.toLocaleString("en")} counted`);
+  using _progress = progressOutput.follow(() => `${tally.total.toLocaleString("en")} counted`);
   const name = options.chosen.kind === "resume" ? options.chosen.name : null;
   const onMarked = (isOwn: boolean) => {
     if (isOwn) tally.own += 1;
@@ -133,12 +133,12 @@ export async function sendDeadLetters(
   options: DeadLetterReplayOptions,
   { stored, by, schemas, marks }: OpenedReplay,
   total: number,
-  telling: Telling,
+  progressOutput: ProgressOutput,
 ): Promise<SentDeadLetters> {
   const { topics, signal } = options;
   const isNew = options.chosen.kind === "new";
   const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
-  const producer = commandProducer(kafka, telling, signal);
+  const producer = commandProducer(kafka, progressOutput, signal);
   await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
   const deadLetters = await kafka.admin.offsets(topics.deadLetters);
   const gone = marks.tombstones(topics.deadLetterReplays, deadLetters);
@@ -152,7 +152,7 @@ export async function sendDeadLetters(
     const skipped = count === 0 ? "" : `, ${count.toLocaleString("en")} refused`;
     return `${replayed} of ${total.toLocaleString("en")} replayed${skipped}`;
   };
-  using progress = telling.follow(text);
+  using progress = progressOutput.follow(text);
   const verb = isNew ? "begins" : "goes on";
   progress.say(`Replay ${name} ${verb}. Should it be cut short, it can be resumed by this name.`);
   const refused = new Map<string, number>();

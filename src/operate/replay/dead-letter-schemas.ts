@@ -46,11 +46,11 @@ export class DeadLetterSchemas implements AsyncDisposable {
 
   /** Says of how many letters the message id is not known, and why. */
   tell(shell: Shell, { messageIds }: Pick<DeadLetterFilter, "messageIds">): void {
-    const leftOut = messageIds.length === 0 ? "" : ", and left out";
+    const skipped = messageIds.length === 0 ? "" : ", and left out";
     for (const [why, count] of this.#unread) {
       const deadLetters = `dead letter${count === 1 ? "" : "s"}`;
       shell.err(
-        `Message id not known${leftOut}: ${count.toLocaleString("en")} ${deadLetters}: ${visibleLines(why)}\n`,
+        `Message id not known${skipped}: ${count.toLocaleString("en")} ${deadLetters}: ${visibleLines(why)}\n`,
       );
     }
   }

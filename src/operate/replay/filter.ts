@@ -23,7 +23,7 @@ export interface DeadLetterFilter {
   readonly untilMs: number | null;
 }
 
-export const EVERY_LETTER: DeadLetterFilter = {
+export const EVERY_DEAD_LETTER: DeadLetterFilter = {
   destinations: [],
   reasons: [],
   messageIds: [],

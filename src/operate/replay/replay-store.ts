@@ -45,7 +45,7 @@ export interface ReplayForm<Stored> {
   readonly decode: (commits: readonly CommittedOffset[]) => Stored | null;
 }
 
-const OF_LETTERS: ReplayForm<StoredReplay> = {
+const OF_DEAD_LETTERS: ReplayForm<StoredReplay> = {
   topic: ({ deadLetters }) => deadLetters,
   encode: ({ plan, partitions }) => partitions.map((at) => encodeReplay(plan, at)),
   decode: decodeReplay,
@@ -53,7 +53,7 @@ const OF_LETTERS: ReplayForm<StoredReplay> = {
 
 /** Of dead letters. */
 export function deadLetterReplay(groups: Groups, topics: TopicNames, name: string) {
-  return new ReplayStore(groups, topics, name, OF_LETTERS);
+  return new ReplayStore(groups, topics, name, OF_DEAD_LETTERS);
 }
 
 export class ReplayStore<Stored> {

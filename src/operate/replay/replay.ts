@@ -83,10 +83,10 @@ export async function* deadLettersOfReplay(
   for await (const deadLetter of readDeadLetters(source, rangesOf(partitions), plan.filter)) {
     const mark = marks.of(deadLetter.record);
     const isOwn = mark !== null && mark.replay === name;
-    const isLeftOut = isSent(mark, plan, name);
-    if (isLeftOut) onMarked(isOwn);
+    const isSkipped = isSent(mark, plan, name);
+    if (isSkipped) onMarked(isOwn);
     else yield deadLetter;
-    if (isOwn || !isLeftOut) left -= 1;
+    if (isOwn || !isSkipped) left -= 1;
     if (left <= 0) return;
   }
 }

@@ -9,7 +9,7 @@ import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
 import type { ReplayMarks } from "./replay-marks.ts";
 import type { Tally } from "./tally.ts";
 
-const LETTER_HEAD = [
+const DEAD_LETTER_COLUMNS = [
   "TIME (UTC)",
   "STAGE",
   "REASON",
@@ -50,7 +50,7 @@ export function deadLetterTable(
       errorOf(deadLetter, known),
     ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
   );
-  return table(LETTER_HEAD, rows, (cell, row, column) => {
+  return table(DEAD_LETTER_COLUMNS, rows, (cell, row, column) => {
     if (row < 0) return bold(cell);
     return column === 0 || column === 5 ? dim(cell) : cell;
   });

@@ -27,8 +27,8 @@ export function explanationJson(explanation: Explanation, number: number): strin
 
 function destinationOf({ destination, reason, copy, first }: ExplainedDestination): object {
   const { id, name } = destination;
-  const told = { id, name, gets: copy !== null, reason, topic: copy?.topic ?? null };
-  return { ...told, first: first === null ? null : stepOf(first) };
+  const reported = { id, name, gets: copy !== null, reason, topic: copy?.topic ?? null };
+  return { ...reported, first: first === null ? null : stepOf(first) };
 }
 
 function stepOf(first: FirstStep): object {

@@ -112,10 +112,10 @@ class TimelineReader {
   #isOurs(name: string): boolean {
     const { topics } = this.#ports;
     if ([topics.calls, topics.attempts, topics.deadLetters].includes(name)) return true;
-    return destinationOfTopic(name, topics) !== null || this.#tierOf(name) !== null;
+    return destinationOfTopic(name, topics) !== null || this.#delayOf(name) !== null;
   }
 
-  #tierOf(name: string): string | null {
+  #delayOf(name: string): string | null {
     const start = `${this.#ports.topics.prefix}delays.`;
     const delay = name.startsWith(start) ? name.slice(start.length) : "";
     return delayMsOfTopic(delay) === null ? null : delay;
@@ -161,12 +161,12 @@ class TimelineReader {
     const scheduledRetries: FoundScheduledRetry[] = [];
     const prefilter = mayCarry(messageId);
     const ways = names.filter(
-      (name) => destinationOfTopic(name, topics) !== null || this.#tierOf(name) !== null,
+      (name) => destinationOfTopic(name, topics) !== null || this.#delayOf(name) !== null,
     );
     await this.#scan.since(ways, fromMs, keys, (record) => {
       const found = prefilter(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
-      const delay = this.#tierOf(record.topic);
+      const delay = this.#delayOf(record.topic);
       // A record on a destination's topic is for that destination, whatever it says.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };

@@ -40,7 +40,7 @@ export const LOG_FIELDS = {
   code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
   committed: { type: "number", meaning: "The offset that was committed." },
   connections: { type: "number", meaning: "How many connections are taken at a time." },
-  corruption: { type: "text", meaning: "The damage of a batch, as a sentence." },
+  corruption: { type: "text", meaning: "The corruption of a batch, as a sentence." },
   count: { type: "number", meaning: "How many calls, sources, spans or records." },
   decision: {
     type: "text",

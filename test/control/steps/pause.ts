@@ -48,13 +48,13 @@ export async function pauseAndResume(world: ControlledWorld): Promise<Rows> {
   const late = receiver.all("crm").filter(({ atMs }) => atMs > lastMs);
   rows.calls("arrived at crm later than 2 s after it", [], idsOf(late));
   await countedWaiting(world, rows);
-  await toldOnce(world, rows, "switchyard.destination.paused");
+  await reportedOnce(world, rows, "switchyard.destination.paused");
 
   load = ledger.load();
   const resumed = await world.command("resume", "crm");
   rows.same("resume: exit status", 0, resumed.status ?? -1);
   await world.until(async () => (await world.heldBy()) === "-, -");
-  await toldOnce(world, rows, "switchyard.destination.resumed");
+  await reportedOnce(world, rows, "switchyard.destination.resumed");
   await load[Symbol.asyncDispose]();
   for (const id of DESTINATIONS) {
     await world.until(() => receiver.accepted(id).length >= ledger.all.length);
@@ -79,16 +79,16 @@ async function countedWaiting(world: ControlledWorld, rows: Rows): Promise<void>
   rows.same("pause, again: says how many wait", waits, said);
 }
 
-async function toldOnce(world: ControlledWorld, rows: Rows, type: string): Promise<void> {
-  const told = async () => {
+async function reportedOnce(world: ControlledWorld, rows: Rows, type: string): Promise<void> {
+  const reported = async () => {
     const events = await world.read(world.topics.operatorEvents);
     const types = events.map(
       ({ value }) => (JSON.parse(`${value ?? "{}"}`) as { type?: string }).type,
     );
     return types.filter((each) => each === type).length;
   };
-  await world.until(async () => (await told()) > 0);
-  rows.same(`events ${type}`, 1, await told());
+  await world.until(async () => (await reported()) > 0);
+  rows.same(`events ${type}`, 1, await reported());
 }
 
 async function lastOperationAtMs(world: ControlledWorld): Promise<number> {

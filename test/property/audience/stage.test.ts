@@ -194,46 +194,46 @@ function modelOf(records: readonly ModelRecord[]): AudienceModel {
   return model;
 }
 
-interface Told {
+interface Reported {
   readonly userId: string;
   readonly trait: string;
   readonly value: unknown;
 }
 
-function add(told: Record<string, string[]>, { userId, trait, value }: Told): void {
+function add(reported: Record<string, string[]>, { userId, trait, value }: Reported): void {
   const key = `${userId} ${trait}`;
-  told[key] = [...(told[key] ?? []), `${key}=${JSON.stringify(value)}`];
+  reported[key] = [...(reported[key] ?? []), `${key}=${JSON.stringify(value)}`];
 }
 
 /** By user and trait, what they were told, without what was told again. */
-function toldTo(world: AudienceWorld): Record<string, string[]> {
+function reportedTo(world: AudienceWorld): Record<string, string[]> {
   const seen = new Set<string>();
-  const told: Record<string, string[]> = {};
+  const reported: Record<string, string[]> = {};
   for (const { userId, traits, messageId } of world.calls()) {
     if (seen.has(messageId)) continue;
     seen.add(messageId);
     for (const [trait, value] of Object.entries(traits)) {
-      add(told, { userId, trait, value });
+      add(reported, { userId, trait, value });
     }
   }
-  return told;
+  return reported;
 }
 
 function expectedOf(model: AudienceModel): Record<string, string[]> {
-  const told: Record<string, string[]> = {};
+  const reported: Record<string, string[]> = {};
   const seen = new Set<string>();
   for (const { audienceId: trait, userId, value, by } of model.calls) {
     // Forgotten in the middle of a sync and listed by it again: the same message id.
     const id = JSON.stringify([trait, userId, value, by]);
     if (seen.has(id)) continue;
     seen.add(id);
-    add(told, { userId, trait, value });
+    add(reported, { userId, trait, value });
   }
-  return told;
+  return reported;
 }
 
 /** What each user was told last, of each trait. */
-function lastTold(world: AudienceWorld): Map<string, string> {
+function lastReported(world: AudienceWorld): Map<string, string> {
   return new Map(
     world.calls().flatMap(({ userId, traits }) =>
       Object.entries(traits).map(([trait, value]) => {
@@ -248,7 +248,7 @@ test("without a crash, exactly the model's calls are made, once each", async () 
     fc.asyncProperty(log, fc.nat(), rooms, async (records, seed, room) => {
       const { world } = await run({ records, stops: [], seed, room });
       const model = modelOf(records);
-      expect(toldTo(world)).toEqual(expectedOf(model));
+      expect(reportedTo(world)).toEqual(expectedOf(model));
       expect(world.calls()).toHaveLength(model.calls.length);
     }),
     { numRuns: RUNS },
@@ -261,10 +261,10 @@ test("with kills, lost stores and other machines, the same but for repeats of th
       const { world } = await run({ records, stops, seed, room });
       const model = modelOf(records);
       const expected = expectedOf(model);
-      expect(toldTo(world)).toEqual(expected);
+      expect(reportedTo(world)).toEqual(expected);
       const last = Object.entries(expected).map(([key, list]) => [key, list.at(-1)]);
-      const told = [...lastTold(world)].map(([key, value]) => [key, `${key}=${value}`]);
-      expect(Object.fromEntries(told)).toEqual(Object.fromEntries(last));
+      const reported = [...lastReported(world)].map(([key, value]) => [key, `${key}=${value}`]);
+      expect(Object.fromEntries(reported)).toEqual(Object.fromEntries(last));
     }),
     { numRuns: RUNS },
   );
@@ -275,7 +275,7 @@ test("with topics of syncs that are deleted and made again, exactly the model's 
     fc.asyncProperty(log, renewals, fc.nat(), rooms, async (records, stops, seed, room) => {
       const { world } = await run({ records, stops, seed, room });
       const model = modelOf(records);
-      expect(toldTo(world)).toEqual(expectedOf(model));
+      expect(reportedTo(world)).toEqual(expectedOf(model));
       expect(world.calls()).toHaveLength(model.calls.length);
     }),
     { numRuns: RUNS },
@@ -315,7 +315,7 @@ test("of syncs that follow each other, those who entered and left are told, what
         for (const userId of now) if (!before.includes(userId)) tell(userId, true);
         for (const userId of before) if (!now.includes(userId)) tell(userId, false);
       }
-      expect(toldTo(world)).toEqual(expected);
+      expect(reportedTo(world)).toEqual(expected);
       // Nothing is left of arrivals in syncs that are over.
       expect(keys.filter((key) => key.startsWith("b"))).toEqual([]);
     }),

@@ -116,7 +116,7 @@ test(
                 .filter((one) => one.kind === "webhook" && one.enabled && own.includes(one.id))
                 .map((one) => `${id} ${one.id}`),
             );
-          const told = decided.notifications.map(({ destination, outgoing }) => {
+          const notified = decided.notifications.map(({ destination, outgoing }) => {
             const parsed = parseDelivery(outgoing.headers);
             if (parsed.kind === "invalid") throw new Error(parsed.error);
             const value = JSON.parse(`${outgoing.value}`) as Record<string, unknown>;
@@ -125,7 +125,7 @@ test(
             expect(outgoing.topic).toBe(topics.deliveries(destination));
             return `${parsed.delivery.source} ${destination}`;
           });
-          expect(told.toSorted()).toEqual(expected.toSorted());
+          expect(notified.toSorted()).toEqual(expected.toSorted());
           expect(decided.forgets).toBe(named === null ? userId : null);
         },
       ),

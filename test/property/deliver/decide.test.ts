@@ -68,7 +68,7 @@ function recordOf(delivery: Delivery) {
 interface Life {
   readonly attemptsAtMs: readonly number[];
   /** Each wait: what was chosen, and what the answer had asked for. */
-  readonly waits: readonly { readonly delayMs: number; readonly tierMs: number }[];
+  readonly waits: readonly { readonly delayMs: number; readonly retryDelayMs: number }[];
   readonly end: "accepted" | "rejected" | "expired" | "unknown-destination" | "never";
 }
 
@@ -84,7 +84,7 @@ function live(
 ): Life {
   const keys = URLS.map(endpointKey);
   const attemptsAtMs: number[] = [];
-  const waits: { delayMs: number; tierMs: number }[] = [];
+  const waits: { delayMs: number; retryDelayMs: number }[] = [];
   let nowMs = START_MS;
   let delivery: Delivery = deliveryOf();
   let onHoldUntilMs: number | null = null;
@@ -120,9 +120,9 @@ function live(
       const decision = decide(planned.delivery, "any", keys, answers, retry, nowMs);
       output = decision.outputs[0];
       if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
-      const tierMs =
+      const retryDelayMs =
         retry.retryDelaysMs[Math.min(delivery.attempt, retry.retryDelaysMs.length - 1)] ?? 0;
-      if (output.kind === "retry") waits.push({ delayMs: output.delayMs, tierMs });
+      if (output.kind === "retry") waits.push({ delayMs: output.delayMs, retryDelayMs });
     }
     if (output?.kind !== "retry") {
       return { attemptsAtMs, waits, end: (output?.reason ?? "never") as Life["end"] };
@@ -152,8 +152,8 @@ test("every delivery ends, is attempted at least once when it may be, and never 
 test("no attempt comes before its tier's delay, and Retry-After never shortens it", () => {
   fc.assert(
     fc.property(policy, steps, (retry, script) => {
-      for (const { delayMs, tierMs } of live(retry, script, true).waits) {
-        expect(delayMs).toBeGreaterThanOrEqual(tierMs);
+      for (const { delayMs, retryDelayMs } of live(retry, script, true).waits) {
+        expect(delayMs).toBeGreaterThanOrEqual(retryDelayMs);
       }
     }),
     { numRuns: costlyInputs(4) },

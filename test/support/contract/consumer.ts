@@ -335,7 +335,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
       const newest = taker.unfinished().at(-1);
       if (newest !== undefined) taker.finish(newest);
     }
-    expect(taker.inHandMax).toBe(4);
+    expect(taker.inFlightMax).toBe(4);
     expect(values(taker.taken)).toEqual([...Array(30).keys()].map(String));
     await consumer.stop();
   });
@@ -355,7 +355,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     }
     expect(taker.taken.map(({ value }) => value?.length)).toEqual(sizes);
     const largest = taker.taken[2];
-    expect(taker.bytesInHandMax).toBe(largest === undefined ? 0 : recordBytes(largest));
+    expect(taker.bytesInFlightMax).toBe(largest === undefined ? 0 : recordBytes(largest));
     await consumer.stop();
   });
 }

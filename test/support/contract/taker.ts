@@ -16,8 +16,8 @@ export class Taker {
   /** In the order of taking, over all tenures. */
   readonly taken: IncomingRecord[] = [];
   readonly tenures: Tenure[] = [];
-  inHandMax = 0;
-  bytesInHandMax = 0;
+  inFlightMax = 0;
+  bytesInFlightMax = 0;
   batchMax = 0;
   /** Finishes each record when it comes. */
   readonly finishesAtOnce: boolean;
@@ -88,10 +88,10 @@ export class Taker {
       this.taken.push(record);
       tenure.inFlight.set(record.offset, record);
     }
-    this.inHandMax = Math.max(this.inHandMax, tenure.inFlight.size);
+    this.inFlightMax = Math.max(this.inFlightMax, tenure.inFlight.size);
     let bytes = 0;
     for (const record of tenure.inFlight.values()) bytes += recordBytes(record);
-    this.bytesInHandMax = Math.max(this.bytesInHandMax, bytes);
+    this.bytesInFlightMax = Math.max(this.bytesInFlightMax, bytes);
     if (this.finishesAtOnce) for (const record of records) this.finish(record);
     this.#happened();
   }

@@ -21,7 +21,7 @@ export interface FinalState {
   /** In place of the answer. */
   readonly errorCode?: number;
   /** The answer says nothing of it. */
-  readonly isLeftOut?: boolean;
+  readonly isSkipped?: boolean;
   /** The connection breaks before the answer. */
   readonly isCut?: boolean;
   /** Comes before the answer. */
@@ -74,7 +74,7 @@ export class NumberingCluster {
   /** So many requests for an id fail. */
   idFailures = 0;
   /** Log lines of troubles, as they are told. */
-  readonly troubles: { readonly msg: string; readonly fields: object }[] = [];
+  readonly healthProblems: { readonly msg: string; readonly fields: object }[] = [];
   /** Attempts to connect that wait. */
   connecting = 0;
   readonly producer: KafkaProducer;
@@ -96,7 +96,7 @@ export class NumberingCluster {
       outages: {
         warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
         warnUnlessOutage: (_text: string, fields: object, msg: string) =>
-          this.troubles.push({ msg, fields }),
+          this.healthProblems.push({ msg, fields }),
       },
       connection: {
         ...{ brokers: ["broker:9092"], tls: null, sasl: null },
@@ -166,7 +166,7 @@ export class NumberingCluster {
       topicName: topic,
       partitions: partitions.flatMap((data) => {
         const errorCode = finalState.isIgnored ? 0 : this.#take(data);
-        if (finalState.isLeftOut) return [];
+        if (finalState.isSkipped) return [];
         return { partition: data.partition, errorCode: finalState.errorCode ?? errorCode };
       }),
     }));

@@ -21,7 +21,7 @@ const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting
 const RIGHTS = "integration/kafka-rights.test.ts";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
-const AWAY = "integration/kafka-away.test.ts: Kafka away and back";
+const AWAY = "integration/kafka-unreachable.test.ts: Kafka away and back";
 const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
 const FLOWS = "unit/audience/flows.test.ts";
 
@@ -56,7 +56,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "A destination falls behind": [
     ["`circuit-open`", DRILL],
     ["`retry-after`", METRICS],
-    ["`paused`", METRICS, REMEDIES, "integration/steer.test.ts: each step of steering"],
+    ["`paused`", METRICS, REMEDIES, "integration/control.test.ts: each step of steering"],
     ["`disabled`", METRICS, REMEDIES],
     ["`timeout`", FAILED, REMEDIES],
     ["`refused`", FAILED, REMEDIES],
@@ -136,7 +136,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["it changes bodies", "outside: another program changes the bytes"],
   ],
   "A stage has halted": [
-    ["stage.halted", "integration/damaged-batch-program.test.ts: stop: route halts and says where"],
+    ["stage.halted", "integration/corrupt-batch-program.test.ts: stop: route halts and says where"],
     ["stage.restarting", "integration/full-state-store.test.ts: a full disk of the audience store"],
     ["switchyard_consumer_restarts_total", "unit/deliver/stage.test.ts: a crashed consumer"],
   ],

@@ -48,7 +48,7 @@ async function installForNode(signal: AbortSignal): Promise<Packages> {
 /** The folder has the jars. */
 export async function springJars(signal: AbortSignal): Promise<Packages> {
   const java = findJava();
-  if ("trouble" in java) return { reason: `there is no Java: ${java.trouble}` };
+  if ("problem" in java) return { reason: `there is no Java: ${java.problem}` };
   if (findOnPath("javac") === null) return { reason: "there is no javac" };
   if (findOnPath("mvn") === null) return { reason: "there is no Maven" };
   const pom = readFileSync(SPRING_POM, "utf8");

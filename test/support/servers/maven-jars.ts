@@ -27,7 +27,7 @@ export async function prepareJava(
   signal: AbortSignal,
 ): Promise<JavaProgram> {
   const java = findJava();
-  if ("trouble" in java) return { kind: "none", why: `there is no Java: ${java.trouble}` };
+  if ("problem" in java) return { kind: "none", why: `there is no Java: ${java.problem}` };
   if (findOnPath("mvn") === null) return { kind: "none", why: "there is no Maven" };
   const pom = join(folder, "pom.xml");
   const hash = createHash("sha256").update(readFileSync(pom)).digest("hex").slice(0, 8);

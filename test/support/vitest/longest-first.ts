@@ -13,10 +13,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * that wait most of the time: several at once would starve each other.
  */
 export const LONG_AND_SMALL: readonly string[] = [
-  ...["chaos-cluster", "kafka-away", "waiting-outage", "kafka-signals", "kafka-outage"],
+  ...["chaos-cluster", "kafka-unreachable", "waiting-outage", "kafka-signals", "kafka-outage"],
   ...["chaos", "kafka-signals-outage", "waiting", "kafka-topics", "ingest-outage"],
-  ...["cluster", "kafka-connecting", "drill", "cluster-start", "cluster-trouble", "tutorial"],
-  ...["attacks", "expiring-events", "steer", "procedures", "chaos-audience"],
+  ...["cluster", "kafka-connecting", "drill", "cluster-start", "cluster-outages", "tutorial"],
+  ...["attacks", "expiring-events", "control", "procedures", "chaos-audience"],
 ];
 
 /** What the order looks at. */

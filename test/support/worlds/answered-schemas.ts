@@ -7,7 +7,7 @@ import type { Lookup } from "../../../src/registry/port.ts";
 
 export function answeredSchemas(answer: (ref: SchemaRef) => Lookup): CommandSchemas {
   const source = {
-    lookUp: (ref: SchemaRef) => Promise.resolve(answer(ref)),
+    lookup: (ref: SchemaRef) => Promise.resolve(answer(ref)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
   return new CommandSchemas({ source, compile: compileSchema }, new AbortController().signal);

@@ -24,7 +24,7 @@ function connect() {
   return createKafka({ ...connection, sessionTimeoutMs: 6_000, recordMaxBytes }, log);
 }
 
-export interface Told {
+export interface Reported {
   readonly userId: string;
   readonly trait: string;
   readonly value: unknown;
@@ -136,21 +136,21 @@ export class AudienceOnKafka {
     return this.write(records);
   }
 
-  async told(from = 0): Promise<readonly Told[]> {
+  async reported(from = 0): Promise<readonly Reported[]> {
     const topic = this.topics.calls;
     const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
-    const told: Told[] = [];
+    const reported: Reported[] = [];
     const range = { topic, partition: 0, from, to: end, maxBytes: 1_048_576 };
     const { signal } = new AbortController();
     for await (const records of this.kafka.read({ ...range, signal })) {
       for (const { value } of records) {
         const { userId, traits, messageId } = JSON.parse(`${value}`);
         for (const [trait, each] of Object.entries(traits)) {
-          told.push({ userId, trait, value: each, messageId });
+          reported.push({ userId, trait, value: each, messageId });
         }
       }
     }
-    return told;
+    return reported;
   }
 
   /** What compaction leaves of the changelog's first partition. */

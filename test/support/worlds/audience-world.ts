@@ -39,7 +39,7 @@ export interface WorldOptions {
 }
 
 /** What a call told somebody. */
-export interface ToldCall {
+export interface ReportedCall {
   readonly userId: string;
   readonly traits: Readonly<Record<string, unknown>>;
   readonly messageId: string;
@@ -147,12 +147,12 @@ export class AudienceWorld {
     this.cluster.createTopic(topics.audienceSyncs, this.partitions);
   }
 
-  calls(): readonly ToldCall[] {
+  calls(): readonly ReportedCall[] {
     return this.cluster.records(topics.calls).map(({ value }) => JSON.parse(`${value}`));
   }
 
   /** Short forms of the calls from `from` on: `u1 vip=true`. */
-  told(from = 0): readonly string[] {
+  reported(from = 0): readonly string[] {
     return this.calls()
       .slice(from)
       .map(({ userId, traits }) => {

@@ -22,7 +22,7 @@ export const WINDOW_MS = 4 * 3_600_000;
 /** Longer than looks and reading ahead take. */
 export const COUNTED_MS = 60_000;
 
-export type Tier = (typeof TIERS)[number];
+export type Delay = (typeof TIERS)[number];
 
 interface Start {
   readonly config?: Partial<DelayConfig>;
@@ -78,7 +78,7 @@ export class CountingWorld {
   }
 
   /** As deliver would, now. */
-  park(destination: string, delay: Tier, count = 1, delivery: Partial<Delivery> = {}): void {
+  park(destination: string, delay: Delay, count = 1, delivery: Partial<Delivery> = {}): void {
     const nowMs = this.clock.nowMs();
     for (let number = 0; number < count; number += 1) {
       this.#parked += 1;
@@ -96,7 +96,7 @@ export class CountingWorld {
   }
 }
 
-export function topicOf(delay: Tier): string {
+export function topicOf(delay: Delay): string {
   return topics.delays(delayMsOfTopic(delay) ?? 0);
 }
 

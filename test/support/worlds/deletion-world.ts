@@ -50,7 +50,7 @@ export class DeletionWorld extends StageWorld {
   }
 
   /** What a destination is told: `<user> at <source>`, one for each record. */
-  told(destination: string): readonly string[] {
+  notified(destination: string): readonly string[] {
     return this.#deliveries(destination).map(
       (record) => `${contentOf(record).userId} at ${headerTexts(record)["switchyard-source"]}`,
     );

@@ -48,7 +48,7 @@ export class MemorySchemas implements Schemas {
     this.#known.delete(ref);
   }
 
-  readonly troubles = () => [];
+  readonly healthProblems = () => [];
 
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();

@@ -10,7 +10,7 @@ import type { Destination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import type { DeadLetter } from "../../../src/operate/replay/dead-letter-record.ts";
-import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/operate/replay/filter.ts";
+import { type DeadLetterFilter, EVERY_DEAD_LETTER } from "../../../src/operate/replay/filter.ts";
 import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
 import { planReplay, type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
 import { deadLetterReplay } from "../../../src/operate/replay/replay-store.ts";
@@ -121,7 +121,7 @@ export class ReplayWorld {
           limit: null,
           perSecond: null,
           ...plan,
-          filter: { ...EVERY_LETTER, ...filter },
+          filter: { ...EVERY_DEAD_LETTER, ...filter },
         });
         await deadLetterReplay(kafka.admin, topics, name).begin(stored, by);
         return replay({ ...deps, marks: await readMarks(deps) }, name, stored);

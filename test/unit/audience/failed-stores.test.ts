@@ -27,7 +27,7 @@ test("a full disk stops the stage alone: it is told, and started again later eac
   stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
   world.sync("a1", "s2", ["u2", "u3", "u4"]);
   await restarted(1);
-  expect(process.stage.troubles()).toEqual([`halted: ${FULL.message}`]);
+  expect(process.stage.healthProblems()).toEqual([`halted: ${FULL.message}`]);
   expect(await process.metrics.text()).toContain(`${GAUGE} 1\n`);
   await restarted(4);
   const retryAt = restarts().map((line) => Date.parse(String(line.retryAt)));
@@ -43,11 +43,11 @@ test("a full disk stops the stage alone: it is told, and started again later eac
 
   stores.failing = () => null;
   await world.settle();
-  expect(process.stage.troubles()).toEqual([]);
+  expect(process.stage.healthProblems()).toEqual([]);
   expect(await process.metrics.text()).toContain(`${GAUGE} 0\n`);
   // Told again at most with the same message ids.
-  const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
-  expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1"]);
+  const reported = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+  expect([...reported.values()]).toEqual(["u1", "u2", "u3", "u4", "u1"]);
   expect(process.lines.filter(({ msg }) => msg === "audience.store.rebuilding")).toEqual([]);
   expect(process.failures).toEqual([]);
   await process.close();
@@ -75,9 +75,9 @@ test.each<readonly StoreWork[]>([
     expect(process.failures).toEqual([]);
     stores.failing = () => null;
     await world.settle();
-    const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
-    expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
-    expect(process.stage.troubles()).toEqual([]);
+    const reported = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+    expect([...reported.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
+    expect(process.stage.healthProblems()).toEqual([]);
     expect(process.failures).toEqual([]);
     await process.close();
   },
@@ -93,8 +93,8 @@ test("a store that turns out corrupt while it is used is rebuilt from the change
   world.sync("a1", "s2", ["u3", "u4"]);
   await restarted(1);
   await world.settle();
-  const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
-  expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
+  const reported = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+  expect([...reported.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
   const rebuilt = process.lines.filter(({ msg }) => msg === "audience.store.rebuilding");
   expect(rebuilt).toMatchObject([{ storeState: "corrupt", partition: 0 }]);
   expect(process.failures).toEqual([]);

@@ -24,7 +24,7 @@ test("what breaks the protocol is a dead letter that says why, and the rest goes
     "3 invalid-sync: userIds[1] is null, expected text or a number",
     '4 invalid-sync: end of sync "other", which has no begin',
   ]);
-  expect(world.told()).toEqual(["u2 a=true"]);
+  expect(world.reported()).toEqual(["u2 a=true"]);
   const text = await process.metrics.text();
   expect(text).toContain(
     'switchyard_dead_letters_total{stage="audience",reason="invalid-sync",destination=""} 3',
@@ -51,7 +51,7 @@ test("a key that another audience has is refused, whoever owns its partition; a 
     2,
   );
   await world.settle();
-  expect(world.told()).toEqual(["u1 vip=true"]);
+  expect(world.reported()).toEqual(["u1 vip=true"]);
   const [key = "", partition = ""] = world.deadLetters();
   expect([key, partition].sort().join()).toMatch(/its key "vip" is that of another audience/);
   expect([key, partition].join()).toMatch(/partition 0 too/);
@@ -62,7 +62,7 @@ test("a key that another audience has is refused, whoever owns its partition; a 
     1,
   );
   await world.settle();
-  expect(world.told(1)).toEqual(["u1 vip=false", "u2 vip=true"]);
+  expect(world.reported(1)).toEqual(["u1 vip=false", "u2 vip=true"]);
   await process.close();
 });
 
@@ -79,7 +79,7 @@ test("without a source nothing is sent; settings decide source, key and integrat
   world.append({ type: "trait", userId: "u1", traitName: "Plan", value: 1 });
   world.sync("a", "s1", users(1));
   await world.settle();
-  expect(world.told()).toEqual(["u1 special=true"]);
+  expect(world.reported()).toEqual(["u1 special=true"]);
   expect(world.calls()[0]).toMatchObject({ integrations: { All: false, Webhooks: true } });
   const [call] = world.cluster.records(topics.calls);
   expect(call?.headers).toEqual([["source-id", Buffer.from("crm")]]);
@@ -94,7 +94,7 @@ test("a sync that awaits approval removes nobody until it is approved, and only 
   world.sync("a", "s1", users(1, 2, 3, 4));
   world.sync("a", "s2", users(5));
   await world.settle();
-  expect(world.told(4)).toEqual(["u5 a=true"]);
+  expect(world.reported(4)).toEqual(["u5 a=true"]);
   expect(await world.committed()).toEqual([7]);
   const ended = process.lines.filter(({ msg }) => msg === "audience.sync.ended");
   expect(ended.map(({ outcome, level }) => [outcome, level])).toEqual([
@@ -109,10 +109,10 @@ test("a sync that awaits approval removes nobody until it is approved, and only 
   world.append({ type: "members", audienceId: "a", syncId: "s3", userIds: ["u2"] });
   world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
   await world.settle();
-  expect(world.told(5)).toEqual([]);
+  expect(world.reported(5)).toEqual([]);
   world.append({ type: "approve", audienceId: "a", syncId: "s2" });
   await world.settle();
-  expect(world.told(5)).toEqual(["u1 a=false", "u3 a=false", "u4 a=false"]);
+  expect(world.reported(5)).toEqual(["u1 a=false", "u3 a=false", "u4 a=false"]);
   await other.close();
 });
 
@@ -130,7 +130,7 @@ test("a sync without its end is abandoned after a day, also when no record comes
   expect(await world.committed()).toEqual([5]);
   world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
   await world.settle();
-  expect(world.told(2)).toEqual(["u3 a=true"]);
+  expect(world.reported(2)).toEqual(["u3 a=true"]);
   await process.close();
 });
 
@@ -141,11 +141,11 @@ test("two processes share the partitions, and one goes on with what the other le
   const ids = ["a", "b", "c", "d", "e", "f"];
   for (const id of ids) world.sync(id, "s1", users(1, 2, 3));
   await world.settle();
-  expect(world.told()).toHaveLength(18);
+  expect(world.reported()).toHaveLength(18);
   await one.close();
   for (const id of ids) world.sync(id, "s2", users(2, 3, 4));
   await world.settle();
-  const all = world.told();
+  const all = world.reported();
   for (const id of ids) {
     expect(all).toContain(`u4 ${id}=true`);
     expect(all).toContain(`u1 ${id}=false`);
@@ -174,7 +174,7 @@ test("a process that may have been taken for dead writes nothing any more", asyn
   expect(process.failures).toEqual([]);
   const next = await world.start();
   await world.settle();
-  expect(world.told()).toEqual(["u1 a=true", "u2 a=true", "u1 a=false"]);
+  expect(world.reported()).toEqual(["u1 a=true", "u2 a=true", "u1 a=false"]);
   await next.close();
 });
 
@@ -185,10 +185,10 @@ test("a store that another process has open is waited for", async () => {
   const process = await world.start(stores);
   world.sync("a", "s1", users(1));
   await world.until(() => process.lines.some(({ msg }) => msg === "audience.store.in-use"));
-  expect(world.told()).toEqual([]);
+  expect(world.reported()).toEqual([]);
   await awaitingApproval.close();
   await world.settle();
-  expect(world.told()).toEqual(["u1 a=true"]);
+  expect(world.reported()).toEqual(["u1 a=true"]);
   await process.close();
 });
 
@@ -208,6 +208,6 @@ test("the last 1,000 sync ids are remembered, and of older ones no more than tha
   const again = { type: "snapshot", audienceId: "a", audienceName: "a", syncId: "s1" };
   world.append({ ...again, userIds: ["u2"] });
   await world.settle();
-  expect(world.told()).toEqual(["u1 a=true"]);
+  expect(world.reported()).toEqual(["u1 a=true"]);
   await process.close();
 });

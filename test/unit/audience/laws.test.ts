@@ -7,12 +7,12 @@ import {
   type Evidence,
   type Expected,
   judgeAudiences,
-  type ToldCall,
+  type ReportedCall,
 } from "../../chaos/audience-laws.ts";
 import type { Exposure } from "../../chaos/violation.ts";
 
 const EXPECTED: Expected = {
-  told: new Map([
+  reported: new Map([
     ["u1 a", ["true", "false", "true"]],
     ["u2 a", ["true"]],
   ]),
@@ -21,7 +21,7 @@ const EXPECTED: Expected = {
 };
 
 /** `u1+1` is u1 told true with message id 1. */
-function calls(text: string): readonly ToldCall[] {
+function calls(text: string): readonly ReportedCall[] {
   return text.split(" ").map((each, index) => {
     const [, user = "", sign = "", id = ""] = /^(\w+)([+-])(\w+)$/.exec(each) ?? [];
     const value = sign === "+" ? "true" : "false";

@@ -28,7 +28,7 @@ test("numbers begin anew when most are of no use, and the earlier ones count no 
   expect(values(process.stores, "u7")).toEqual([expect.stringMatching(/^\+\w+\.0$/)]);
   world.sync("a", "s4", users(7));
   await world.settle();
-  expect(world.told(11)).toEqual(["u7 a=true", "u1 a=false"]);
+  expect(world.reported(11)).toEqual(["u7 a=true", "u1 a=false"]);
   await process.close();
 });
 
@@ -65,6 +65,6 @@ test("a user who was forgotten in the middle of a sync arrives anew, also when i
   await world.settle();
   const ended = again.lines.filter(({ msg }) => msg === "audience.sync.ended");
   expect(ended.map(({ outcome, received }) => [outcome, received])).toEqual([["complete", 3]]);
-  expect(world.told()).toEqual(["u1 a=true", "u2 a=true", "u1 a=true"]);
+  expect(world.reported()).toEqual(["u1 a=true", "u2 a=true", "u1 a=true"]);
   await again.close();
 });

@@ -109,9 +109,11 @@ test("a record with another offset is the same in everything else, and is found 
     schema,
   ]);
   expect([moved.encoded, moved.omitted]).toEqual([came.encoded, came.omitted]);
-  const told: string[] = [];
-  moved.eachHeader?.((name, bytes, start, end) => told.push(name, `${bytes.subarray(start, end)}`));
-  expect(told).toEqual(["h", "x"]);
+  const reported: string[] = [];
+  moved.eachHeader?.((name, bytes, start, end) =>
+    reported.push(name, `${bytes.subarray(start, end)}`),
+  );
+  expect(reported).toEqual(["h", "x"]);
   expect(asItCame(moved)).toBe(came);
   expect(withOwnOffset(came, 0)).toBe(came);
   expect(asItCame(came)).toBe(came);

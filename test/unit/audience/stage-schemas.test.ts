@@ -25,12 +25,12 @@ test("a sync in Avro, with null in each field that it does not use, is the same 
   world.append(avro(7, { ...first, type: "members", userIds: users("u1", "u2") }), 0);
   world.append(avro(7, { ...first, type: "end", count: { long: 2 } }), 0);
   await world.settle();
-  expect(world.told()).toEqual(["u1 vip=true", "u2 vip=true"]);
+  expect(world.reported()).toEqual(["u1 vip=true", "u2 vip=true"]);
   world.sync("a1", "s2", ["u2", "u3"], "VIP");
   const third = { audienceId: s("a1"), syncId: s("s3"), audienceName: s("VIP") };
   world.append(avro(7, { ...third, type: "snapshot", userIds: users("u3") }), 0);
   await world.settle();
-  expect(world.told(2)).toEqual(["u3 vip=true", "u1 vip=false", "u2 vip=false"]);
+  expect(world.reported(2)).toEqual(["u3 vip=true", "u1 vip=false", "u2 vip=false"]);
   expect(world.deadLetters()).toEqual([]);
   await process.close();
   expect(process.failures).toEqual([]);
@@ -44,11 +44,11 @@ test("while the registry is away a partition's syncs wait, and another's go on",
   world.append(avro(7, { ...snapshot, audienceId: s("a1"), syncId: s("s1") }), 0);
   const json = { type: "snapshot", audienceName: "Other", syncId: "s1", userIds: ["u9"] };
   world.append({ ...json, audienceId: "a2" }, 1);
-  await world.until(() => world.told().length === 1);
-  expect(world.told()).toEqual(["u9 other=true"]);
+  await world.until(() => world.reported().length === 1);
+  expect(world.reported()).toEqual(["u9 other=true"]);
   schemas.learnAvro(7, SCHEMA);
   await world.settle();
-  expect(world.told(1)).toEqual(["u1 vip=true"]);
+  expect(world.reported(1)).toEqual(["u1 vip=true"]);
   expect(await world.committed()).toEqual([1, 1]);
   await process.close();
 });
@@ -65,6 +65,6 @@ test("a stop while the registry is away leaves the sync to the next owner", asyn
   away.learnAvro(7, SCHEMA);
   const second = await world.start(process.stores);
   await world.settle();
-  expect(world.told()).toEqual(["u1 vip=true"]);
+  expect(world.reported()).toEqual(["u1 vip=true"]);
   await second.close();
 });

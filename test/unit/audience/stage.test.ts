@@ -11,13 +11,13 @@ test("a first sync tells everybody, a repeated one nobody, a changed one those w
   const process = await world.start();
   world.sync("a1", "s1", ["u1", "u2", "u3", "u4"], "VIP Customers");
   await world.settle();
-  expect(world.told()).toEqual([1, 2, 3, 4].map((user) => `u${user} vip_customers=true`));
+  expect(world.reported()).toEqual([1, 2, 3, 4].map((user) => `u${user} vip_customers=true`));
   world.sync("a1", "s2", ["u4", "u3", "u2", "u1"], "VIP Customers");
   await world.settle();
-  expect(world.told()).toHaveLength(4);
+  expect(world.reported()).toHaveLength(4);
   world.sync("a1", "s3", ["u2", "u3", "u5"], "Renamed");
   await world.settle();
-  expect(world.told(4)).toEqual([
+  expect(world.reported(4)).toEqual([
     "u5 vip_customers=true",
     "u1 vip_customers=false",
     "u4 vip_customers=false",
@@ -37,12 +37,12 @@ test("users whose ids differ beyond 2^53 are users of their own, in every kind o
   world.append(`{"type":"members",${of},"userIds":[${ids}]}`);
   world.append(`{"type":"end",${of},"count":3}`);
   await world.settle();
-  expect(world.told().toSorted()).toEqual(ids.map((id) => `${id} vip=true`).toSorted());
+  expect(world.reported().toSorted()).toEqual(ids.map((id) => `${id} vip=true`).toSorted());
   const next = of.replace("995", "997");
   world.append(`{"type":"snapshot",${next},"audienceName":"VIP","userIds":[${ids.slice(1)}]}`);
   world.append(`{"type":"trait","traitName":"Score","userId":${ids[1]},"value":7}`);
   await world.settle();
-  expect(world.told(3)).toEqual([`${ids[0]} vip=false`, `${ids[1]} score=7`]);
+  expect(world.reported(3)).toEqual([`${ids[0]} vip=false`, `${ids[1]} score=7`]);
   expect(world.deadLetters()).toEqual([]);
   await process.close();
 });
@@ -52,12 +52,12 @@ test("other settings of audiences count from the next record; a claimed key stay
   const process = await world.start();
   world.sync("a1", "s1", ["u1"], "VIP");
   await world.settle();
-  expect(world.told()).toEqual([]);
+  expect(world.reported()).toEqual([]);
   expect(world.deadLetters()).toHaveLength(2 + 1);
   process.stage.update?.(listsOf({ defaultSource: "web" as SourceId }));
   world.sync("a1", "s2", ["u1"], "VIP");
   await world.settle();
-  expect(world.told()).toEqual(["u1 vip=true"]);
+  expect(world.reported()).toEqual(["u1 vip=true"]);
   const own = {
     id: "a1",
     key: "other",
@@ -69,11 +69,11 @@ test("other settings of audiences count from the next record; a claimed key stay
   process.stage.update?.(listsOf({ audiences }));
   world.sync("a1", "s3", ["u1", "u2"], "VIP");
   await world.settle();
-  expect(world.told(1)).toEqual(["u2 vip=true"]);
+  expect(world.reported(1)).toEqual(["u2 vip=true"]);
   // By the new settings it awaits approval.
   world.sync("a1", "s4", ["u1"], "VIP");
   await world.settle();
-  expect(world.told(2)).toEqual([]);
+  expect(world.reported(2)).toEqual([]);
   await process.close();
   expect(process.failures).toEqual([]);
 });
@@ -102,7 +102,7 @@ test("killed in the middle of records that are worked on together, the rest arri
     ["complete", 6_000],
     ["complete", 5_999],
   ]);
-  expect(world.told().at(-1)).toBe("u0 vip=false");
+  expect(world.reported().at(-1)).toBe("u0 vip=false");
   expect(new Set(world.calls().map(({ messageId }) => messageId)).size).toBe(6_001);
   expect(next.failures).toEqual([]);
 });

@@ -13,7 +13,7 @@ async function anew(options: WorldOptions = {}) {
   world.sync("a1", "s1", ["u1", "u2", "u3", "u4", "u5", "u6", "u7"], "VIP");
   world.sync("a1", "s2", ["u1", "u2", "u3"], "VIP");
   await world.settle();
-  expect(world.told()).toHaveLength(7 + 4);
+  expect(world.reported()).toHaveLength(7 + 4);
   await process.close();
   expect(warnings(process)).toEqual([]);
   await world.makeSyncsAnew();
@@ -41,7 +41,7 @@ test.each([
   const process = await world.start(storesOf(stores));
   world.sync("a1", "s3", ["u2", "u4"], "VIP");
   await world.settle();
-  expect(world.told(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
+  expect(world.reported(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
   expect(await world.committed()).toEqual([3]);
   expect(warnings(process)).toMatchObject([{ level: "warn", stage: "audience", partition: 0 }]);
   expect(process.failures).toEqual([]);
@@ -53,7 +53,7 @@ test("a sync id that is over stays so", async () => {
   const process = await world.start(stores);
   world.sync("a1", "s1", ["u9"], "VIP");
   await world.settle();
-  expect(world.told(11)).toEqual([]);
+  expect(world.reported(11)).toEqual([]);
   expect(await world.committed()).toEqual([3]);
   await process.close();
 });
@@ -72,7 +72,7 @@ test("it is noticed once: later owners count from the same base, on this machine
     expect(warnings(process)).toEqual([]);
     await process.close();
   }
-  expect(world.told(14)).toEqual([]);
+  expect(world.reported(14)).toEqual([]);
   expect(origins(world)).toEqual([
     { topicId: expect.any(String), base: 0 },
     { topicId: expect.any(String), base: 9 },
@@ -88,7 +88,7 @@ test("made anew again and again, each topic has a base of its own", async () => 
     await process.close();
     await world.makeSyncsAnew();
   }
-  expect(world.told(11).slice(-2)).toEqual(["s5 vip=true", "s4 vip=false"]);
+  expect(world.reported(11).slice(-2)).toEqual(["s5 vip=true", "s4 vip=false"]);
   expect(origins(world)).toMatchObject([{ base: 0 }, { base: 9 }, { base: 13 }, { base: 17 }]);
 });
 
@@ -127,7 +127,7 @@ test("an open sync holds the commit at its begin on the topic; one of the topic 
   world.append({ type: "end", audienceId: "a1", syncId: "s3", count: 1 });
   world.append({ type: "end", audienceId: "a2", syncId: "s2", count: 0 });
   await world.settle();
-  expect(world.told(11)).toEqual([
+  expect(world.reported(11)).toEqual([
     "x1 other=true",
     "u2 vip=false",
     "u3 vip=false",
@@ -146,7 +146,7 @@ test("a changelog of a version that noted no topic: one that is shorter than wha
   world.sync("a1", "s3", ["u2", "u4"], "VIP");
   await world.settle();
   await process.close();
-  expect(world.told(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
+  expect(world.reported(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
   expect(warnings(process)).toHaveLength(1);
   expect(origins(world)).toEqual([{ topicId: expect.stringMatching(/./), base: 9 }]);
 });
@@ -157,7 +157,7 @@ test("brokers that know no ids: offsets beyond the log tell; an id that is known
   const without = await world.start(stores);
   world.sync("a1", "s3", ["u2", "u4"], "VIP");
   await world.settle();
-  expect(world.told(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
+  expect(world.reported(11)).toEqual(["u4 vip=true", "u1 vip=false", "u3 vip=false"]);
   expect(warnings(without)).toHaveLength(1);
   await without.close();
   knows = true;
@@ -166,7 +166,7 @@ test("brokers that know no ids: offsets beyond the log tell; an id that is known
   await world.settle();
   await process.close();
   expect(warnings(process)).toEqual([]);
-  expect(world.told(14)).toEqual(["u4 vip=false"]);
+  expect(world.reported(14)).toEqual(["u4 vip=false"]);
   expect(origins(world)).toEqual([
     { topicId: "", base: 9 },
     { topicId: expect.stringMatching(/./), base: 9 },

@@ -18,16 +18,16 @@ test("a sync that awaits approval is in /readyz until it is approved or replaced
   ];
   world.sync("a", "s1", users(1, 2, 3, 4), "VIP");
   await world.settle();
-  expect(process.stage.troubles()).toEqual([]);
+  expect(process.stage.healthProblems()).toEqual([]);
   world.sync("a", "s2", users(1), "VIP");
   await world.settle();
-  expect(process.stage.troubles()).toEqual(awaitingApproval("s2"));
+  expect(process.stage.healthProblems()).toEqual(awaitingApproval("s2"));
   world.sync("a", "s3", users(2), "VIP");
   await world.settle();
-  expect(process.stage.troubles()).toEqual(awaitingApproval("s3"));
+  expect(process.stage.healthProblems()).toEqual(awaitingApproval("s3"));
   world.append({ type: "approve", audienceId: "a", syncId: "s3" });
   await world.settle();
-  expect(process.stage.troubles()).toEqual([]);
+  expect(process.stage.healthProblems()).toEqual([]);
   await process.close();
 });
 
@@ -119,7 +119,7 @@ test("a store that knows more than the changelog is thrown away", async () => {
   const process = await world.start(stores);
   world.sync("a", "s1", users(1, 9));
   await world.settle();
-  expect(world.told()).toEqual(["u1 a=true", "u9 a=true"]);
+  expect(world.reported()).toEqual(["u1 a=true", "u9 a=true"]);
   const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuilding");
   expect(rebuilt).toMatchObject({ storeState: "ahead", level: "warn" });
   await process.close();
@@ -137,14 +137,14 @@ test("while a store is built its counts are absent, and a sentence says how far 
     [2, { offset: 7, end: 7 }],
     [5, { offset: 240_048, end: 1_000_200 }],
   ]);
-  const troubles = () => restoreProblems(works, reading, "switchyard.audience-members");
+  const healthProblems = () => restoreProblems(works, reading, "switchyard.audience-members");
   watchAudiences(metrics, works);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
-  expect(troubles()).toEqual([
+  expect(healthProblems()).toEqual([
     "the store of partition 5 is built from switchyard.audience-members, 24 % of 1000200 records are read: its syncs wait for that",
   ]);
   opened = state;
-  expect(troubles()).toEqual([]);
+  expect(healthProblems()).toEqual([]);
   expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
 });
 

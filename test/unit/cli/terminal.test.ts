@@ -17,7 +17,7 @@ import { type FakeShell, fakeShell } from "../../support/worlds/fake-shell.ts";
 /** Clears the screen by C0 and by C1, deletes, turns the reading order, returns, rings. */
 const EVIL = "x\u001b[2J\u009b2J\u007f\u202e\u2066\r\u0007";
 const AT = "2026-03-01T09:30:15Z";
-const STEERING = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-terminal-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -30,7 +30,7 @@ function file(name: string, text: string): string {
 
 function printedBy({ output, errors }: FakeShell): string {
   const printed = `${output()}${errors()}`;
-  expect(printed).not.toMatch(STEERING);
+  expect(printed).not.toMatch(CONTROL);
   return printed;
 }
 

@@ -60,30 +60,30 @@ test("while nobody watches, Kafka is never asked, and the counters each 30 s", a
 });
 
 test("somebody who comes is told at once, and again and again; not after going", async () => {
-  let told = 0;
+  let reported = 0;
   await clock.advance(1_000);
   const watch = poller.watch(() => {
-    told += 1;
+    reported += 1;
   });
   await clock.advance(10);
-  expect(told).toBe(1);
+  expect(reported).toBe(1);
   await clock.advance(15_000);
-  expect(told).toBe(11);
+  expect(reported).toBe(11);
   watch[Symbol.dispose]();
   expect(poller.watchers).toBe(0);
   await clock.advance(60_000);
-  expect([told, asked.pollOnce]).toEqual([11, 11]);
+  expect([reported, asked.pollOnce]).toEqual([11, 11]);
 });
 
 test("a second one is told what is known, without another look", async () => {
   const first = poller.watch(() => undefined);
   await clock.advance(10);
   const { pollOnce } = asked;
-  let told = 0;
+  let reported = 0;
   const second = poller.watch(() => {
-    told += 1;
+    reported += 1;
   });
-  expect([told, asked.pollOnce]).toEqual([1, pollOnce]);
+  expect([reported, asked.pollOnce]).toEqual([1, pollOnce]);
   first[Symbol.dispose]();
   second[Symbol.dispose]();
 });

@@ -54,18 +54,18 @@ test("it is known when the topic was read whole, and each record soon after it i
   const operatorActions = start();
   await driver.during(operatorActions.known);
   expect(operatorActions.pauseOf(crm)).toMatchObject({ by: "command" });
-  const told: string[] = [];
-  const end = operatorActions.onChange((destination) => told.push(destination));
+  const reported: string[] = [];
+  const end = operatorActions.onChange((destination) => reported.push(destination));
   cluster.append(resumeRecord(TOPIC, crm));
   await clock.advance(2_000);
   expect(operatorActions.pauseOf(crm)).toBeNull();
-  expect(told).toEqual(["crm"]);
+  expect(reported).toEqual(["crm"]);
   end();
   pause();
   await clock.advance(2_000);
   expect(operatorActions.pauseOf(crm)).not.toBeNull();
-  expect(told).toEqual(["crm"]);
-  expect(operatorActions.troubles()).toEqual([]);
+  expect(reported).toEqual(["crm"]);
+  expect(operatorActions.healthProblems()).toEqual([]);
 });
 
 test("damaged and unknown records are told and passed over", async () => {
@@ -95,12 +95,12 @@ test("listeners are told when a pause is over by its time", async () => {
   await driver.during(operatorActions.known);
   pause(clock.nowMs() + 100_000);
   await clock.advance(1_000);
-  const told: number[] = [];
-  operatorActions.onChange(() => told.push(clock.nowMs()));
+  const reported: number[] = [];
+  operatorActions.onChange(() => reported.push(clock.nowMs()));
   await clock.advance(98_000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   await clock.advance(2_000);
-  expect(told).toHaveLength(1);
+  expect(reported).toHaveLength(1);
   expect(operatorActions.pauseOf(crm)).toBeNull();
 });
 
@@ -129,7 +129,7 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   const operatorActions = start();
   await driver.during(operatorActions.known);
   expect(operatorActions.pauseOf(crm)).toBeNull();
-  expect(operatorActions.troubles()).toEqual([expect.stringContaining("Not authorized")]);
+  expect(operatorActions.healthProblems()).toEqual([expect.stringContaining("Not authorized")]);
   await clock.advance(60_000);
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
   away.now = false;
@@ -137,13 +137,13 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
   isRefused = false;
   await clock.advance(6_000);
-  expect(operatorActions.troubles()).toEqual([]);
+  expect(operatorActions.healthProblems()).toEqual([]);
   expect(operatorActions.pauseOf(crm)).not.toBeNull();
   isRefused = true;
   cluster.append(resumeRecord(TOPIC, crm));
   await clock.advance(6_000);
   expect(operatorActions.pauseOf(crm)).not.toBeNull();
-  expect(operatorActions.troubles()).toHaveLength(1);
+  expect(operatorActions.healthProblems()).toHaveLength(1);
   isRefused = false;
   await clock.advance(6_000);
   expect(operatorActions.pauseOf(crm)).toBeNull();
@@ -171,13 +171,13 @@ test("news of an endpoint are told as they are written, and those of before are 
   cluster.append(endpointRecord(TOPIC, news("before")));
   const operatorActions = start();
   await driver.during(operatorActions.known);
-  const told: string[] = [];
-  const end = operatorActions.onNews(({ process }) => told.push(process));
+  const reported: string[] = [];
+  const end = operatorActions.onNews(({ process }) => reported.push(process));
   cluster.append(endpointRecord(TOPIC, news("now")));
   await clock.advance(2_000);
   end();
   cluster.append(endpointRecord(TOPIC, news("later")));
   await clock.advance(2_000);
-  expect(told).toEqual(["now"]);
+  expect(reported).toEqual(["now"]);
   expect(lines).toEqual([]);
 });

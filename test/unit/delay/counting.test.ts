@@ -62,7 +62,7 @@ test("of deliveries that are all in hand nothing is read ahead", async () => {
   });
   await world.clock.advance(COUNTED_MS);
   expect(await waiting()).toEqual(ALL);
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });
 
 test("their times are those of the oldest, the next and the first window", async () => {
@@ -190,13 +190,13 @@ describe("what is not known is not told", () => {
     await world.clock.advance(COUNTED_MS);
     expect(await process.waiting()).toEqual({ "crm/60m": 20 });
     expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
-    expect(process.stage.troubles()).toEqual([
+    expect(process.stage.healthProblems()).toEqual([
       "what waits in partition 0 of sw.delays.10m is not known: the batch is damaged",
     ]);
     isBroken = false;
     await world.clock.advance(COUNTED_MS);
     expect(await process.waiting()).toEqual(ALL);
-    expect(process.stage.troubles()).toEqual([]);
+    expect(process.stage.healthProblems()).toEqual([]);
   });
 
   test("while an open transaction hides records: another partition is not kept waiting", async () => {
@@ -216,7 +216,7 @@ describe("what is not known is not told", () => {
     });
     await world.clock.advance(COUNTED_MS);
     expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
-    expect(process.stage.troubles()).toEqual([
+    expect(process.stage.healthProblems()).toEqual([
       "what waits in partition 0 of sw.delays.10m is not known: no answer within 10 s",
     ]);
   });

@@ -148,12 +148,12 @@ test("all that is due is taken, up to the first that is not, and no more than as
 test("before a topic is said to be missing, the list is looked up", () => {
   const list = createTopicList();
   const queue = [waiting({})];
-  expect(takeDue(queue, list, NOW_MS, 10)).toEqual({ kind: "look-up" });
+  expect(takeDue(queue, list, NOW_MS, 10)).toEqual({ kind: "lookup" });
   list.renew(["other"], NOW_MS);
   expect(takeDue([...queue], list, NOW_MS + 999, 10)).toMatchObject({
     due: [{ verdict: { kind: "dead-letter" } }],
   });
-  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toEqual({ kind: "look-up" });
+  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toEqual({ kind: "lookup" });
   list.renew([TOPIC], NOW_MS);
   expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toMatchObject({
     due: [{ verdict: { kind: "return" } }],

@@ -91,7 +91,7 @@ test("a partition that fails is tried again after ten seconds; the other one goe
     expect(atMs - (failed[index] ?? 0)).toBeGreaterThanOrEqual(10_000);
   }
   expect(known()).toEqual([false, true]);
-  expect(scan.troubles()).toEqual([
+  expect(scan.healthProblems()).toEqual([
     "what waits in partition 0 of sw.delays.10m is not known: no right",
   ]);
 });

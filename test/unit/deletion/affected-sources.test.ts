@@ -2,7 +2,11 @@
 
 import { expect, test } from "vitest";
 
-import { affected, listenersBySource, notTold } from "../../../src/deletion/affected-sources.ts";
+import {
+  affected,
+  listenersBySource,
+  notNotified,
+} from "../../../src/deletion/affected-sources.ts";
 import type { Source } from "../../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
@@ -31,16 +35,16 @@ const DESTINATIONS = [
 test("every destination that is not told is named, with the reason", () => {
   const sources = [source("web", "hook", "off", "files"), source("ios", "ios-only")];
   const listeners = listenersBySource(sources, DESTINATIONS, topicNames(""));
-  const notToldBy = (ids: readonly string[] | null) => {
+  const notReportedBy = (ids: readonly string[] | null) => {
     const found = affected(ids, listeners);
     if (found.kind === "refused") throw new Error(found.error);
-    return notTold(found.sources, DESTINATIONS);
+    return notNotified(found.sources, DESTINATIONS);
   };
-  expect(notToldBy(null)).toEqual([
+  expect(notReportedBy(null)).toEqual([
     { destination: "off", because: "disabled" },
     { destination: "files", because: "type topic" },
   ]);
-  expect(notToldBy(["web"])).toEqual([
+  expect(notReportedBy(["web"])).toEqual([
     { destination: "off", because: "disabled" },
     { destination: "ios-only", because: "no affected source names it" },
     { destination: "files", because: "type topic" },

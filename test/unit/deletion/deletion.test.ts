@@ -145,7 +145,7 @@ function decide(request: object, more: Partial<IncomingRecord> = {}, nowMs = 5):
   return decided;
 }
 
-const told = (deletion: Deletion) =>
+const notified = (deletion: Deletion) =>
   deletion.notifications.map(({ destination, outgoing }) => {
     const headers = headerTexts(outgoing);
     expect(headers["switchyard-destination"]).toBe(destination);
@@ -154,16 +154,16 @@ const told = (deletion: Deletion) =>
   });
 
 test("each enabled webhook of each affected source is told once, whatever its integrations", () => {
-  expect(told(decide({ userId: "u", integrations: { All: false } }))).toEqual([
+  expect(notified(decide({ userId: "u", integrations: { All: false } }))).toEqual([
     "hook for web",
     "hook for ios",
     "second for ios",
     "live for ios",
     "second for 404",
   ]);
-  expect(told(decide({ userId: "u", sourceIds: ["web"] }))).toEqual(["hook for web"]);
-  expect(told(decide({ userId: "u", sourceIds: ["quiet"] }))).toEqual([]);
-  expect(told(decide({ userId: "u", sourceIds: [404, "tv"] }))).toEqual(["second for 404"]);
+  expect(notified(decide({ userId: "u", sourceIds: ["web"] }))).toEqual(["hook for web"]);
+  expect(notified(decide({ userId: "u", sourceIds: ["quiet"] }))).toEqual([]);
+  expect(notified(decide({ userId: "u", sourceIds: [404, "tv"] }))).toEqual(["second for 404"]);
 });
 
 test("a notification is a delivery whose value has four fields in this order", () => {

@@ -24,9 +24,9 @@ test("requests in Avro, for all sources and for some, are carried out", async ()
   world.append(framed(1, encoded(ALL, { userId: "jane", timestamp: null })));
   world.append(framed(2, encoded(SOME, { userId: "joe", sourceIds: ["ios"], timestamp: null })));
   world.append(framed(2, encoded(SOME, { userId: "jim", sourceIds: [], timestamp: null })));
-  await world.until(() => world.told("hook").length === 3 && world.deadLetters().length === 1);
+  await world.until(() => world.notified("hook").length === 3 && world.deadLetters().length === 1);
   await deletion.close();
-  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
+  expect(world.notified("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
   expect(deletion.failures).toEqual([]);
 });
 
@@ -52,9 +52,9 @@ test("a null that an Avro schema gives is no sourceIds, and one that was written
   world.append(framed(1, encoded(OPTIONAL, { userId: "jane", sourceIds: null })));
   world.append(framed(1, encoded(OPTIONAL, { userId: "joe", sourceIds: { array: ["ios"] } })));
   world.append({ userId: "jim", sourceIds: null });
-  await world.until(() => world.told("hook").length === 3 && world.deadLetters().length === 1);
+  await world.until(() => world.notified("hook").length === 3 && world.deadLetters().length === 1);
   await deletion.close();
-  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
+  expect(world.notified("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
 });
 
 test("a null of an Avro schema makes no request for all sources where another field names one", async () => {
@@ -69,9 +69,9 @@ test("a null of an Avro schema makes no request for all sources where another fi
     framed(1, encoded(schema, { ...none, userId: "jane", sourceId: { string: "ios" } })),
   );
   world.append(framed(1, encoded(schema, { ...none, userId: "joe" })));
-  await world.until(() => world.told("hook").length === 2 && world.deadLetters().length === 1);
+  await world.until(() => world.notified("hook").length === 2 && world.deadLetters().length === 1);
   await deletion.close();
-  expect(world.told("hook").toSorted()).toEqual(["joe at ios", "joe at web"]);
+  expect(world.notified("hook").toSorted()).toEqual(["joe at ios", "joe at web"]);
 });
 
 test("while the registry is away a partition's requests wait, and another's go on", async () => {
@@ -80,10 +80,10 @@ test("while the registry is away a partition's requests wait, and another's go o
   const deletion = await world.start(schemas);
   world.append(framed(1, encoded(ALL, { userId: "jane", timestamp: null })), 0);
   world.append({ userId: "joe" }, 1);
-  await world.until(() => world.told("second").length === 1);
-  expect(world.told("second")).toEqual(["joe at ios"]);
+  await world.until(() => world.notified("second").length === 1);
+  expect(world.notified("second")).toEqual(["joe at ios"]);
   schemas.learnAvro(1, ALL);
-  await world.until(() => world.told("second").length === 2);
+  await world.until(() => world.notified("second").length === 2);
   await deletion.close();
   expect(await world.committed()).toBe(2);
 });

@@ -32,13 +32,13 @@ test("requests become notifications and users to forget, bad ones dead letters",
   world.append({ userId: "june", sourceIds: ["quiet"] });
   world.append({ userId: "jack" });
   await world.during(deletion.stage.joined);
-  await world.until(() => world.told("second").includes("jack at ios"));
+  await world.until(() => world.notified("second").includes("jack at ios"));
   await deletion.close();
 
   const hook = ["jane at web", "jane at ios", "joe at ios", "jack at web", "jack at ios"];
-  expect(world.told("hook").toSorted()).toEqual(hook.toSorted());
-  expect(world.told("second").toSorted()).toEqual(["jack at ios", "jane at ios", "joe at ios"]);
-  expect([...world.told("warehouse"), ...world.told("off")]).toEqual([]);
+  expect(world.notified("hook").toSorted()).toEqual(hook.toSorted());
+  expect(world.notified("second").toSorted()).toEqual(["jack at ios", "jane at ios", "joe at ios"]);
+  expect([...world.notified("warehouse"), ...world.notified("off")]).toEqual([]);
   expect(world.forgotten()).toEqual(inEachPartition(["jane", "jack"]));
   expect(world.deadLetters().map((record) => headerTexts(record))).toMatchObject([
     { "switchyard-stage": "deletion", "switchyard-reason": "undecodable" },
@@ -50,8 +50,8 @@ test("requests become notifications and users to forget, bad ones dead letters",
 
   expect(await sample(deletion, "switchyard_records_in_total")).toMatch(/ 7$/);
   expect(await sample(deletion, "switchyard_records_out_total")).toMatch(/ 17$/);
-  const told = 'switchyard_deletion_notifications_total{destination="hook"}';
-  expect(await sample(deletion, told)).toMatch(/ 5$/);
+  const notified = 'switchyard_deletion_notifications_total{destination="hook"}';
+  expect(await sample(deletion, notified)).toMatch(/ 5$/);
   expect(await sample(deletion, "switchyard_deletion_requests_without")).toMatch(/ 1$/);
   const deadLetters =
     'switchyard_dead_letters_total{stage="deletion",reason="unknown-source",destination=""}';
@@ -79,27 +79,27 @@ test("requests of one user are carried out in their order, whenever they come", 
   }
   await deletion.close();
   const records = world.cluster.records("sw.deliveries.hook");
-  const told = records.map((record) => Number(headerTexts(record)["switchyard-timestamp"]));
-  expect(told).toEqual(times);
+  const notified = records.map((record) => Number(headerTexts(record)["switchyard-timestamp"]));
+  expect(notified).toEqual(times);
 });
 
 test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
   world = new DeletionWorld();
   world.appendRequests(3_000);
   const first = await world.start();
-  await world.until(() => world.told("hook").length > 0);
+  await world.until(() => world.notified("hook").length > 0);
   await first.close();
-  const before = world.told("second").length;
+  const before = world.notified("second").length;
   expect(before).toBeLessThan(3_000);
   expect(await world.committed()).toBe(before);
 
   const second = await world.start();
-  await world.until(() => world.told("second").length >= 3_000);
+  await world.until(() => world.notified("second").length >= 3_000);
   await second.close();
   const everybody = users(3_000).toSorted();
   expect(world.forgotten().map((each) => each.toSorted())).toEqual(inEachPartition(everybody));
-  expect(world.told("second").toSorted()).toEqual(everybody.map((user) => `${user} at ios`));
-  expect(world.told("hook")).toHaveLength(6_000);
+  expect(world.notified("second").toSorted()).toEqual(everybody.map((user) => `${user} at ios`));
+  expect(world.notified("hook")).toHaveLength(6_000);
 });
 
 test("whenever a process dies, nobody committed is untold or unforgotten, and repeats have the same ids", async () => {
@@ -108,23 +108,23 @@ test("whenever a process dies, nobody committed is untold or unforgotten, and re
   world.appendRequests(3_000);
   for (const dead of [500, 1_500]) {
     const mortal = await world.start();
-    await world.until(() => countDistinct(world.told("second")) > dead);
+    await world.until(() => countDistinct(world.notified("second")) > dead);
     mortal.kafka.kill();
     const committed = users(await world.committed());
     for (const forgotten of world.forgotten()) {
       const gone = new Set(forgotten);
       expect(committed.filter((user) => !gone.has(user))).toEqual([]);
     }
-    const told = new Set(world.told("second"));
-    expect(committed.filter((user) => !told.has(`${user} at ios`))).toEqual([]);
+    const notified = new Set(world.notified("second"));
+    expect(committed.filter((user) => !notified.has(`${user} at ios`))).toEqual([]);
   }
   const last = await world.start();
-  await world.until(() => countDistinct(world.told("second")) === 3_000);
+  await world.until(() => countDistinct(world.notified("second")) === 3_000);
   world.cluster.loseAcknowledgements(0);
   await last.close();
   expect(await world.committed()).toBe(3_000);
   expect(world.forgotten().map(distinct)).toEqual(inEachPartition(users(3_000).toSorted()));
-  expect(world.told("second").length).toBeGreaterThan(3_000);
+  expect(world.notified("second").length).toBeGreaterThan(3_000);
   expect(distinct(world.messageIds("second"))).toHaveLength(3_000);
   expect(distinct(world.messageIds("hook"))).toHaveLength(6_000);
 });
@@ -136,9 +136,11 @@ test("what the brokers refuse is a dead letter of its request, and the others ge
   const long = "x".repeat(500);
   world.append({ userId: long });
   world.append({ userId: "short" });
-  await world.until(() => world.told("second").length === 1 && world.deadLetters().length === 1);
+  await world.until(
+    () => world.notified("second").length === 1 && world.deadLetters().length === 1,
+  );
   await deletion.close();
-  expect(world.told("hook").toSorted()).toEqual([
+  expect(world.notified("hook").toSorted()).toEqual([
     "short at ios",
     "short at web",
     `${long} at ios`,
@@ -153,8 +155,8 @@ test("what the brokers refuse is a dead letter of its request, and the others ge
     "switchyard-offset": "0",
   });
   expect(await world.committed()).toBe(2);
-  const told = 'switchyard_deletion_notifications_total{destination="second"}';
-  expect(await sample(deletion, told)).toMatch(/ 1$/);
+  const notified = 'switchyard_deletion_notifications_total{destination="second"}';
+  expect(await sample(deletion, notified)).toMatch(/ 1$/);
 });
 
 test("a dead letter the brokers refuse is written without its value", async () => {
@@ -162,7 +164,9 @@ test("a dead letter the brokers refuse is written without its value", async () =
   const deletion = await world.start();
   world.append("x".repeat(1_000));
   world.append({ userId: "u" });
-  await world.until(() => world.told("second").length === 1 && world.deadLetters().length === 1);
+  await world.until(
+    () => world.notified("second").length === 1 && world.deadLetters().length === 1,
+  );
   await deletion.close();
   expect(world.deadLetters()[0]).toMatchObject({ value: null });
   expect(await world.committed()).toBe(2);
@@ -193,18 +197,18 @@ test("without the topic audience-syncs requests wait, and go on when it is there
   expect(deletion.lines).toMatchObject([
     { level: "error", msg: "deletion.blocked", topic: topics.audienceSyncs },
   ]);
-  expect(deletion.stage.troubles()).toEqual([
+  expect(deletion.stage.healthProblems()).toEqual([
     expect.stringMatching(/^the topic sw\.audience-syncs, .* for \d+ s$/),
   ]);
-  expect(world.told("hook")).toEqual([]);
+  expect(world.notified("hook")).toEqual([]);
   expect(await world.committed()).toBe(0);
 
   // With more partitions than it had: each is told.
   world.cluster.createTopic(topics.audienceSyncs, SYNC_PARTITIONS + 2);
-  await world.until(() => world.told("hook").length === 3);
+  await world.until(() => world.notified("hook").length === 3);
   await deletion.close();
   expect(world.forgotten()).toEqual(Array.from({ length: SYNC_PARTITIONS + 2 }, () => ["u"]));
-  expect(deletion.stage.troubles()).toEqual([]);
+  expect(deletion.stage.healthProblems()).toEqual([]);
   expect(await world.committed()).toBe(2);
 });
 
@@ -225,7 +229,7 @@ test("a stop while requests wait for a topic is graceful, and leaves them", asyn
   expect(await world.committed()).toBe(0);
   world.cluster.createTopic(topics.audienceSyncs, SYNC_PARTITIONS);
   const second = await world.start();
-  await world.until(() => world.told("second").length === 1);
+  await world.until(() => world.notified("second").length === 1);
   await second.close();
   expect(world.forgotten()).toEqual(inEachPartition(["u"]));
 });
@@ -234,15 +238,17 @@ test("an outage of the brokers is told as a trouble, and passes", async () => {
   world = new DeletionWorld();
   const deletion = await world.start();
   await world.during(deletion.stage.joined);
-  expect(deletion.stage.troubles()).toEqual([]);
+  expect(deletion.stage.healthProblems()).toEqual([]);
   world.appendRequests(10);
   await world.until(() => deletion.counts.sends === 1);
   world.cluster.goDown();
   await world.clock.advance(7_000);
-  expect(deletion.stage.troubles()).toEqual(["the brokers have not acknowledged a write for 7 s"]);
+  expect(deletion.stage.healthProblems()).toEqual([
+    "the brokers have not acknowledged a write for 7 s",
+  ]);
   world.cluster.comeUp();
-  await world.until(() => countDistinct(world.told("second")) === 10);
-  await world.until(() => deletion.stage.troubles().length === 0);
+  await world.until(() => countDistinct(world.notified("second")) === 10);
+  await world.until(() => deletion.stage.healthProblems().length === 0);
   await deletion.close();
   expect(await world.committed()).toBe(10);
 });
@@ -288,7 +294,7 @@ test("processes share the requests' partitions", async () => {
   for (let number = 0; number < 400; number += 1) {
     world.append({ userId: `u${number}` }, number % 4);
   }
-  await world.until(() => countDistinct(world.told("second")) === 400);
+  await world.until(() => countDistinct(world.notified("second")) === 400);
   for (const each of both) await each.close();
   expect(world.forgotten().map(distinct)).toEqual(inEachPartition(users(400).toSorted()));
   expect(await world.committed()).toBe(400);
@@ -299,14 +305,14 @@ test("other lists count from the next piece", async () => {
   const deletion = await world.start();
   await world.during(deletion.stage.joined);
   world.append({ userId: "jane" });
-  await world.until(() => world.told("second").includes("jane at ios"));
+  await world.until(() => world.notified("second").includes("jane at ios"));
   const lists = {
     sources: [aSource("tv", ["second"])],
     destinations: [webhookDestination({ id: "second" })],
   };
   deletion.stage.update?.(listsOf(lists));
   world.append({ userId: "joe" });
-  await world.until(() => world.told("second").includes("joe at tv"));
+  await world.until(() => world.notified("second").includes("joe at tv"));
   await deletion.close();
-  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web"]);
+  expect(world.notified("hook").toSorted()).toEqual(["jane at ios", "jane at web"]);
 });

@@ -170,58 +170,58 @@ test("several endpoints hold the line since the last of them was left alone, by 
 });
 
 /** Gates with what they tell the other processes. */
-function telling() {
-  const told: string[] = [];
+function progressOutput() {
+  const reported: string[] = [];
   const made = new EndpointGates<string>(
     [KEY],
     { concurrency: 4, retryWindowMs: WINDOW_MS },
     () => undefined,
-    (_key, { news, forMs }) => told.push(forMs === 0 ? news : `${news} ${forMs}`),
+    (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
   );
   const accepted = { ...SERVER_ERROR, status: 200 };
   const answered = (result: HttpResult, atMs: number) =>
     made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, result, atMs);
-  return { told, made, accept: (atMs: number) => answered(accepted, atMs), answered };
+  return { reported, made, accept: (atMs: number) => answered(accepted, atMs), answered };
 }
 
 test("while all is well nothing is told", () => {
-  const { told, accept } = telling();
+  const { reported, accept } = progressOutput();
   for (let second = 0; second < 100; second += 1) accept(NOW_MS + second * 1_000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
 });
 
 test("an opening is told, each probe that fails, and the first acceptance", () => {
-  const { told, made, accept, answered } = telling();
+  const { reported, made, accept, answered } = progressOutput();
   open(made);
-  expect(told).toEqual(["fails"]);
+  expect(reported).toEqual(["fails"]);
   answered(SERVER_ERROR, NOW_MS + 7_000);
-  expect(told).toEqual(["fails", "fails"]);
+  expect(reported).toEqual(["fails", "fails"]);
   accept(NOW_MS + 20_000);
   accept(NOW_MS + 22_000);
-  expect(told).toEqual(["fails", "fails", "accepts"]);
+  expect(reported).toEqual(["fails", "fails", "accepts"]);
 });
 
 test("acceptances are told once a second for a minute since another process said that it fails", () => {
-  const { told, made, accept } = telling();
+  const { reported, made, accept } = progressOutput();
   made.heard(KEY, { news: "fails", forMs: 0 }, NOW_MS);
   expect(made.line(NOW_MS)).toEqual({ kind: "goes" });
   for (let tenth = 0; tenth < 900; tenth += 1) accept(NOW_MS + tenth * 100);
-  expect(told).toEqual(Array(60).fill("accepts"));
+  expect(reported).toEqual(Array(60).fill("accepts"));
 });
 
 test("Retry-After is told once a second, and counts for those who hear of it as if it was sent to them", () => {
-  const { told, made, answered } = telling();
+  const { reported, made, answered } = progressOutput();
   const asks = { ...SERVER_ERROR, status: 503, retryAfter: "30" };
   answered(asks, NOW_MS);
   const heard = gates().made;
   heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
-  expect(told).toEqual(["asks 30000"]);
+  expect(reported).toEqual(["asks 30000"]);
   expect(heard.unavailableUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
   expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
 });
 
 test("another process's acceptance ends a line that is held", () => {
-  const { made } = telling();
+  const { made } = progressOutput();
   open(made);
   expect(made.line(NOW_MS + 1_001).kind).toBe("on-hold");
   made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);

@@ -111,8 +111,8 @@ test("what a person has retried goes at the pace of the ramp", async () => {
     world.append({ messageId: `m-${number}` as MessageId }, { key });
   }
   await world.clock.advance(3_000);
-  const [tier = 0] = RETRY_DELAYS_MS;
-  expect(world.cluster.records(topics.delays(tier)).length).toBe(100);
+  const [delay = 0] = RETRY_DELAYS_MS;
+  expect(world.cluster.records(topics.delays(delay)).length).toBe(100);
   const atMs = world.clock.nowMs();
   backAtMs = atMs;
   const asked = {
@@ -125,7 +125,7 @@ test("what a person has retried goes at the pace of the ramp", async () => {
   world.cluster.append(
     earlyReleaseRecord(topics.operatorActions, { ...asked, receivedBeforeMs: null }),
   );
-  await world.clock.advance(tier - 4_000);
+  await world.clock.advance(delay - 4_000);
   const sentMs = world.http.sent.flatMap((sent) => (sent.atMs >= atMs ? [sent.atMs] : []));
   expect(sentMs.length).toBe(100);
   // One finds out, two go on, and each answer makes room for one more.

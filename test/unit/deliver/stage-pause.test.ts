@@ -61,7 +61,7 @@ test("a paused line waits in order, others go on, and it resumes where it was", 
   );
   const [status] = deliver.destinations?.() ?? [];
   expect(status?.hold).toMatchObject({ reason: "paused", by: "command", until: null });
-  expect(deliver.troubles()).toEqual([
+  expect(deliver.healthProblems()).toEqual([
     expect.stringMatching(/^destination crm: paused by command since 20\d\d-.*Z$/),
   ]);
   expect(world.lines.filter(({ msg }) => msg === "destination.paused")).toEqual([
@@ -70,7 +70,7 @@ test("a paused line waits in order, others go on, and it resumes where it was", 
   await resume();
   await world.settle(2_000);
   expect(sent()).toEqual(["m0", "m1", "m2", "m3"]);
-  expect(deliver.troubles()).toEqual([]);
+  expect(deliver.healthProblems()).toEqual([]);
   expect(world.lines.some(({ msg }) => msg === "destination.resumed")).toBe(true);
   expect(world.deadLetters()).toEqual([]);
 });

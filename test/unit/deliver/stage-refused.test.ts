@@ -46,7 +46,7 @@ test("what is too large for a delay topic is a dead letter, and what is too larg
     },
   ]);
   expect(world.cluster.records(topics.deadLetters)[1]?.value).toBeNull();
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });
 
 test("a dead letter without a value that is too large for its headers goes without the producer's", async () => {
@@ -64,7 +64,7 @@ test("a dead letter without a value that is too large for its headers goes witho
   });
   expect(deadLetter).not.toHaveProperty("trace");
   expect(world.http.sent).toHaveLength(1);
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });
 
 test("a dead letter that is too large keeps the call, and loses the largest of its headers", async () => {
@@ -78,7 +78,7 @@ test("a dead letter that is too large keeps the call, and loses the largest of i
   expect(deadLetter?.["switchyard-error"]).toContain('without the header "big" (3000003 bytes)');
   const [written] = world.cluster.records(topics.deadLetters);
   expect([written?.value, written?.key]).toEqual([record.value, record.key]);
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });
 
 test("what can be written nowhere is not done: its consumer starts again, until it can", async () => {
@@ -95,5 +95,5 @@ test("what can be written nowhere is not done: its consumer starts again, until 
   expect(world.deadLetters()).toMatchObject([
     { "switchyard-reason": "rejected", "switchyard-message-id": "m-1" },
   ]);
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });

@@ -199,17 +199,17 @@ test("an open breaker stays open when something else changes, and not for anothe
   append(100);
   await world.settle(3_000);
   const key = endpointOf(A).key;
-  expect(deliver.troubles()).toEqual([
+  expect(deliver.healthProblems()).toEqual([
     `destination crm: endpoint crm[1] ${new URL(A).host} (${key}) keeps failing, its breaker is open`,
   ]);
   const sentToA = () => world.http.sent.filter(({ url }) => url === A).length;
   const before = sentToA();
   deliver.update?.(listsOf({ destinations: [crm({ sharedSecret: "other" })] }));
   await world.settle(1);
-  expect(deliver.troubles()).toHaveLength(1);
+  expect(deliver.healthProblems()).toHaveLength(1);
   expect(sentToA()).toBe(before);
   await update(world, deliver, [crm({ urls: [B] })]);
-  expect(deliver.troubles()).toEqual([]);
+  expect(deliver.healthProblems()).toEqual([]);
   await world.settle(RETRY_DELAYS_MS[0] ?? 0);
   expect(world.deadLetters()).toEqual([]);
   const delivered = new Set(world.http.sent.filter(({ url }) => url === B).map(idOf));

@@ -271,7 +271,7 @@ test("a crashed consumer is started again, and the others do not notice", async 
   const deleting = made.kafka.admin.deleteTopics([topics.deliveries("crm" as DestinationId)]);
   await made.settle(5_000);
   await deleting;
-  expect(stage.troubles()).toHaveLength(1);
+  expect(stage.healthProblems()).toHaveLength(1);
   expect(made.lines).toContainEqual(
     expect.objectContaining({ msg: "destination.consumer-restarting", level: "error" }),
   );
@@ -282,7 +282,7 @@ test("a crashed consumer is started again, and the others do not notice", async 
   made.append();
   await made.settle(120_000);
   expect(made.http.sent).toHaveLength(2);
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
 });
 
 test("key, value and the producer's headers stay with a call that waits, and with its dead letter", async () => {

@@ -24,7 +24,7 @@ interface Said {
   readonly heldSince: number;
   readonly failingSince: number;
   readonly accepted: number;
-  readonly troubles: readonly string[];
+  readonly healthProblems: readonly string[];
   readonly state: string;
   readonly partitions: number;
   readonly cause: string;
@@ -36,7 +36,7 @@ const TRUE_WHILE_DOWN: Said = {
   heldSince: 1_001,
   failingSince: 1_000,
   accepted: 999,
-  troubles: ["destination down: endpoint down[1] keeps failing"],
+  healthProblems: ["destination down: endpoint down[1] keeps failing"],
   state: "on-hold",
   partitions: 3,
   cause: "refused",
@@ -47,7 +47,7 @@ const TRUE_WHILE_FINE: Said = {
   heldSince: 0,
   failingSince: 0,
   accepted: 999,
-  troubles: ["destination shutdown: endpoint shutdown[1] keeps failing"],
+  healthProblems: ["destination shutdown: endpoint shutdown[1] keeps failing"],
   state: "delivering",
   partitions: 3,
   cause: "",
@@ -77,7 +77,7 @@ function look(said: Said): Look {
     toMs: MADE_MS + 8_000,
     metrics,
     lines,
-    ready: { status: 200, troubles: said.troubles, parts: {} },
+    ready: { status: 200, healthProblems: said.healthProblems, parts: {} },
     process: {
       destinations: [{ id: DOWN, state: said.state, partitions: said.partitions }],
     },
@@ -102,7 +102,7 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
   ["a time that begins anew with each probe", { heldSince: 1_030 }, ["metrics: held since"]],
   ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
-  ["another destination's trouble", { troubles: TRUE_WHILE_FINE.troubles }, ["readyz"]],
+  ["another destination's trouble", { healthProblems: TRUE_WHILE_FINE.healthProblems }, ["readyz"]],
   ["another state", { state: "delivering" }, ["/status: state", "status: state"]],
   ["a state that nobody knows", { state: "not-owned" }, ["/status: state", "status: state"]],
   ["another cause", { cause: "timeout" }, ["log: last attempt"]],

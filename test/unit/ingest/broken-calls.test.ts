@@ -68,7 +68,7 @@ test.each<[string, string, unknown]>([
     expect(`${result.records[1]?.value}`).toBe(
       `${other.slice(0, -1)},"receivedAt":"${receivedAt}"}`,
     );
-    expect([result.records.length, result.repaired, result.leftOut.size]).toEqual([2, 1, 0]);
+    expect([result.records.length, result.repaired, result.rejected.size]).toEqual([2, 1, 0]);
   },
 );
 
@@ -94,7 +94,7 @@ test("a call that is not UTF-8 is left out, the others are taken", () => {
   ]);
   const result = read(bytes);
   expect(valuesOf(result).map(({ messageId }) => messageId)).toEqual(["1", "3"]);
-  expect(result.leftOut.get("invalid-call")).toEqual({ count: 1, error: "the call is not UTF-8" });
+  expect(result.rejected.get("invalid-call")).toEqual({ count: 1, error: "the call is not UTF-8" });
 });
 
 test.each<[string, Buffer, string]>([
@@ -139,7 +139,7 @@ test.each(MISTAKES)("a call in which a value is %s is left out alone", (value) =
   const broken = track(`{"a":${value}}`);
   const result = read(Buffer.from(`{"batch":[${first},${broken} ,\n${broken},${second}]}`));
   expect(valuesOf(result).map(({ messageId }) => messageId)).toEqual(["1", "2"]);
-  expect(result.leftOut.get("invalid-call")).toEqual({ count: 2, error: "the call is not JSON" });
+  expect(result.rejected.get("invalid-call")).toEqual({ count: 2, error: "the call is not JSON" });
   expect(result.repaired).toBe(0);
 });
 
@@ -169,7 +169,7 @@ test("a broken call over the limit is too large, and brackets of any depth cost 
   const deep = `${"[".repeat(1_000_000)}x${"]".repeat(1_000_000)}`;
   const result = read(Buffer.from(`{"batch":[${large},${deep},${track("{}")}]}`));
   expect(result.records).toHaveLength(1);
-  expect(result.leftOut.get("too-large")?.count).toBe(2);
+  expect(result.rejected.get("too-large")?.count).toBe(2);
 });
 
 test.each<[string, string, string]>([
@@ -180,7 +180,7 @@ test.each<[string, string, string]>([
 ])("an entry that is %s is left out alone", (_name, entry, error) => {
   const result = read(Buffer.from(`{"batch":[${entry},${track("{}")}]}`));
   expect(result.records).toHaveLength(1);
-  expect(result.leftOut.get("invalid-call")?.error).toContain(error);
+  expect(result.rejected.get("invalid-call")?.error).toContain(error);
 });
 
 test("whatever the texts: a repair changes nothing that is JSON", () => {

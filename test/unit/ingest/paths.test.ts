@@ -50,8 +50,8 @@ test.each([
   ["GET", "/v1/health", { kind: "health" }],
   ["HEAD", "/v1/health/", { kind: "health" }],
   ["GET", "/health", { kind: "health" }],
-  ["POST", "/v1/m", { kind: "left-out", of: "metrics" }],
-  ["POST", "/v1/merge", { kind: "left-out", of: "merge" }],
+  ["POST", "/v1/m", { kind: "rejected", of: "metrics" }],
+  ["POST", "/v1/merge", { kind: "rejected", of: "merge" }],
   ["GET", "/v1/merge", { kind: "wrong-method", allow: "POST, OPTIONS" }],
   ["POST", "/pixel/v1/track", { kind: "wrong-method", allow: "GET, HEAD, OPTIONS" }],
   ["GET", "/pixel/v1/delete", { kind: "unknown-path" }],
@@ -79,21 +79,21 @@ test("no origins: no header", () => {
 
 test("an origin of the list is told that it may, others are told nothing", () => {
   const origins = new Set([PAGE]);
-  const told = Object.fromEntries(corsHeaders(origins, PAGE, "content-type,AnonymousId"));
-  expect(told).toMatchObject({
+  const reported = Object.fromEntries(corsHeaders(origins, PAGE, "content-type,AnonymousId"));
+  expect(reported).toMatchObject({
     vary: "origin",
     "access-control-allow-origin": PAGE,
     "access-control-allow-headers": "content-type,AnonymousId",
   });
-  expect(told).not.toHaveProperty("access-control-allow-credentials");
+  expect(reported).not.toHaveProperty("access-control-allow-credentials");
   expect(corsHeaders(origins, "https://evil.example.com", undefined)).toEqual([["vary", "origin"]]);
   expect(corsHeaders(origins, undefined, undefined)).toEqual([["vary", "origin"]]);
 });
 
 test("any origin is any origin, and strange header lists are not repeated", () => {
-  const told = Object.fromEntries(corsHeaders(new Set(["*"]), PAGE, "a\r\nset-cookie: x"));
-  expect(told["access-control-allow-origin"]).toBe("*");
-  expect(told["access-control-allow-headers"]).toBe(
+  const reported = Object.fromEntries(corsHeaders(new Set(["*"]), PAGE, "a\r\nset-cookie: x"));
+  expect(reported["access-control-allow-origin"]).toBe("*");
+  expect(reported["access-control-allow-headers"]).toBe(
     "authorization, content-type, content-encoding",
   );
 });

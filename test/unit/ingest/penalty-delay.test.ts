@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { createInVain, waitBeside } from "../../../src/ingest/penalty-delay.ts";
+import { createPenaltyDelay, waitBeside } from "../../../src/ingest/penalty-delay.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 test.each([
@@ -17,10 +17,10 @@ test.each([
 
 test("only answers of the same address wait for longer, and only while others wait", async () => {
   const clock = new ManualClock();
-  const inVain = createInVain(clock);
+  const penaltyDelay = createPenaltyDelay(clock);
   const answered: string[] = [];
   const wait = (name: string, address: string) =>
-    inVain.wait({}, address).then(() => answered.push(name));
+    penaltyDelay.wait({}, address).then(() => answered.push(name));
   void wait("first", "192.0.2.1");
   void wait("second", "::ffff:192.0.2.1");
   void wait("another", "192.0.2.2");
@@ -37,13 +37,13 @@ test("only answers of the same address wait for longer, and only while others wa
 
 test("a connection waits until the last of its answers may be given", async () => {
   const clock = new ManualClock();
-  const inVain = createInVain(clock);
+  const penaltyDelay = createPenaltyDelay(clock);
   const [one, other] = [{}, {}];
-  expect(inVain.isWaiting(one)).toBe(false);
-  void inVain.wait(one, "192.0.2.1");
-  void inVain.wait(one, "192.0.2.1");
+  expect(penaltyDelay.isWaiting(one)).toBe(false);
+  void penaltyDelay.wait(one, "192.0.2.1");
+  void penaltyDelay.wait(one, "192.0.2.1");
   await clock.advance(255);
-  expect([inVain.isWaiting(one), inVain.isWaiting(other)]).toEqual([true, false]);
+  expect([penaltyDelay.isWaiting(one), penaltyDelay.isWaiting(other)]).toEqual([true, false]);
   await clock.advance(5);
-  expect(inVain.isWaiting(one)).toBe(false);
+  expect(penaltyDelay.isWaiting(one)).toBe(false);
 });

@@ -188,7 +188,7 @@ test("calls that are not valid are left out by reason, the rest goes on in order
     "a",
     "b",
   ]);
-  expect(Object.fromEntries(result.leftOut)).toEqual({
+  expect(Object.fromEntries(result.rejected)).toEqual({
     "invalid-call": {
       count: 6,
       error: "type is missing, expected one of identify, track, page, screen, group, alias",
@@ -261,10 +261,12 @@ test("five million brackets are no call, and cost no stack", () => {
   expect(read(brackets)).toBe("invalid-body: the body is a list, expected an object");
   expect(read('{"a":'.repeat(1_000_000))).toBe("invalid-json: the body is not JSON");
   const inBatch = read(`{"batch":[${JSON.stringify(call())},${brackets}]}`) as CallsRead;
-  expect([inBatch.records.length, inBatch.leftOut.get("too-large")?.count]).toEqual([1, 1]);
+  expect([inBatch.records.length, inBatch.rejected.get("too-large")?.count]).toEqual([1, 1]);
   const inCall = JSON.stringify(call()).replace('"e"', `"e","x":${nested(10_000)}`);
   const deep = read(`{"batch":[${inCall}]}`) as CallsRead;
-  expect(deep.leftOut.get("invalid-call")?.error).toBe("the call nests more than 2000 levels deep");
+  expect(deep.rejected.get("invalid-call")?.error).toBe(
+    "the call nests more than 2000 levels deep",
+  );
 });
 
 test("of a repeated name the last one counts, and names may be escaped", () => {
@@ -279,7 +281,7 @@ test("of a repeated name the last one counts, and names may be escaped", () => {
 test("20,000 calls are taken in a body, not one more", () => {
   const body = (calls: number) => `{"batch":[${"{},".repeat(calls - 1)}{}]}`;
   const all = read(body(CALLS_MAX)) as CallsRead;
-  expect(all.leftOut.get("invalid-call")?.count).toBe(CALLS_MAX);
+  expect(all.rejected.get("invalid-call")?.count).toBe(CALLS_MAX);
   expect(read(body(CALLS_MAX + 1))).toBe("body-too-large: batch has more than 20000 calls");
 });
 
@@ -339,7 +341,7 @@ test("whatever the calls: those that are valid are taken, in order, and only tho
       expect(taken.map(({ messageId }) => `${messageId}`)).toEqual(expectedIds(all));
       for (const value of taken)
         expect([value.receivedAt, value.writeKey]).toEqual([RECEIVED_AT, undefined]);
-      const out = [...result.leftOut.values()].reduce((sum, { count }) => sum + count, 0);
+      const out = [...result.rejected.values()].reduce((sum, { count }) => sum + count, 0);
       expect(taken.length + out).toBe(all.length);
     }),
     { numRuns: costlyInputs(4, 10_000) },
@@ -376,8 +378,8 @@ test("whatever the bytes: JSON.parse and we agree whether they are a batch, but 
         json = JSON.parse(asEscapes.toWellFormed());
       } catch {
         // A batch may have calls that are no JSON, if another one is.
-        const leftOut = typeof result === "string" ? null : result.leftOut.get("invalid-call");
-        expect(leftOut?.error ?? result).toMatch(
+        const rejected = typeof result === "string" ? null : result.rejected.get("invalid-call");
+        expect(rejected?.error ?? result).toMatch(
           /^invalid-json|^the call is not JSON|^a call is a/,
         );
         return;

@@ -48,7 +48,7 @@ function matches(matcher: string, labels: Labels): boolean {
   return (is === value) === (operator === "=");
 }
 
-function told(firing: readonly Labels[]): readonly string[] {
+function reported(firing: readonly Labels[]): readonly string[] {
   const isKeptBack = (target: Labels) =>
     config.inhibit_rules.some(
       ({ source_matchers: sources, target_matchers: targets, equal }) =>
@@ -118,7 +118,7 @@ test("alerts have the labels by which they are kept back", () => {
 test("one dead receiver is one message, in all its stages", () => {
   for (let count = 1; count <= ofDestination.length; count += 1) {
     const firing = ofDestination.slice(0, count).map((name) => of(name, CRM));
-    expect(told(firing)).toEqual(["SwitchyardDestinationFailing"]);
+    expect(reported(firing)).toEqual(["SwitchyardDestinationFailing"]);
   }
 });
 
@@ -128,7 +128,7 @@ test("two dead receivers are two messages, and another job's are its own", () =>
     ...ofDestination.map((name) => of(name, { destination: "mail" })),
     of("DestinationOnHold", { ...CRM, job: "other" }),
   ];
-  expect(told(firing)).toEqual([
+  expect(reported(firing)).toEqual([
     ...[
       "SwitchyardDestinationFailing",
       "SwitchyardDestinationFailing",
@@ -144,11 +144,11 @@ test("most receivers at once are one page", () => {
       ofDestination.map((name) => of(name, { destination })),
     ),
   ];
-  expect(told(firing)).toEqual(["SwitchyardDestinationsFailing"]);
+  expect(reported(firing)).toEqual(["SwitchyardDestinationsFailing"]);
 });
 
 test("what expired is told once its receiver accepts again", () => {
-  expect(told([of("DeliveriesExpired", CRM)])).toEqual(["SwitchyardDeliveriesExpired"]);
+  expect(reported([of("DeliveriesExpired", CRM)])).toEqual(["SwitchyardDeliveriesExpired"]);
 });
 
 test("Kafka away is one page for each process, and loss is always told", () => {
@@ -160,5 +160,5 @@ test("Kafka away is one page for each process, and loss is always told", () => {
     of("IngestErrorBudgetBurnFast"),
     of("RecordsLost", { stage: "route" }),
   ];
-  expect(told(firing)).toEqual(["SwitchyardKafkaUnreachable", "SwitchyardRecordsLost"]);
+  expect(reported(firing)).toEqual(["SwitchyardKafkaUnreachable", "SwitchyardRecordsLost"]);
 });

@@ -10,7 +10,7 @@ import {
   BEACON_PATH,
   CALL_PATHS,
   HEALTH_PATHS,
-  LEFT_OUT_PATHS,
+  REJECTED_PATHS,
   SOURCE_CONFIG_PATH,
 } from "../../../src/ingest/paths.ts";
 import { ANSWERS } from "../../../src/ingest/responses.ts";
@@ -31,7 +31,7 @@ const page = docs("ingest.md");
 
 test("the document has the paths and methods of the code", () => {
   expect(openapi.openapi).toBe("3.1.0");
-  const posted = [...CALL_PATHS.keys(), BEACON_PATH, ...LEFT_OUT_PATHS.keys()];
+  const posted = [...CALL_PATHS.keys(), BEACON_PATH, ...REJECTED_PATHS.keys()];
   const templates = ["/pixel/v1/{type}", "/v1/projects/{writeKey}/settings"];
   const got = [...HEALTH_PATHS, SOURCE_CONFIG_PATH, ...templates];
   expect(Object.keys(paths).toSorted()).toEqual([...posted, ...got].toSorted());

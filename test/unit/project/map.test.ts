@@ -94,13 +94,16 @@ test("the page of tests names each kind and each room of support", () => {
 
 const GUIDES = ["deliver", "audience", "operate", "kafka"];
 
-test.each(GUIDES)("the guide of %s has at most 60 lines, and the files it names are there", (room) => {
-  const guide = readFileSync(join(ROOT, `src/${room}/README.md`), "utf8");
-  const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" });
-  const named = [...guide.matchAll(/`([a-z/-]+\.tsx?)`/g)].map(([, name = ""]) => name);
-  const isThere = (name: string) => files.some((file) => `/src/${file}`.endsWith(`/${name}`));
-  expect(named.length).toBeGreaterThan(5);
-  expect(named.filter((name) => !isThere(name))).toEqual([]);
-  expect(isThere("attic/x.ts")).toBe(false);
-  expect(guide.split("\n").length - 1).toBeLessThanOrEqual(60);
-});
+test.each(GUIDES)(
+  "the guide of %s has at most 60 lines, and the files it names are there",
+  (room) => {
+    const guide = readFileSync(join(ROOT, `src/${room}/README.md`), "utf8");
+    const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" });
+    const named = [...guide.matchAll(/`([a-z/-]+\.tsx?)`/g)].map(([, name = ""]) => name);
+    const isThere = (name: string) => files.some((file) => `/src/${file}`.endsWith(`/${name}`));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !isThere(name))).toEqual([]);
+    expect(isThere("attic/x.ts")).toBe(false);
+    expect(guide.split("\n").length - 1).toBeLessThanOrEqual(60);
+  },
+);

@@ -41,8 +41,8 @@ test("an id, and a GUID, below the path of the URL", async () => {
   });
   const source = schemaSource(["http://a/v7//"], exchange);
   const schema = { type: "AVRO", text: '"long"', references: [] };
-  expect(await source.lookUp(7, signal)).toEqual({ kind: "found", schema });
-  expect(await source.lookUp(guid, signal)).toEqual({ kind: "found", schema });
+  expect(await source.lookup(7, signal)).toEqual({ kind: "found", schema });
+  expect(await source.lookup(guid, signal)).toEqual({ kind: "found", schema });
   expect(asked).toHaveLength(2);
 });
 
@@ -53,7 +53,7 @@ test("schemas that it uses come first those that others use, each once", async (
     // A schema that uses what uses it would never end.
     [subject("C")]: json(200, { schema: "c", references: uses("B") }),
   });
-  const found = await schemaSource(["http://a/v7"], exchange).lookUp(7, signal);
+  const found = await schemaSource(["http://a/v7"], exchange).lookup(7, signal);
   const references = [
     { name: "C", text: "c", uses: [] },
     { name: "B", text: "b", uses: [0] },
@@ -67,7 +67,7 @@ test("a schema whose reference is unknown is unknown, by name", async () => {
   const { exchange } = scripted({
     "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B\u001b[2J") }),
   });
-  expect(await schemaSource(["http://a/v7"], exchange).lookUp(7, signal)).toEqual({
+  expect(await schemaSource(["http://a/v7"], exchange).lookup(7, signal)).toEqual({
     kind: "unknown",
     error:
       "the schema registry does not know version 3 of B\\u001b[2J subject, which schema 7 uses",
@@ -79,7 +79,7 @@ test("a schema whose reference cannot be asked for is an outage", async () => {
     "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B") }),
     [subject("B")]: DOWN,
   });
-  const found = await schemaSource(["http://a/v7"], exchange).lookUp(7, signal);
+  const found = await schemaSource(["http://a/v7"], exchange).lookup(7, signal);
   expect(found.kind).toBe("outage");
 });
 
@@ -93,9 +93,9 @@ test("too many references, and too much text, are unusable", async () => {
     [subject("M")]: json(200, { schema: "x".repeat(600_000) }),
   });
   const source = schemaSource(["http://a/v7"], exchange);
-  expect(await source.lookUp(7, signal)).toMatchObject({ kind: "unusable" });
+  expect(await source.lookup(7, signal)).toMatchObject({ kind: "unusable" });
   expect(asked).toHaveLength(1 + REFERENCES_MAX);
-  expect(await source.lookUp(8, signal)).toMatchObject({ kind: "unusable" });
+  expect(await source.lookup(8, signal)).toMatchObject({ kind: "unusable" });
 });
 
 test("of several URLs the next is asked on an outage, and the one that answered goes first", async () => {
@@ -106,12 +106,12 @@ test("of several URLs the next is asked on an outage, and the one that answered 
   };
   const { exchange, asked } = scripted(answers);
   const source = schemaSource(["http://a", "http://b", "http://c"], exchange);
-  await source.lookUp(7, signal);
-  await source.lookUp(7, signal);
+  await source.lookup(7, signal);
+  await source.lookup(7, signal);
   answers["http://b/schemas/ids/7"] = DOWN;
-  expect(await source.lookUp(7, signal)).toMatchObject({ schema: { text: "c" } });
+  expect(await source.lookup(7, signal)).toMatchObject({ schema: { text: "c" } });
   answers["http://c/schemas/ids/7"] = DOWN;
-  const outage = await source.lookUp(7, signal);
+  const outage = await source.lookup(7, signal);
   expect(asked.map((url) => url[7]).join("")).toBe("abbbccab");
   expect(outage).toMatchObject({ kind: "outage" });
   // About each of them.
@@ -120,7 +120,7 @@ test("of several URLs the next is asked on an outage, and the one that answered 
 
 test("an unknown schema is an answer: no other URL is asked", async () => {
   const { exchange, asked } = scripted({});
-  const found = await schemaSource(["http://a", "http://b"], exchange).lookUp(7, signal);
+  const found = await schemaSource(["http://a", "http://b"], exchange).lookup(7, signal);
   expect(found.kind).toBe("unknown");
   expect(asked).toHaveLength(1);
 });
@@ -128,7 +128,7 @@ test("an unknown schema is an answer: no other URL is asked", async () => {
 test("a look-up that was given up asks no other URL", async () => {
   const { exchange, asked } = scripted({ "http://a/schemas/ids/7": DOWN });
   const source = schemaSource(["http://a", "http://b"], exchange);
-  expect((await source.lookUp(7, AbortSignal.abort())).kind).toBe("outage");
+  expect((await source.lookup(7, AbortSignal.abort())).kind).toBe("outage");
   expect(asked).toHaveLength(1);
 });
 
@@ -178,7 +178,7 @@ test.each<[string, readonly object[], readonly string[], string]>([
       ...ANSWERS,
       "http://a/schemas/ids/7": json(200, { schema, references }),
     });
-    const found = await schemaSource(["http://a"], exchange).lookUp(7, signal);
+    const found = await schemaSource(["http://a"], exchange).lookup(7, signal);
     const known = found.kind === "found" ? compileSchema(found.schema) : null;
     const value =
       known?.kind === "schema" ? known.read(Buffer.from([2, 2, 2].slice(0, types.length))) : null;
@@ -209,7 +209,7 @@ function world(first: RegistryConnection) {
       if (name === "broken") throw new Error("key values mismatch");
       happened.push(`open ${name}`);
       return {
-        lookUp: async (ref) => {
+        lookup: async (ref) => {
           happened.push(`${name} looks up ${ref}`);
           return { kind: "unknown", error: "" };
         },
@@ -225,11 +225,11 @@ function world(first: RegistryConnection) {
 
 test("an equal connection keeps the source, another one takes its place", async () => {
   const { source, change, happened } = world(connection("a"));
-  await source.lookUp(1, never);
+  await source.lookup(1, never);
   change(connection("a"));
-  await source.lookUp(2, never);
+  await source.lookup(2, never);
   change(connection("b"));
-  await source.lookUp(3, never);
+  await source.lookup(3, never);
   await source[Symbol.asyncDispose]();
   expect(happened).toEqual([
     "open a",
@@ -246,8 +246,8 @@ test("TLS files that cannot be used are an outage, which ends when they can", as
   const { source, change, happened } = world(connection("a"));
   change(connection("broken"));
   const error = "the registry's TLS files cannot be used: key values mismatch";
-  expect(await source.lookUp(1, never)).toEqual({ kind: "outage", error });
+  expect(await source.lookup(1, never)).toEqual({ kind: "outage", error });
   change(connection("b"));
-  expect(await source.lookUp(1, never)).toMatchObject({ kind: "unknown" });
+  expect(await source.lookup(1, never)).toMatchObject({ kind: "unknown" });
   expect(happened).toEqual(["open a", "open b", "close a", "b looks up 1"]);
 });

@@ -63,7 +63,7 @@ function reading(known: KnownSchema | null): unknown {
 
 function create(limits?: SchemasLimits) {
   const source = {
-    lookUp: async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
+    lookup: async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
       asked.push(ref);
       if (isHeld) {
         await new Promise<void>((resolve) => {
@@ -201,7 +201,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   await clock.advance(30_000);
   expect(lines.seen).toEqual(["registry.unreachable"]);
   expect(lines.lines[0]?.fields).toMatchObject({ error: OUTAGE.error, waiting: 1 });
-  expect(schemas.troubles()).toEqual([
+  expect(schemas.healthProblems()).toEqual([
     "1 schema has been waited for in vain for 30 s: http://r:8081 refuses connections",
   ]);
   expect(await counted()).toEqual([
@@ -216,7 +216,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   await ready;
   expect(lines.seen.at(-1)).toBe("registry.reachable");
   expect(lines.lines.at(-1)?.fields.unreachableForMs).toBeGreaterThan(70_000);
-  expect(schemas.troubles()).toEqual([]);
+  expect(schemas.healthProblems()).toEqual([]);
   expect((await counted()).join()).not.toMatch(/waiting|since/);
 });
 
@@ -236,7 +236,7 @@ test("who gives up rejects at once; a look-up that nobody waits for is given up"
   const after = asked.length;
   await clock.advance(60_000);
   expect(asked).toHaveLength(after);
-  expect(schemas.troubles()).toEqual([]);
+  expect(schemas.healthProblems()).toEqual([]);
   await expect(schemas.ready([7], AbortSignal.abort(new Error("late")))).rejects.toThrow("late");
 });
 

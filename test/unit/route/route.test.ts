@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Destination } from "../../../src/domain/destination.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
-import { Candidates, candidates, decide, leftOut, receivers } from "../../../src/route/route.ts";
+import { Candidates, candidates, decide, receivers, skipped } from "../../../src/route/route.ts";
 import { aSource, aTopicDestination } from "../../support/build/calls.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -110,7 +110,7 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty"])(
 );
 
 test("the destinations that get none of a source's calls are those that explain says so of", () => {
-  const { notConnected, disabled } = leftOut(source, destinations);
+  const { notConnected, disabled } = skipped(source, destinations);
   expect(disabled.map(({ id }) => id)).toEqual(["off"]);
   expect(notConnected.map(({ id }) => id)).toEqual(["other"]);
   const explained = decide(null, source, destinations).filter(({ gets }) => !gets);
@@ -126,7 +126,7 @@ test.each([
 ])(
   "a disabled destination misses a call with %s, if it would get it enabled",
   (_name, flags, missed) => {
-    const { disabled } = leftOut(source, destinations);
+    const { disabled } = skipped(source, destinations);
     expect(receivers(flags, disabled).map(({ id }) => id)).toEqual(missed);
     const enabled = destinations.map((each) => ({ ...each, enabled: true }));
     const gets = decide(flags, source, enabled).find(({ destination }) => destination.id === "off");

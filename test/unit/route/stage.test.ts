@@ -57,9 +57,9 @@ test("calls become copies, what is none becomes a dead letter, and the partition
     ),
   ).toMatch(/ 1$/);
   // Calls, not records: two of them are none.
-  const leftOut = "switchyard_route_calls_skipped_total";
-  expect(await sample(route, `${leftOut}{destination="d3",reason="not-connected"}`)).toMatch(/ 4$/);
-  expect(await sample(route, `${leftOut}{destination="d1"`)).toBeUndefined();
+  const skipped = "switchyard_route_calls_skipped_total";
+  expect(await sample(route, `${skipped}{destination="d3",reason="not-connected"}`)).toMatch(/ 4$/);
+  expect(await sample(route, `${skipped}{destination="d1"`)).toBeUndefined();
   expect(route.lines).toMatchObject([
     { level: "warn", msg: "record.dead-lettered", reason: "undecodable", offset: 1 },
     { level: "warn", msg: "record.dead-lettered", reason: "unknown-source", offset: 4 },
@@ -221,15 +221,17 @@ test("an outage of the brokers is told as a trouble, and passes", async () => {
   world = new RouteWorld();
   const route = await world.start(["d0"]);
   await world.during(route.stage.joined);
-  expect(route.stage.troubles()).toEqual([]);
+  expect(route.stage.healthProblems()).toEqual([]);
   world.appendCalls(10);
   await world.until(() => route.counts.sends === 1);
   world.cluster.goDown();
   await world.clock.advance(7_000);
-  expect(route.stage.troubles()).toEqual(["the brokers have not acknowledged a write for 7 s"]);
+  expect(route.stage.healthProblems()).toEqual([
+    "the brokers have not acknowledged a write for 7 s",
+  ]);
   world.cluster.comeUp();
   await world.until(() => world.deliveries("d0").length >= 10);
-  await world.until(() => route.stage.troubles().length === 0);
+  await world.until(() => route.stage.healthProblems().length === 0);
   await route.close();
   expect(await world.committed()).toBe(10);
 });

@@ -36,7 +36,7 @@ function world() {
   const stage = (name: "deliver" | "route"): RunningStage => ({
     name,
     joined: Promise.resolve(),
-    troubles: () => [],
+    healthProblems: () => [],
     update: ({ destinations }: LiveSettings) => {
       happened.push(`${name} ${destinations.map(({ id }) => id).join(" ")}`);
     },

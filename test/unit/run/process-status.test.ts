@@ -8,7 +8,7 @@ import type { RunningStage } from "../../../src/stage/running-stage.ts";
 const route: RunningStage = {
   name: "route",
   joined: Promise.resolve(),
-  troubles: () => [],
+  healthProblems: () => [],
   partitions: () => [
     { topic: "calls", partition: 4 },
     { topic: "calls", partition: 1 },

@@ -148,7 +148,7 @@ test("an invalid one changes nothing, and is told with all problems until one ca
   expect(lines).toMatchObject([{ level: "error", msg: "config.invalid", problems, since }]);
   await clock.advance(60_000);
   await reloader.reload("file");
-  expect(reloader.troubles()).toEqual([
+  expect(reloader.healthProblems()).toEqual([
     `the file on disk cannot be used since ${since}, and an earlier one runs: ${problems[0]} (and 1 more)`,
   ]);
   const gauge = "switchyard_config_invalid_since_timestamp_seconds";
@@ -157,7 +157,7 @@ test("an invalid one changes nothing, and is told with all problems until one ca
   state.file = loaded(yaml(["b"]));
   await reloader.reload("file");
   expect(await sample(gauge)).toBe("0");
-  expect(reloader.troubles()).toEqual([]);
+  expect(reloader.healthProblems()).toEqual([]);
   expect(taken).toEqual([["b"]]);
   expect(await counts()).toEqual({ applied: 1, unchanged: 0, invalid: 2, failed: 0 });
 });
@@ -176,7 +176,7 @@ test("settings that need a restart are told once, and the rest is applied", asyn
   expect(lines.filter(({ msg }) => msg === "config.needs-restart")).toMatchObject([
     { level: "warn", settings: ["delivery.retryWindow"] },
   ]);
-  expect(reloader.troubles()).toEqual([
+  expect(reloader.healthProblems()).toEqual([
     "these settings of the file count after a restart: delivery.retryWindow",
   ]);
   expect(await sample("switchyard_config_settings_pending_restart")).toBe("1");
@@ -184,7 +184,7 @@ test("settings that need a restart are told once, and the rest is applied", asyn
   expect(await hashIn(metrics)).toEqual([configHash(config(yaml(["b"])))]);
   state.file = loaded(yaml(["b"]));
   await reloader.reload("file");
-  expect(reloader.troubles()).toEqual([]);
+  expect(reloader.healthProblems()).toEqual([]);
 });
 
 test("a destination that waits for its topics is looked at every 2 s; the rest is applied", async () => {
@@ -200,13 +200,13 @@ test("a destination that waits for its topics is looked at every 2 s; the rest i
   expect(lines.filter(({ msg }) => msg === "config.waiting-for-topics")).toMatchObject([
     { destinations: ["new"], topics: ["deliveries.new"], fix: "switchyard topics --apply" },
   ]);
-  expect(reloader.troubles()).toEqual([
+  expect(reloader.healthProblems()).toEqual([
     "destination new waits for deliveries.new (switchyard topics --apply)",
   ]);
   state.lacking = { waiting: new Map(), error: null };
   await clock.advance(2_500);
   expect(taken).toEqual([["b"], ["b", "new"]]);
-  expect(reloader.troubles()).toEqual([]);
+  expect(reloader.healthProblems()).toEqual([]);
   expect(await counts()).toEqual({ applied: 2, unchanged: 0, invalid: 0, failed: 0 });
   await clock.advance(60_000);
   expect(state.makes).toBe(5);

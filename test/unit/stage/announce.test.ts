@@ -89,7 +89,9 @@ test.each<[name: string, skewMs: number, broker: Broker, lines: readonly string[
   await time.advance(60_000);
   expect(lines.seen.filter((msg) => CLOCK_LINES.includes(msg))).toEqual(expected);
   const isWrong = expected.includes("clock.wrong");
-  expect(announcing.troubles().join()).toEqual(isWrong ? expect.stringContaining("clock") : "");
+  expect(announcing.healthProblems().join()).toEqual(
+    isWrong ? expect.stringContaining("clock") : "",
+  );
   expect(await shown("switchyard_clock_offset_seconds")).toBe(
     broker === "measures" ? skewMs / 1_000 : null,
   );
@@ -105,13 +107,15 @@ test("a clock that is set wrong, and right again, is noticed within 5 s, once ea
   state.skewMs = -60_000;
   await time.advance(5_000);
   expect(logged("clock.wrong").map(({ fields }) => fields)).toEqual([{ offsetMs: -60_000 }]);
-  expect(announcing.troubles()).toEqual(["the clock of this process is 60 s behind the brokers'"]);
+  expect(announcing.healthProblems()).toEqual([
+    "the clock of this process is 60 s behind the brokers'",
+  ]);
   await time.advance(120_000);
   expect(logged("clock.wrong")).toHaveLength(1);
   state.skewMs = 0;
   await time.advance(5_000);
   expect(logged("clock.right")).toHaveLength(1);
-  expect(announcing.troubles()).toEqual([]);
+  expect(announcing.healthProblems()).toEqual([]);
   expect(await shown("switchyard_clock_offset_seconds")).toBe(0);
 });
 
@@ -150,8 +154,8 @@ test.each<[name: string, record: Partial<ProcessRecord>, missing: readonly strin
   expect(lines.map(({ fields }) => fields.destinations)).toEqual(
     missing.length === 0 ? [] : [missing],
   );
-  for (const name of missing) expect(announcing.troubles().join()).toContain(name);
-  if (missing.length === 0) expect(announcing.troubles()).toEqual([]);
+  for (const name of missing) expect(announcing.healthProblems().join()).toContain(name);
+  if (missing.length === 0) expect(announcing.healthProblems()).toEqual([]);
   await time.advance(600_000);
   expect(logged("routes.missing")).toHaveLength(lines.length);
 });
@@ -188,7 +192,7 @@ test("a configuration that has caught up ends it at once, and is written", async
   state.routes = routesOf("crm", "erp");
   announcing.changed();
   expect(logged("routes.missing-over")).toHaveLength(1);
-  expect(announcing.troubles()).toEqual([]);
+  expect(announcing.healthProblems()).toEqual([]);
   await time.advance(0);
   expect(written.slice(before).map(({ value }) => value)).toEqual([expect.stringContaining("erp")]);
 });

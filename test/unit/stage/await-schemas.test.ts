@@ -106,9 +106,9 @@ test("a record with its schema is the same in everything else", () => {
   expect(same?.headers).toBe(given.headers);
   expect(same?.omitted).toBe(omitted);
   expect(same?.encoded).toBeUndefined();
-  const told: string[] = [];
-  same?.eachHeader?.((name) => told.push(name));
-  expect(told).toEqual(["h"]);
+  const reported: string[] = [];
+  same?.eachHeader?.((name) => reported.push(name));
+  expect(reported).toEqual(["h"]);
 });
 
 test("records wait behind one whose schema is not known yet, in order", async () => {

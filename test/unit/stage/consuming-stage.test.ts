@@ -59,7 +59,7 @@ function world(onCorruptBatch?: OnCorruptBatch) {
           onAssigned: () => ({ take: () => undefined, drain: () => Promise.resolve() }),
         },
       ],
-      troubles: () => [],
+      healthProblems: () => [],
     },
   );
   return { stage, started, reading, clock, lines, metrics, fatal };
@@ -73,8 +73,10 @@ const CORRUPT = new CorruptBatchError("its length is 0", 42, {
 test("a damaged batch halts the stage: it is named, and tried again", async () => {
   const { stage, started, reading, clock, lines, metrics, fatal } = world();
   started[0]?.onCrash(CORRUPT);
-  const told = [expect.stringContaining("halted: The record batch at topic calls, partition 3")];
-  expect(stage.troubles()).toEqual(told);
+  const reported = [
+    expect.stringContaining("halted: The record batch at topic calls, partition 3"),
+  ];
+  expect(stage.healthProblems()).toEqual(reported);
   expect(lines.seen).toEqual(["stage.halted"]);
   expect(await metrics.text()).toContain(
     'switchyard_consumer_restarts_total{stage="route",destination=""} 1',
@@ -89,12 +91,12 @@ test("a damaged batch halts the stage: it is named, and tried again", async () =
   reading.push({ ...place, next: 42, inFlight: 0, oldestUnfinishedMs: null });
   await clock.advance(40_000);
   expect(started).toHaveLength(2);
-  expect(stage.troubles()).toEqual(told);
+  expect(stage.healthProblems()).toEqual(reported);
   expect(await metrics.text()).toContain(`${at} 42`);
   reading[0] = { ...place, next: 43, inFlight: 0, oldestUnfinishedMs: null };
   expect(await metrics.text()).toContain(`${halted} 0`);
   expect(await metrics.text()).not.toContain("switchyard_consumer_halted_offset{");
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
   started[1]?.onCrash(new Error("crashed", { cause: CORRUPT }));
   await clock.advance(1_999);
   expect(started).toHaveLength(2);
@@ -119,7 +121,7 @@ test("told to skip, it passes a damaged batch, and says which", async () => {
   expect(await metrics.text()).toContain(
     'switchyard_corrupt_batches_skipped_total{stage="route",topic="calls"} 1',
   );
-  expect(stage.troubles()).toEqual([]);
+  expect(stage.healthProblems()).toEqual([]);
   await stage[Symbol.asyncDispose]();
 });
 

@@ -54,14 +54,14 @@ test("what is counted goes on over crashes", async () => {
   first.counts = [3, 1, 4];
   first.options.onCrash(new Error("gone"));
   // While there is none, nothing is forgotten.
-  expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([3, 1, "gone"]);
+  expect([kept.rebalances(), kept.offsetResets(), kept.healthProblem()]).toEqual([3, 1, "gone"]);
   expect(kept.vitals()).toEqual({ ...VITALS, isAssigned: false, commitFailures: 4 });
   await clock.advance(1_000);
   expect(restarts).toEqual([1_000]);
   expect(started).toHaveLength(2);
   const second = started[1];
   if (second !== undefined) second.counts = [2, 4, 1];
-  expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([5, 5, null]);
+  expect([kept.rebalances(), kept.offsetResets(), kept.healthProblem()]).toEqual([5, 5, null]);
   expect(kept.vitals()).toEqual({ ...VITALS, commitFailures: 5 });
   await kept.stop();
 });

@@ -57,7 +57,7 @@ test("its copies go around, others are not held up, and it is told since when an
   expect(world.deliveries(HERE)).toHaveLength(1_001);
   await world.clock.advance(5_000);
   expect(await world.committed()).toBe(1_001);
-  expect(rerouting.troubles()).toEqual([
+  expect(rerouting.healthProblems()).toEqual([
     expect.stringMatching(
       /^the topic sw\.deliveries\.gone takes nothing since .*; 1001 deliveries/,
     ),
@@ -80,7 +80,7 @@ test("it is written when it is there again, and the gauge is 0", async () => {
   world.append(trackCall(1));
   await world.clock.advance(5_000);
   expect(world.deliveries(GONE)).toHaveLength(1);
-  expect(rerouting.troubles()).toEqual([]);
+  expect(rerouting.healthProblems()).toEqual([]);
   expect(await metrics.text()).not.toMatch(
     /switchyard_topic_not_writable_since_timestamp_seconds\{[^}]*\} [1-9]/,
   );

@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { BrokerState } from "../../../src/kafka/port.ts";
-import { clusterTroubles, produceSignals, watchCluster } from "../../../src/stage/watch-cluster.ts";
+import {
+  clusterHealthProblems,
+  produceSignals,
+  watchCluster,
+} from "../../../src/stage/watch-cluster.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 
 const AWAY: BrokerState = { broker: "b:2", outage: { sinceMs: 5_000, error: "no answer" } };
@@ -34,7 +38,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
 });
 
 test("a sentence for each broker that is away says since when, and what fails", () => {
-  expect(clusterTroubles([{ broker: "a:1", outage: null }, AWAY])).toEqual([
+  expect(clusterHealthProblems([{ broker: "a:1", outage: null }, AWAY])).toEqual([
     "the Kafka broker b:2 does not answer since 1970-01-01T00:00:05.000Z: no answer",
   ]);
 });

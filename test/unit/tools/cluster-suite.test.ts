@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { LEFT_OUT, leftOutText } from "../../../tools/cluster-suite.ts";
+import { SKIPPED_SUITES, skippedText } from "../../../tools/cluster-suite.ts";
 
 const DIRECTORY = join(import.meta.dirname, "../../integration");
 const FILES = readdirSync(DIRECTORY).map((file) => file.replace(/\.test\.ts$/, ""));
@@ -13,19 +13,19 @@ const STARTS =
   /private: true|\b(?:prepareBroker|startBroker|startSecuredBroker|startCluster|programOnCluster|frontedKafka|pageOnKafka|runChaos|runAudienceChaos|runKafka)\(|tools\/kafka\/main/;
 
 test("each file that is left out is there", () => {
-  expect(Object.keys(LEFT_OUT).filter((name) => !FILES.includes(name))).toEqual([]);
+  expect(Object.keys(SKIPPED_SUITES).filter((name) => !FILES.includes(name))).toEqual([]);
 });
 
 test("each file that starts brokers itself is left out", () => {
   const starting = FILES.filter((name) =>
     STARTS.test(readFileSync(join(DIRECTORY, `${name}.test.ts`), "utf8")),
   );
-  expect(starting.filter((name) => LEFT_OUT[name] === undefined)).toEqual([]);
+  expect(starting.filter((name) => SKIPPED_SUITES[name] === undefined)).toEqual([]);
 });
 
 test("each is named with its reason", () => {
-  for (const [name, reason] of Object.entries(LEFT_OUT)) {
-    const line = leftOutText()
+  for (const [name, reason] of Object.entries(SKIPPED_SUITES)) {
+    const line = skippedText()
       .split("\n")
       .find((each) => each.includes(`(${reason})`));
     expect(line?.split(/[ ,:]+/)).toContain(name);

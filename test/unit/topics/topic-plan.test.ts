@@ -217,20 +217,20 @@ test.each([
 });
 
 test("records kept for longer than offsets are told, but not of topics that no group reads", () => {
-  const told = (config: Record<string, string>, offsetsMs: number) =>
+  const reported = (config: Record<string, string>, offsetsMs: number) =>
     differences({}, config, [], offsetsMs)
       .filter(({ kind }) => kind === "offsets")
       .map(({ topic }) => topic);
-  expect(told({}, 7 * DAY_MS)).toEqual([]);
-  expect(told({}, 7 * DAY_MS - 1)).toEqual([
+  expect(reported({}, 7 * DAY_MS)).toEqual([]);
+  expect(reported({}, 7 * DAY_MS - 1)).toEqual([
     "p.calls",
     "p.audience-syncs",
     "p.deletion-requests",
     "p.deliveries.crm",
     "p.retries.crm",
   ]);
-  expect(told({ "retention.ms": "-1" }, 7 * DAY_MS)).toEqual(["p.calls"]);
-  expect(told({}, 1)).not.toContain("p.dead-letters");
+  expect(reported({ "retention.ms": "-1" }, 7 * DAY_MS)).toEqual(["p.calls"]);
+  expect(reported({}, 1)).not.toContain("p.dead-letters");
 });
 
 test.each([

@@ -23,7 +23,7 @@ import { createMetrics } from "../../../telemetry/instruments.ts";
 import { createLog } from "../../../telemetry/log.ts";
 import { assertTopics } from "../../connect/assert-topics.ts";
 import { configuredSchemas } from "../../connect/configured-schemas.ts";
-import { onTerminal, type Telling } from "../../connect/progress.ts";
+import { onTerminal, type ProgressOutput } from "../../connect/progress.ts";
 import type { ExitStatus, Shell } from "../../connect/shell.ts";
 import { newReplayName } from "../replay-name.ts";
 import { ReplayStore } from "../replay-store.ts";
@@ -85,7 +85,7 @@ export async function runReplay(
 export async function workOnReplay(
   kafka: Kafka,
   options: WorkOptions,
-  telling: Telling,
+  progressOutput: ProgressOutput,
 ): Promise<Outcome | null> {
   const { topics } = options;
   await assertTopics(kafka.admin, [topics.calls]);
@@ -95,7 +95,7 @@ export async function workOnReplay(
   const destination = options.destinationOf(stored.plan.destination);
   const topic = topics.deliveries(destination.id);
   await assertTopics(kafka.admin, [topic]);
-  return await work(kafka, { ...options, destination, topic, stored, by }, telling);
+  return await work(kafka, { ...options, destination, topic, stored, by }, progressOutput);
 }
 
 /** The last words on standard error. */
@@ -148,15 +148,15 @@ interface Work extends WorkOptions {
   readonly by: string;
 }
 
-async function work(kafka: Kafka, options: Work, telling: Telling): Promise<Outcome> {
+async function work(kafka: Kafka, options: Work, progressOutput: ProgressOutput): Promise<Outcome> {
   const { chosen, config, topics, destination, topic, stored, dryRun, signal, by } = options;
   const { clock = systemClock } = options;
   const total = stored.partitions.reduce((sum, { position, to }) => sum + to - position, 0);
   const name = chosen.kind === "resume" ? chosen.name : newReplayName();
   let [read, counts, waitsFor]: [number, Counts, string | null] = [0, {}, null];
   const waiting = () => (waitsFor === null ? "" : `; waits for ${visibleLines(waitsFor)}`);
-  using progress = telling.follow(() => `${progressText(read, total, counts)}${waiting()}`);
-  const log = createLog("error", { write: telling.err });
+  using progress = progressOutput.follow(() => `${progressText(read, total, counts)}${waiting()}`);
+  const log = createLog("error", { write: progressOutput.err });
   await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
   const producer = kafka.producer();
   await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
@@ -174,7 +174,7 @@ async function work(kafka: Kafka, options: Work, telling: Telling): Promise<Outc
       [read, counts] = [now.read, now.counts];
     },
     onWaiting: (why) => {
-      waitsFor = why === null ? null : [why, ...(schemas?.troubles() ?? [])].join("; ");
+      waitsFor = why === null ? null : [why, ...(schemas?.healthProblems() ?? [])].join("; ");
     },
   };
   const outcome = { topic, stored, error: null };

@@ -157,11 +157,11 @@ test("a delivery read from a record is the one that its headers make", async () 
       }));
       for (const [index, read] of (await fetched(await encodeBatch(messages))).entries()) {
         expect(read.headers).toEqual(messages[index]?.headers);
-        const told: RecordHeader[] = [];
+        const reported: RecordHeader[] = [];
         eachHeader(read, (name, from, start, end) => {
-          told.push([name, start < 0 ? null : Buffer.from(from.subarray(start, end))]);
+          reported.push([name, start < 0 ? null : Buffer.from(from.subarray(start, end))]);
         });
-        expect(told).toEqual(read.headers);
+        expect(reported).toEqual(read.headers);
         expect(readDelivery(read)).toEqual(parseDelivery(read.headers));
       }
     }),

@@ -6,7 +6,7 @@ import { listDeadLetters } from "../../../../src/cli/dead-letters/list.ts";
 import { type ReplayOptions, replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
-import { type DeadLetterFilter, EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { type DeadLetterFilter, EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { deadLetterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
@@ -20,7 +20,7 @@ async function list(
   const shell = fakeShell();
   const { limit = null, json = false, filter } = given;
   const options = {
-    filter: { ...EVERY_LETTER, ...filter },
+    filter: { ...EVERY_DEAD_LETTER, ...filter },
     limit,
     json,
     topics,
@@ -35,7 +35,7 @@ async function list(
 async function replay(world: ReplayWorld, given: Partial<ReplayOptions> = {}) {
   const shell = fakeShell();
   const options: ReplayOptions = {
-    chosen: { kind: "new", plan: { filter: EVERY_LETTER, limit: null, perSecond: null } },
+    chosen: { kind: "new", plan: { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null } },
     dryRun: false,
     topics,
     destinations: world.destinations,
@@ -154,8 +154,8 @@ test("replay sends, and says what it did not send and why", async () => {
 test("a second replay sends nothing, --include-replayed sends; list and --json tell replayed from waiting", async () => {
   const world = new ReplayWorld();
   await world.fill(5, (number) => ({ reason: number < 2 ? "rejected" : "expired" }));
-  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
-  const rejected = { ...EVERY_LETTER, reasons: ["rejected" as const] };
+  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
+  const rejected = { ...EVERY_DEAD_LETTER, reasons: ["rejected" as const] };
   await replay(world, { chosen: { kind: "new", plan: { ...plan, filter: rejected } } });
   const listed = await list(world);
   expect(listed.lines.slice(-3)).toEqual([
@@ -203,7 +203,7 @@ test.each([
   await world.fill(2);
   const shell = fakeShell([answer]);
   const { destinations } = world;
-  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
   const chosen = { kind: "new", plan } as const;
   const common = { dryRun: false, registry: null, signal: never, resumeArguments: "" };
   const options = { ...common, chosen, asks: true, topics, destinations };
@@ -218,7 +218,7 @@ test("an interrupted replay says how to go on, and that goes on", async () => {
   await world.fill(600);
   const stop = new AbortController();
   const shell = fakeShell();
-  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
   const common = { dryRun: false, topics, destinations: world.destinations, registry: null };
   const running = replayDeadLetters(
     world.cluster.connect(),
@@ -266,7 +266,7 @@ test("what is missing is said before anything is sent", async () => {
 
 test("more filters than a replay can keep are refused", async () => {
   const messageIds = Array.from({ length: 40 }, (_, number) => `${number}`.padEnd(100, "x"));
-  const plan = { filter: { ...EVERY_LETTER, messageIds }, limit: null, perSecond: null };
+  const plan = { filter: { ...EVERY_DEAD_LETTER, messageIds }, limit: null, perSecond: null };
   const { status, err } = await replay(new ReplayWorld(), { chosen: { kind: "new", plan } });
   expect(status).toBe(2);
   expect(err).toContain("Give fewer --message-id");
@@ -298,10 +298,10 @@ test("as JSON a replay prints one object, counted or sent", async () => {
   expect(JSON.parse(counted.out)).toMatchObject({ end: "counted", toReplay: 4, replayed: 0 });
   const { status, out } = await replay(world, { json: true });
   expect(status).toBe(1);
-  const told = JSON.parse(out) as Record<string, unknown>;
-  expect(told).toMatchObject({ end: "done", error: null, resume: null, replayed: 3 });
-  expect(Object.values(told.refused as object)).toEqual([1]);
-  expect(told.counts).toContainEqual(
+  const reported = JSON.parse(out) as Record<string, unknown>;
+  expect(reported).toMatchObject({ end: "done", error: null, resume: null, replayed: 3 });
+  expect(Object.values(reported.refused as object)).toEqual([1]);
+  expect(reported.counts).toContainEqual(
     expect.objectContaining({ destination: "crm", reason: "rejected", count: 2 }),
   );
   const rest = await replay(world, { json: true });

@@ -3,14 +3,14 @@
 import { expect, test } from "vitest";
 
 import { replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
-import { EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
 import type { MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
 const LETTERS = 3_000;
-const PLAN = { filter: EVERY_LETTER, limit: null, perSecond: null };
+const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
 const TAKEN = "another process has taken the replay over";
 
 function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | null) {

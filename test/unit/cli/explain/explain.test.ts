@@ -144,8 +144,8 @@ test.each([
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
   [{ timestamp: null }, "(when it is written; here, now)"],
   [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
-])("what %j changes is told", async (more, told) => {
-  expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(told);
+])("what %j changes is told", async (more, reported) => {
+  expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(reported);
 });
 
 test("a line that is no call is shown with its dead letter, and the next one goes on", async () => {

@@ -286,11 +286,11 @@ test("as JSON: a line for each refused one, then the outcome, and nothing on sta
   const valid = '{"type":"track","userId":"u1","event":"E"}\n';
   const { status, out, err } = await run(chunks(valid, "{\n", valid), { json: true });
   expect([status, err]).toEqual([1, ""]);
-  const told = out
+  const reported = out
     .trimEnd()
     .split("\n")
     .map((line): unknown => JSON.parse(line));
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { kind: "refused", line: 2, error: expect.stringContaining("undecodable") },
     { kind: "outcome", topic: "calls", written: 2, refused: 1, interrupted: false },
   ]);

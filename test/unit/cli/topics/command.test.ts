@@ -96,16 +96,16 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
 
 test("as JSON: the differences, and whether they were removed", async () => {
   const admin = cluster();
-  const told = async (apply: boolean) => {
+  const reported = async (apply: boolean) => {
     const shell = fakeShell();
     const status = await compareTopics(CONFIG, admin, apply, shell, true);
     return { status, ...JSON.parse(shell.output()) };
   };
-  const plan = await told(false);
+  const plan = await reported(false);
   expect(plan).toMatchObject({ status: 1, planned: 10, changes: 10, applied: false });
   expect(plan.differences[0]).toMatchObject({ kind: "missing", topic: { name: "t.calls" } });
-  expect(await told(true)).toMatchObject({ status: 0, changes: 10, applied: true });
-  expect(await told(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
+  expect(await reported(true)).toMatchObject({ status: 0, changes: 10, applied: true });
+  expect(await reported(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
 });
 
 test("what the cluster refuses is told with its reason, and the rest is done", async () => {

@@ -52,11 +52,11 @@ beforeEach(() => {
 async function act(action: Action) {
   const said: string[] = [];
   const work = runner.begin(action);
-  const telling = {
+  const progressOutput = {
     follow: () => undefined,
     report: (sentence: string) => void said.push(sentence),
   };
-  const outcome = await finish(work(telling, new AbortController().signal));
+  const outcome = await finish(work(progressOutput, new AbortController().signal));
   return { ...outcome, said: said.join(" ") };
 }
 

@@ -19,10 +19,10 @@ test("members stay as they were told, until they are told anew", () => {
   const past = new AudienceHistory();
   past.take([record(T), record(T + 10 * MINUTE, { members: 5 })]);
   past.take([record(T + 30 * MINUTE, { members: 3 })]);
-  const told = past.members("vip", T + 40 * MINUTE);
-  const values = told?.values.members ?? [];
+  const reported = past.members("vip", T + 40 * MINUTE);
+  const values = reported?.values.members ?? [];
   const at = (minutes: number) =>
-    values[Math.floor((T + minutes * MINUTE - (told?.fromMs ?? 0)) / (told?.stepMs ?? 1))];
+    values[Math.floor((T + minutes * MINUTE - (reported?.fromMs ?? 0)) / (reported?.stepMs ?? 1))];
   expect([at(0), at(5), at(11), at(29), at(31), at(40)]).toEqual([0, 0, 5, 5, 3, 3]);
   expect(values.length).toBeLessThanOrEqual(242);
 });
@@ -56,9 +56,9 @@ test("a record of long ago is drawn for a week, one of the future as of now", ()
   const past = new AudienceHistory();
   const week = 7 * 86_400_000;
   past.take([record(T - 100 * week, { members: 4 })]);
-  const told = past.members("vip", T);
-  expect(told?.fromMs).toBeGreaterThanOrEqual(T - week);
-  expect(new Set(told?.values.members)).toEqual(new Set([4]));
+  const reported = past.members("vip", T);
+  expect(reported?.fromMs).toBeGreaterThanOrEqual(T - week);
+  expect(new Set(reported?.values.members)).toEqual(new Set([4]));
   past.take([record(T + week, { members: 6 })]);
   expect(past.members("vip", T)?.values.members.at(-1)).toBe(6);
 });

@@ -9,7 +9,7 @@ import { config, parse, SMALL } from "../../../support/build/config-source.ts";
 const SECRET = "hunter2-hunter2-hunter2";
 const ENV = { STOLEN: SECRET };
 
-function told(yaml: string) {
+function reported(yaml: string) {
   const parsed = parse(yaml, ENV);
   const loaded = (
     parsed.kind === "config"
@@ -24,7 +24,7 @@ function told(yaml: string) {
 }
 
 test("the same file changes nothing", () => {
-  expect(told(SMALL)).toMatchObject({
+  expect(reported(SMALL)).toMatchObject({
     kind: "changes",
     isSame: true,
     atOnce: [],
@@ -33,7 +33,7 @@ test("the same file changes nothing", () => {
 });
 
 test("what is added, removed and changed is said in words, and what needs a restart beside it", () => {
-  const view = told(`
+  const view = reported(`
 kafka: { brokers: [kafka-1:9092], topicPrefix: other. }
 sources:
   - { id: web, writeKey: k2, destinations: [crm] }
@@ -54,7 +54,7 @@ destinations:
 });
 
 test("a file that cannot be used is told with each problem, its place and its line", () => {
-  const view = told(SMALL.replace("type: webhook", "type: webhok"));
+  const view = reported(SMALL.replace("type: webhook", "type: webhok"));
   expect(view).toEqual({
     kind: "unusable",
     problems: [
@@ -76,7 +76,7 @@ const STEALING = [
 
 test.each(STEALING)("what the file takes from a variable is not told by %s", (_, yaml) => {
   expect(parse(yaml, ENV).taken).toContain(SECRET);
-  expect(JSON.stringify(told(yaml))).not.toContain(SECRET.slice(0, 12));
+  expect(JSON.stringify(reported(yaml))).not.toContain(SECRET.slice(0, 12));
 });
 
 test("a value that stands in the file itself is no secret", () => {

@@ -121,20 +121,20 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
   call({ messageId: "m-4", userId: "ada", event: 7 });
   call({ messageId: "m-5", userId: "ada", type: "track", event: "Ordered" });
   const isWanted = (id: string) => id === "ada";
-  const told = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
-  expect(new Set(told.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
+  const reported = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  expect(new Set(reported.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
     new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
   );
-  expect(told).toMatchObject({ scanned: 5, isCut: false });
+  expect(reported).toMatchObject({ scanned: 5, isCut: false });
   // Names of events are data of users.
-  expect(told.calls.every(({ event }) => event === null)).toBe(true);
+  expect(reported.calls.every(({ event }) => event === null)).toBe(true);
 });
 
 test("events are told where payloads may be", async () => {
   const { reader, call, finish } = world({ payloads: true });
   call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-  const told = await finish(reader.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
-  expect(told.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
+  const reported = await finish(reader.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
+  expect(reported.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
 });
 
 test.each([false, true])(
@@ -142,8 +142,8 @@ test.each([false, true])(
   async (payloads) => {
     const { reader, call, finish } = world({ payloads });
     call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-    const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
-    const [hook, still, sheet, ...none] = told.requests;
+    const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const [hook, still, sheet, ...none] = reported.requests;
     expect(none).toEqual([]);
     expect(hook).toMatchObject({
       destination: "hook",
@@ -160,8 +160,8 @@ test.each([false, true])(
     else expect(hook?.body).toBeNull();
     expect(still?.note).toBe("no request yet: it waits in line, since the destination is paused");
     expect(sheet?.note).toBe("receives no requests: its topic is read by other consumers");
-    expect(JSON.stringify(told)).not.toContain(SECRET);
-    expect(JSON.stringify(told).includes("Ordered")).toBe(payloads);
+    expect(JSON.stringify(reported)).not.toContain(SECRET);
+    expect(JSON.stringify(reported).includes("Ordered")).toBe(payloads);
   },
 );
 
@@ -179,14 +179,14 @@ test("a call with a schema of the registry is read by it, its requests and its u
   const { reader, append, topics, finish } = world({ payloads: true, answer });
   append(topics.calls, "ada", avroCall(7));
   append(topics.calls, "ada", avroCall(8));
-  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
-  expect(told.steps.map(({ text }) => text)).toContainEqual(
+  const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(reported.steps.map(({ text }) => text)).toContainEqual(
     expect.stringMatching(/^received: track "Ordered" of web/),
   );
-  expect(told.steps.map(({ text }) => text)).toContainEqual(
+  expect(reported.steps.map(({ text }) => text)).toContainEqual(
     expect.stringMatching(/^no call: unknown-schema, .*schema 8/),
   );
-  const [hook] = told.requests;
+  const [hook] = reported.requests;
   expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
   const isWanted = (id: string) => id === "ada";
   const ofUser = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
@@ -199,15 +199,17 @@ test("while the registry does not answer, a call with a schema is told without i
     answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
   });
   append(topics.calls, "ada", avroCall(7));
-  const told = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
-  expect(told.steps).toMatchObject([{ text: expect.stringMatching(/^no call: schema not known/) }]);
-  expect(told.requests).toEqual([]);
+  const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(reported.steps).toMatchObject([
+    { text: expect.stringMatching(/^no call: schema not known/) },
+  ]);
+  expect(reported.requests).toEqual([]);
 });
 
 test("of a call that is not there nothing is told", async () => {
   const { reader, finish } = world();
-  const told = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
-  expect(told).toMatchObject({ steps: [], finalStates: [], requests: [] });
+  const reported = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
+  expect(reported).toMatchObject({ steps: [], finalStates: [], requests: [] });
 });
 
 function attemptRecord(messageId: string, destination: string, over: object = {}) {

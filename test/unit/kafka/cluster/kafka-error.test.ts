@@ -33,8 +33,8 @@ describe("the trouble that an error means", () => {
     [new TypeError("Cannot read properties of undefined"), "unknown"],
     [error({ type: "UNKNOWN", retriable: false }), "unknown"],
     ["no error at all", "unknown"],
-  ])("%s", (given, trouble) => {
-    expect(errorKind(given)).toBe(trouble);
+  ])("%s", (given, healthProblem) => {
+    expect(errorKind(given)).toBe(healthProblem);
   });
 });
 

@@ -250,9 +250,9 @@ test.each(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])(
     kafka.coordinator.onHeartbeat = () => {
       throw out;
     };
-    const told = expect(waiting.fetched).rejects.toBe(out);
+    const reported = expect(waiting.fetched).rejects.toBe(out);
     await vi.advanceTimersByTimeAsync(600);
-    await told;
+    await reported;
     // Loops of other brokers are told the same, and send nothing more.
     const { heartbeats } = kafka.coordinator;
     await expect(kafka.group.fetch("2")).rejects.toBe(out);
@@ -281,9 +281,9 @@ async function refused(error: Error) {
 test("a member that may not stay hands nothing over any more, and its run ends", async () => {
   const fenced = Object.assign(new Error("fenced"), { type: "FENCED_INSTANCE_ID" });
   const { run, taker, waiting } = await refused(fenced);
-  const told = expect(waiting.fetched).rejects.toBe(fenced);
+  const reported = expect(waiting.fetched).rejects.toBe(fenced);
   await vi.advanceTimersByTimeAsync(600);
-  await told;
+  await reported;
   await waiting.answered([0, 1]).catch(() => undefined);
   expect(taker.taken).toEqual([]);
   expect(await run.ended).toBe(fenced);

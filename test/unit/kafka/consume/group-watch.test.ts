@@ -22,9 +22,9 @@ class Group {
 
   sendHeartbeat(): Promise<boolean> {
     this.sent.push(performance.now());
-    const told = this.isRebalancing;
+    const reported = this.isRebalancing;
     this.isRebalancing = false;
-    return Promise.resolve(told);
+    return Promise.resolve(reported);
   }
 }
 

@@ -322,16 +322,16 @@ test("the record that the handler gives is handed over", () => {
 
 test("with a promise the record waits until that resolves; then somebody is told, once", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  let told = 0;
+  let reported = 0;
   const admission = new Admission(
     handler(() => promise),
     () => {
-      told += 1;
+      reported += 1;
     },
   );
   expect(admission.admit(RECORD)).toBeNull();
-  expect({ isWaiting: admission.isWaiting, told }).toEqual({ isWaiting: true, told: 0 });
+  expect({ isWaiting: admission.isWaiting, reported }).toEqual({ isWaiting: true, reported: 0 });
   resolve();
   await promise;
-  expect({ isWaiting: admission.isWaiting, told }).toEqual({ isWaiting: false, told: 1 });
+  expect({ isWaiting: admission.isWaiting, reported }).toEqual({ isWaiting: false, reported: 1 });
 });

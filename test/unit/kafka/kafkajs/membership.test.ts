@@ -10,12 +10,12 @@ const UUID = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
 const TOPIC = "calls";
 
 async function shared(...clientIds: readonly string[]) {
-  const told: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const cluster = {
     findTopicPartitionMetadata: () => [0, 1, 2].map((partitionId) => ({ partitionId })),
   } as unknown as Cluster;
   const assigner = ownMembersOnly(PartitionAssigners.roundRobin, "switchyard", (ids) =>
-    told.push(ids),
+    reported.push(ids),
   )({ cluster } as Parameters<typeof PartitionAssigners.roundRobin>[0]);
   const members = clientIds.map((clientId, index) => ({
     memberId: `${clientId}-${UUID.slice(0, -1)}${index}`,
@@ -26,7 +26,7 @@ async function shared(...clientIds: readonly string[]) {
     clientIdOf(memberId),
     AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment[TOPIC] ?? [],
   ]);
-  return { told, given, assigner };
+  return { reported, given, assigner };
 }
 
 test.each([
@@ -38,24 +38,24 @@ test.each([
 });
 
 test("processes share all partitions among them", async () => {
-  const { told, given } = await shared("switchyard", "switchyard");
+  const { reported, given } = await shared("switchyard", "switchyard");
   expect(given).toEqual([
     ["switchyard", [0, 2]],
     ["switchyard", [1]],
   ]);
-  expect(told).toEqual([[]]);
+  expect(reported).toEqual([[]]);
 });
 
 test.each([["kafkajs"], ["switchyard-2"], ["Switchyard"], [""]])(
   "another program, %j, is given none, and is reported",
   async (clientId) => {
-    const { told, given } = await shared(clientId, "switchyard", clientId);
+    const { reported, given } = await shared(clientId, "switchyard", clientId);
     expect(given).toEqual([
       ["switchyard", [0, 1, 2]],
       [clientId, []],
       [clientId, []],
     ]);
-    expect(told).toEqual([[clientId, clientId]]);
+    expect(reported).toEqual([[clientId, clientId]]);
   },
 );
 

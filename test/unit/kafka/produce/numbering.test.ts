@@ -36,8 +36,8 @@ test("a record is acknowledged when all replicas in sync have it", async () => {
 });
 
 test.each([
-  ["that is written", { isLeftOut: true }],
-  ["that is not written", { isLeftOut: true, isIgnored: true }],
+  ["that is written", { isSkipped: true }],
+  ["that is not written", { isSkipped: true, isIgnored: true }],
 ])("a batch %s and left out of the answer is repeated as it was", async (_name, finalState) => {
   const cluster = await begun();
   cluster.finalStates.set(2, [finalState]);

@@ -76,7 +76,7 @@ test.each([
   const cluster = new NumberingCluster();
   cluster.finalStates.set(2, refusing(1_000, code));
   await ended(giveBack(cluster, 1, "b0"));
-  expect([...cluster.troubles, ...cluster.warned][0]).toMatchObject({
+  expect([...cluster.healthProblems, ...cluster.warned][0]).toMatchObject({
     msg,
     fields: { topic: "t", error },
   });

@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   six: ["fd00::1", "fd00::2"],
 };
 
-async function lookUp(name: string) {
+async function lookup(name: string) {
   const found = NAMES[name];
   if (found === undefined) throw new Error("ENOTFOUND");
   return found.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
@@ -29,5 +29,5 @@ test.each([
     ["127.0.0.1:9464", "10.0.0.1:9464", "10.0.0.3:9464"],
   ],
 ])("%s", async (_what, given, asked) => {
-  expect(await everyAddress(given, lookUp, ["127.0.0.1", "10.0.0.2"])).toEqual(asked);
+  expect(await everyAddress(given, lookup, ["127.0.0.1", "10.0.0.2"])).toEqual(asked);
 });

@@ -14,7 +14,7 @@ function event(kind: OperatorEvent["kind"], atMs: number): OperatorEvent {
   return operatorEvent(SOURCE, kind, "crm", atMs, {});
 }
 
-function told(...events: readonly OperatorEvent[]) {
+function reported(...events: readonly OperatorEvent[]) {
   const keys: Partial<Record<OperatorEvent["kind"], string>> = {
     "destination.recovered": "destination.failing",
     "destination.resumed": "destination.paused",
@@ -25,21 +25,21 @@ function told(...events: readonly OperatorEvent[]) {
 const EXPIRING = event("deliveries.expiring", T - 2 * HOUR_MS);
 const NEAR_MS = T - 3 * HOUR_MS;
 
-test.each<[string, number, ReturnType<typeof told>, boolean]>([
-  ["not near its end", NEAR_MS + 1, told(), false],
-  ["near its end", NEAR_MS, told(), true],
-  ["past its end", T - 5 * HOUR_MS, told(), true],
-  ["near, attempted before it was told", NEAR_MS, told(EXPIRING), false],
+test.each<[string, number, ReturnType<typeof reported>, boolean]>([
+  ["not near its end", NEAR_MS + 1, reported(), false],
+  ["near its end", NEAR_MS, reported(), true],
+  ["past its end", T - 5 * HOUR_MS, reported(), true],
+  ["near, attempted before it was told", NEAR_MS, reported(EXPIRING), false],
   [
     "near, attempted after it was told",
     NEAR_MS,
-    told(event("deliveries.expiring", T - 9 * HOUR_MS)),
+    reported(event("deliveries.expiring", T - 9 * HOUR_MS)),
     true,
   ],
   [
     "the same, and it fails since before",
     NEAR_MS,
-    told(
+    reported(
       event("deliveries.expiring", T - 9 * HOUR_MS),
       event("destination.failing", T - 12 * HOUR_MS),
     ),
@@ -48,7 +48,7 @@ test.each<[string, number, ReturnType<typeof told>, boolean]>([
   [
     "the same, and it is paused since before",
     NEAR_MS,
-    told(
+    reported(
       event("deliveries.expiring", T - 9 * HOUR_MS),
       event("destination.paused", T - 12 * HOUR_MS),
     ),
@@ -57,7 +57,7 @@ test.each<[string, number, ReturnType<typeof told>, boolean]>([
   [
     "the same, and it has recovered meanwhile",
     NEAR_MS,
-    told(
+    reported(
       event("deliveries.expiring", T - 9 * HOUR_MS),
       event("destination.recovered", T - 8 * HOUR_MS),
     ),
@@ -66,19 +66,19 @@ test.each<[string, number, ReturnType<typeof told>, boolean]>([
   [
     "the same, and it fails since then",
     NEAR_MS,
-    told(
+    reported(
       event("deliveries.expiring", T - 9 * HOUR_MS),
       event("destination.failing", T - 4 * HOUR_MS),
     ),
     true,
   ],
-])("%s", (_name, firstAttemptAtMs, known, isTold) => {
+])("%s", (_name, firstAttemptAtMs, known, isReported) => {
   const found = newlyExpiring(new Map([["crm", firstAttemptAtMs]]), WINDOW_MS, known, T);
-  expect(found).toEqual(isTold ? [{ destination: "crm", firstAttemptAtMs }] : []);
+  expect(found).toEqual(isReported ? [{ destination: "crm", firstAttemptAtMs }] : []);
 });
 
 test("those that are not told by name are nobody's", () => {
-  expect(newlyExpiring(new Map([["", NEAR_MS]]), WINDOW_MS, told(), T)).toEqual([]);
+  expect(newlyExpiring(new Map([["", NEAR_MS]]), WINDOW_MS, reported(), T)).toEqual([]);
 });
 
 test.each([

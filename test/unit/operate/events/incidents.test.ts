@@ -34,7 +34,7 @@ const REFUSED: Observation = {
   data: { problems: ["x"] },
 };
 
-function told(...events: readonly ReturnType<typeof operatorEvent>[]) {
+function reported(...events: readonly ReturnType<typeof operatorEvent>[]) {
   return new Map(events.map((event) => [`${event.kind}/${event.subject}`, event]));
 }
 
@@ -48,41 +48,46 @@ const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.invalid", "configurati
 const syncReported = (sync: string) =>
   operatorEvent(SOURCE, "audience.approval_required", "vip", T - 9, { sync });
 
-function kindsOf(observation: Observation, known: ReturnType<typeof told>) {
+function kindsOf(observation: Observation, known: ReturnType<typeof reported>) {
   return writings([observation], known, SOURCE).map(({ event }) => event?.kind ?? null);
 }
 
-test.each<[string, Observation, ReturnType<typeof told>, readonly (string | null)[]]>([
-  ["not open, so", FAILING, told(), ["destination.failing"]],
+test.each<[string, Observation, ReturnType<typeof reported>, readonly (string | null)[]]>([
+  ["not open, so", FAILING, reported(), ["destination.failing"]],
   ["ended before, so again", FAILING, ENDED, ["destination.failing"]],
-  ["not open, not so", { ...FAILING, is: "not-so" }, told(), []],
+  ["not open, not so", { ...FAILING, is: "not-so" }, reported(), []],
   ["ended before, not so", { ...FAILING, is: "not-so" }, ENDED, []],
-  ["open, so", FAILING, told(OPEN), []],
-  ["open, not so", { ...FAILING, is: "not-so" }, told(OPEN), ["destination.recovered"]],
-  ["open, of another", { ...FAILING, subject: "x" }, told(OPEN), ["destination.failing"]],
-  ["open, not so, no event for the end", { ...REFUSED, is: "not-so" }, told(OPEN_REFUSED), [null]],
-  ["awaiting approval, and its sync was told", AWAITING, told(syncReported("s2")), []],
+  ["open, so", FAILING, reported(OPEN), []],
+  ["open, not so", { ...FAILING, is: "not-so" }, reported(OPEN), ["destination.recovered"]],
+  ["open, of another", { ...FAILING, subject: "x" }, reported(OPEN), ["destination.failing"]],
+  [
+    "open, not so, no event for the end",
+    { ...REFUSED, is: "not-so" },
+    reported(OPEN_REFUSED),
+    [null],
+  ],
+  ["awaiting approval, and its sync was told", AWAITING, reported(syncReported("s2")), []],
   [
     "awaiting approval, and another sync was told",
     AWAITING,
-    told(syncReported("s1")),
+    reported(syncReported("s1")),
     ["audience.approval_required"],
   ],
   [
     "not awaiting approval any more",
     { ...AWAITING, is: "not-so", data: {} },
-    told(syncReported("s1")),
+    reported(syncReported("s1")),
     [null],
   ],
-  ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
-  ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],
+  ["not open, nothing that counts", { ...FAILING, is: "unknown" }, reported(), []],
+  ["open, nothing that counts", { ...FAILING, is: "unknown" }, reported(OPEN), []],
 ])("%s", (_name, observation, known, kinds) => {
   expect(kindsOf(observation, known)).toEqual(kinds);
 });
 
 test("begin and end are under one key, and the end says since when it was so", () => {
-  const [begin] = writings([FAILING], told(), SOURCE);
-  const [end] = writings([{ ...FAILING, is: "not-so", sinceMs: T + 5 }], told(OPEN), SOURCE);
+  const [begin] = writings([FAILING], reported(), SOURCE);
+  const [end] = writings([{ ...FAILING, is: "not-so", sinceMs: T + 5 }], reported(OPEN), SOURCE);
   expect(begin?.key).toBe("destination.failing/crm");
   expect(end?.key).toBe(begin?.key);
   expect(end?.event).toMatchObject({
@@ -92,9 +97,9 @@ test("begin and end are under one key, and the end says since when it was so", (
 });
 
 test("an incident has the same id whoever tells of it", () => {
-  const [one] = writings([FAILING], told(), SOURCE);
-  const [other] = writings([{ ...FAILING, data: { cause: "timeout" } }], told(), SOURCE);
-  const [later] = writings([{ ...FAILING, sinceMs: T + 1 }], told(), SOURCE);
+  const [one] = writings([FAILING], reported(), SOURCE);
+  const [other] = writings([{ ...FAILING, data: { cause: "timeout" } }], reported(), SOURCE);
+  const [later] = writings([{ ...FAILING, sinceMs: T + 1 }], reported(), SOURCE);
   expect(one?.event?.id).toBe(other?.event?.id);
   expect(one?.event?.id).not.toBe(later?.event?.id);
 });

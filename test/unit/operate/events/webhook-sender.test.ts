@@ -18,7 +18,7 @@ const TOPIC = "sw.operator-events";
 const RETRY: Posted = { kind: "retry", cause: "503", retryAfterMs: null };
 
 type OnAssigned = ConsumeOptions["onAssigned"];
-type Around = (onAssigned: OnAssigned) => OnAssigned;
+type StageSettings = (onAssigned: OnAssigned) => OnAssigned;
 
 class World {
   readonly clock = new ManualClock();
@@ -42,7 +42,7 @@ class World {
   }
 
   /** @param around the handler of the partition. */
-  start(around: Around = (onAssigned) => onAssigned) {
+  start(around: StageSettings = (onAssigned) => onAssigned) {
     const { deps, lines, metrics } = stageProcess(this.cluster, this.clock);
     const consume: Kafka["consume"] = (options) =>
       deps.kafka.consume({ ...options, onAssigned: around(options.onAssigned) });
@@ -97,7 +97,7 @@ test("one that is not taken is posted again, before the next, also by another pr
   await world.clock.advance(60_000);
   expect(new Set(world.posted)).toEqual(new Set(["a"]));
   expect(world.posted.length).toBeGreaterThan(2);
-  expect(first.posts.troubles()).toEqual([
+  expect(first.posts.healthProblems()).toEqual([
     expect.stringMatching(/^the operator's webhook takes no events since 20.*Z: 503$/),
   ]);
   expect(first.said("operator-webhook.failing")).toEqual([
@@ -109,7 +109,7 @@ test("one that is not taken is posted again, before the next, also by another pr
   const second = world.start();
   await world.clock.advance(30_000);
   expect(world.posted).toEqual(["a", "b"]);
-  expect(second.posts.troubles()).toEqual([]);
+  expect(second.posts.healthProblems()).toEqual([]);
   await second.stop();
 });
 
@@ -123,7 +123,7 @@ test("one that is rejected is given up, with a line", async () => {
   expect(said("operator-webhook.rejected")).toEqual([
     expect.objectContaining({ subject: "a", cause: "410" }),
   ]);
-  expect(posts.troubles()).toEqual([]);
+  expect(posts.healthProblems()).toEqual([]);
   await stop();
 });
 

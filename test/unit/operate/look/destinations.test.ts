@@ -38,7 +38,7 @@ function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointSta
   return { ...known, breaker: "closed", ...none, ...given };
 }
 
-function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
+function reported(given: Partial<DestinationStatus> = {}): DestinationStatus {
   return {
     id: "crm" as DestinationId,
     state: "delivering",
@@ -57,21 +57,25 @@ const hold = { reason: "circuit-open", since: at(20), until: at(59) } as const;
 
 test.each([
   ["nobody was asked", [], null],
-  ["nobody owns its partitions", [told({ partitions: 0, state: "failing" })], null],
-  ["all deliver", [told(), told()], "delivering"],
-  ["one has not tried", [told({ state: "idle" }), told()], "delivering"],
-  ["none has tried", [told({ state: "idle" })], "idle"],
-  ["one fails", [told(), told({ state: "failing", failingSince: at(5) })], "failing"],
-  ["one holds its line", [told({ state: "failing" }), told({ state: "on-hold", hold })], "on-hold"],
+  ["nobody owns its partitions", [reported({ partitions: 0, state: "failing" })], null],
+  ["all deliver", [reported(), reported()], "delivering"],
+  ["one has not tried", [reported({ state: "idle" }), reported()], "delivering"],
+  ["none has tried", [reported({ state: "idle" })], "idle"],
+  ["one fails", [reported(), reported({ state: "failing", failingSince: at(5) })], "failing"],
+  [
+    "one holds its line",
+    [reported({ state: "failing" }), reported({ state: "on-hold", hold })],
+    "on-hold",
+  ],
 ])("%s", (_case, processes, state) => {
   expect(stateOf(crm, processes).state).toBe(state);
 });
 
 test("of several processes the earliest time, and how many of them say so", () => {
   const processes = [
-    told({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),
-    told({ state: "on-hold", hold, failingSince: at(5), lastAcceptedAt: at(4) }),
-    told(),
+    reported({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),
+    reported({ state: "on-hold", hold, failingSince: at(5), lastAcceptedAt: at(4) }),
+    reported(),
   ];
   expect(stateOf(crm, processes)).toMatchObject({
     state: "on-hold",
@@ -88,7 +92,7 @@ test("the share of failed attempts is that of all processes that own partitions"
     endpoints: [endpoint(A, { lastMinute: { attempts, failures } })],
   });
   const share = (...all: readonly Partial<DestinationStatus>[]) => {
-    const { failedShare, endpoints } = stateOf(crm, all.map(told));
+    const { failedShare, endpoints } = stateOf(crm, all.map(reported));
     return [failedShare, endpoints[0]?.failedShare];
   };
   expect(share(lastMinute(1, 2), lastMinute(60, 98))).toEqual([0.61, 0.61]);
@@ -101,7 +105,7 @@ test("the share of failed attempts is that of all processes that own partitions"
 test("the last outcome is the latest of all processes", () => {
   const last = (minute: number, cause: string) =>
     ({ at: at(minute), outcome: "retry", cause, endpoint: "crm[1] a.test" }) as const;
-  const processes = [told({ last: last(7, "503") }), told({ last: last(9, "timeout") })];
+  const processes = [reported({ last: last(7, "503") }), reported({ last: last(9, "timeout") })];
   expect(stateOf(crm, processes).last).toEqual(last(9, "timeout"));
 });
 
@@ -115,8 +119,10 @@ test("paused or disabled by the file is so without a process", () => {
 
 test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
   const C = "https://c.test/";
-  const one = told({ endpoints: [endpoint(A, { breaker: "recovering", failingSince: at(9) })] });
-  const two = told({
+  const one = reported({
+    endpoints: [endpoint(A, { breaker: "recovering", failingSince: at(9) })],
+  });
+  const two = reported({
     endpoints: [endpoint(A, { breaker: "open", unavailableUntil: at(59) }), endpoint(C)],
   });
   expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
@@ -144,7 +150,7 @@ test.each([
   expect(next).toBe(expected === null ? null : new Date(expected).toISOString());
 });
 
-function reported(given: Partial<EndpointStatus> = {}): EndpointReport {
+function endpointReport(given: Partial<EndpointStatus> = {}): EndpointReport {
   return { ...endpoint(A, given), failedShare: null };
 }
 
@@ -152,7 +158,7 @@ const TROUBLES = [
   destinationReport({ destination: "h", halted: [{ topic: "t", partition: 0, offset: 1 }] }),
   destinationReport({ destination: "b", hold, state: "on-hold", waiting: 10 }),
   destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
-  destinationReport({ destination: "e", endpoints: [reported({ failingSince: at(1) })] }),
+  destinationReport({ destination: "e", endpoints: [endpointReport({ failingSince: at(1) })] }),
   destinationReport({ destination: "p", hold: { reason: "paused", since: at(1), until: null } }),
   destinationReport({ destination: "d", hold: { reason: "disabled", since: null, until: null } }),
   destinationReport({ destination: "u", waiting: 7 }),
@@ -222,7 +228,7 @@ test("a thousand destinations: endpoints are shown of those that fail alone", ()
   const many = Array.from({ length: 1_000 }, (_, number) => {
     const isBad = number === 7;
     const breaker = isBad ? "open" : "closed";
-    const endpoints = [reported({ name: `d-${number}[1] a.test`, breaker })];
+    const endpoints = [endpointReport({ name: `d-${number}[1] a.test`, breaker })];
     return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
   });
   const { colors } = fakeShell();

@@ -6,7 +6,7 @@ import { topicNames } from "../../../../src/domain/topics.ts";
 import { CommandSchemas } from "../../../../src/operate/connect/command-schemas.ts";
 import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
 import { DeadLetterSchemas } from "../../../../src/operate/replay/dead-letter-schemas.ts";
-import { EVERY_LETTER, passing } from "../../../../src/operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER, passing } from "../../../../src/operate/replay/filter.ts";
 import { compileSchema } from "../../../../src/registry/compile.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
@@ -31,7 +31,7 @@ const never = new AbortController().signal;
 function world(answers = FOUND) {
   const asked: unknown[] = [];
   const source = {
-    lookUp: (ref: unknown) => {
+    lookup: (ref: unknown) => {
       asked.push(ref);
       return Promise.resolve(answers[ref as number] ?? OUTAGE);
     },
@@ -112,7 +112,7 @@ test("without a registry in the configuration they are counted, too", async () =
 test("only letters that pass all other filters are read", async () => {
   const { schemas, asked } = world();
   const given = deadLetter(framed(7, AVRO));
-  const filter = { ...EVERY_LETTER, messageIds: ["m-avro"] };
+  const filter = { ...EVERY_DEAD_LETTER, messageIds: ["m-avro"] };
   expect(await passing(given, { ...filter, destinations: ["crm"] }, schemas.read)).toBeNull();
   expect(await passing(given, { ...filter, messageIds: [] }, schemas.read)).toBe(given);
   expect(asked).toEqual([]);

@@ -5,7 +5,7 @@ import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
 import {
   type DeadLetterFilter,
-  EVERY_LETTER,
+  EVERY_DEAD_LETTER,
   passes,
 } from "../../../../src/operate/replay/filter.ts";
 import { deadLetterRecord, topics } from "../../../support/worlds/replay-world.ts";
@@ -48,8 +48,8 @@ test.each<[Partial<DeadLetterFilter>, boolean, boolean]>([
   [{ untilMs: AT_MS }, false, false],
   [{ destinations: ["crm"], reasons: ["expired"] }, false, false],
 ])("%j passes a rejected delivery: %s, a call without source: %s", (filter, first, second) => {
-  expect(passes(delivered, { ...EVERY_LETTER, ...filter })).toBe(first);
-  expect(passes(unrouted, { ...EVERY_LETTER, ...filter })).toBe(second);
+  expect(passes(delivered, { ...EVERY_DEAD_LETTER, ...filter })).toBe(first);
+  expect(passes(unrouted, { ...EVERY_DEAD_LETTER, ...filter })).toBe(second);
 });
 
 test("reads where a record stood, and takes the destination from there if need be", () => {

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
-import { EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { readMarks } from "../../../../src/operate/replay/read-dead-letters.ts";
 import { planReplay, replay } from "../../../../src/operate/replay/replay.ts";
 import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
@@ -28,7 +28,7 @@ async function flow(
   const replayAll = async () => {
     const { kafka, clock } = world;
     const source = { kafka, topics, signal: new AbortController().signal };
-    const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+    const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
     const deps = {
       ...source,
       clock,

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { EVERY_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
 import { ReplayProgress } from "../../../../src/operate/replay/progress.ts";
 import {
   decodeReplay,
@@ -14,7 +14,7 @@ import {
 } from "../../../../src/operate/replay/stored-replay.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
-const PLAN = { filter: EVERY_LETTER, limit: null, perSecond: null };
+const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
 const count = fc.nat();
 const at: fc.Arbitrary<PartitionReplay> = fc.record({
   partition: fc.nat(1_000),
@@ -62,7 +62,10 @@ test("no commits are no replay", () => {
 test("a plan fits as long as brokers store it", () => {
   const withIds = (ids: number) => ({
     ...PLAN,
-    filter: { ...EVERY_LETTER, messageIds: Array.from({ length: ids }, () => "m".repeat(100)) },
+    filter: {
+      ...EVERY_DEAD_LETTER,
+      messageIds: Array.from({ length: ids }, () => "m".repeat(100)),
+    },
   });
   expect(fits(withIds(20))).toBe(true);
   expect(fits(withIds(40))).toBe(false);

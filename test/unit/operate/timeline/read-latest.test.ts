@@ -37,9 +37,9 @@ const values = (found: readonly { readonly value: string }[]) => found.map(({ va
 test("all that is wanted is told over all partitions, the latest first", async () => {
   const { append, latest, startMs } = world(3);
   for (let number = 0; number < 9; number += 1) await append(number % 3, `r${number}`);
-  const told = await latest();
-  expect(values(told.found)).toEqual(["r8", "r7", "r6", "r5", "r4", "r3", "r2", "r1", "r0"]);
-  expect(told).toMatchObject({ looked: 9, sinceMs: startMs, isCut: false });
+  const reported = await latest();
+  expect(values(reported.found)).toEqual(["r8", "r7", "r6", "r5", "r4", "r3", "r2", "r1", "r0"]);
+  expect(reported).toMatchObject({ looked: 9, sinceMs: startMs, isCut: false });
   const even = await latest({
     find: ({ value }) => (Number(`${value}`.slice(1)) % 2 === 0 ? `${value}` : null),
     most: 2,
@@ -58,10 +58,10 @@ test("a topic without records, and one whose records are older, have nothing", a
 test("of a long partition only its end is read, and it is said how far back", async () => {
   const { append, latest, startMs } = world(1);
   for (let number = 0; number < 2_000; number += 1) await append(0, `r${number}`);
-  const told = await latest({ most: 3 });
-  expect(values(told.found)).toEqual(["r1999", "r1998", "r1997"]);
-  expect(told.looked).toBe(500);
-  expect(told.sinceMs).toBe(startMs + 1_501_000);
+  const reported = await latest({ most: 3 });
+  expect(values(reported.found)).toEqual(["r1999", "r1998", "r1997"]);
+  expect(reported.looked).toBe(500);
+  expect(reported.sinceMs).toBe(startMs + 1_501_000);
 });
 
 test("a quiet partition is read on as long as it may have a later one", async () => {
@@ -87,7 +87,7 @@ test("one that is ended tells what it has, and that it is not all", async () => 
   const { append, latest } = world(1);
   for (let number = 0; number < 700; number += 1) await append(0, `r${number}`);
   const end = new AbortController();
-  const told = await latest(
+  const reported = await latest(
     {
       find: ({ value }) => {
         end.abort();
@@ -96,6 +96,6 @@ test("one that is ended tells what it has, and that it is not all", async () => 
     },
     end.signal,
   );
-  expect(told.isCut).toBe(true);
-  expect(told.looked).toBeLessThan(700);
+  expect(reported.isCut).toBe(true);
+  expect(reported.looked).toBeLessThan(700);
 });

@@ -52,14 +52,14 @@ async function ask(path: string): Promise<{ readonly status: number; readonly bo
 }
 
 interface Readiness {
-  readonly stages: Readonly<Record<string, { readonly troubles: readonly string[] }>>;
+  readonly stages: Readonly<Record<string, { readonly healthProblems: readonly string[] }>>;
 }
 
 /** Stages of whose troubles one is a broker that does not answer. */
-async function stagesInTrouble(): Promise<readonly string[]> {
+async function stagesInHealthProblem(): Promise<readonly string[]> {
   const { stages } = JSON.parse((await ask("/readyz")).body) as Readiness;
   const isAway = (text: string) => text.includes(`${broker.brokers[0]} does not answer since`);
-  return Object.keys(stages).filter((name) => stages[name]?.troubles.some(isAway));
+  return Object.keys(stages).filter((name) => stages[name]?.healthProblems.some(isAway));
 }
 
 const samples = async (name: string): Promise<readonly string[]> =>
@@ -98,7 +98,7 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
     return connected();
   };
   await expect.poll(gaugeWhileLagsAreWatched, SIGNAL).toEqual([`${gauge} 0`]);
-  await expect.poll(stagesInTrouble, SIGNAL).toEqual(expect.arrayContaining(STAGES));
+  await expect.poll(stagesInHealthProblem, SIGNAL).toEqual(expect.arrayContaining(STAGES));
   await expect.poll(lags, SIGNAL).toEqual([]);
   expect(seen.filter((line) => !lagsBefore.has(line))).toEqual([]);
   expect(values(await samples("switchyard_consumers_with_unknown_lag"))).not.toContain(0);
@@ -120,7 +120,7 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
   const spanMs = Date.parse(String(back.time)) - Date.parse(String(first.since));
   expect(Math.abs(Number(back.unreachableForMs) - spanMs)).toBeLessThan(1_000);
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
-  await expect.poll(stagesInTrouble, SIGNAL).toEqual([]);
+  await expect.poll(stagesInHealthProblem, SIGNAL).toEqual([]);
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(lagsBefore.size);
   // Ingest may still say that it is unavailable.
   await expect.poll(post, SIGNAL).toBe(200);

@@ -277,8 +277,8 @@ test(
     // On a busy machine a rebalance may repeat some.
     const different = () => new Set(ledger.map((each) => Object.values(each).join(" "))).size;
     await expect.poll(different, POLL).toBe(4 * calls);
-    const told = async () => (await countOf("written")) + (await countOf("dropped"));
-    const untold = async () => ledger.length - (await told());
+    const reported = async () => (await countOf("written")) + (await countOf("dropped"));
+    const untold = async () => ledger.length - (await reported());
     await expect.poll(untold, POLL).toBe(0);
     await publish(world, [track("m-last")]);
     await expect

@@ -1,10 +1,10 @@
 // Destinations that are steered while processes die and are started anew, on a real Kafka, compared
-// with what was published. steer.test.ts steers two processes that live.
+// with what was published. control.test.ts controls two processes that live.
 
 import { expect, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { controlledPrograms, inOrder, STAGES } from "../support/worlds/steered-programs.ts";
+import { controlledPrograms, inOrder, STAGES } from "../support/worlds/controlled-programs.ts";
 
 /** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
 const SOON = { interval: 50 };

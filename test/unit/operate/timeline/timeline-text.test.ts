@@ -139,7 +139,7 @@ test.each<[Step, string]>([
 });
 
 const HOSTILE = "\u001b[2J\u202e\r\nfake";
-const STEERING = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
 test("hostile ids, events, endpoints and answers are escaped", () => {
   const [request] = ATTEMPT.requests;
@@ -176,7 +176,7 @@ test("hostile ids, events, endpoints and answers are escaped", () => {
   ];
   const trace: CallTimeline = { messageId: HOSTILE, steps, finalStates: [], gaps: [] };
   const text = timelineText(trace, NAMES, COLORS);
-  expect(text).not.toMatch(STEERING);
+  expect(text).not.toMatch(CONTROL);
   expect(text.trimEnd().split("\n")).toHaveLength(4);
   expect(timelineJson(trace, NAMES).trimEnd().split("\n")).toHaveLength(4);
 });
@@ -214,7 +214,7 @@ test("a gap says how it would be known", () => {
   const said = all.map((gap) => gapSentence(gap, "a longer time"));
   expect(said[0]).toContain("attempts: { enabled: true }");
   expect(said[2]).toContain("a longer time looks further back");
-  expect(said.join("")).not.toMatch(STEERING);
+  expect(said.join("")).not.toMatch(CONTROL);
 });
 
 test("as JSON instants are texts, and fates and gaps are told apart", () => {

@@ -36,7 +36,7 @@ export async function configuredOperatorActions(
   const { operatorActions: topic } = configuredTopics(config);
   const isUnreachable = () => cluster.brokers().some(({ outage }) => outage !== null);
   const operatorActions = followOperatorActions({ kafka, log, clock, isUnreachable }, topic);
-  health.add({ name: "operator-actions", troubles: operatorActions.troubles });
+  health.add({ name: "operator-actions", healthProblems: operatorActions.healthProblems });
   await operatorActions.known;
   return operatorActions;
 }

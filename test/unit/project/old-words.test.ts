@@ -1,0 +1,93 @@
+// Names in code are the field's words. Those that only we understood must not come back: looked at
+// are identifiers and strings of one word, split where their case or a sign changes.
+
+import { expect, test } from "vitest";
+
+import { projectTexts } from "../../support/project/tracked-texts.ts";
+
+/** The word that went, and what is written now. Several words follow each other in a name. */
+const OLD: Readonly<Record<string, string>> = {
+  letter: "dead letter",
+  letters: "dead letters",
+  tier: "delay",
+  tiers: "delays",
+  park: "schedule a retry",
+  parked: "scheduled",
+  parking: "scheduling a retry",
+  "given up": "dead-lettered",
+  told: "reported",
+  telling: "progress",
+  trouble: "health problem",
+  troubles: "health problems",
+  away: "unreachable, unavailable",
+  "left out": "skipped",
+  "in hand": "in flight",
+  "in vain": "penalty",
+  "went around": "rerouted",
+  "going around": "rerouted",
+  damaged: "corrupt",
+  damage: "corruption",
+  pull: "early release",
+  pulled: "released",
+  steer: "control",
+  steering: "control",
+  "look up": "lookup",
+  "log in": "authenticate, sign in",
+  fate: "final state",
+  sighting: "observation",
+};
+/** Names in which the word has its usual meaning, or that belong to somebody else. */
+const RIGHT: ReadonlySet<string> = new Set(["letter"]);
+const COMMENTS = /\/\*[\s\S]*?\*\/|(?<!["'`:])\/\/.*$/gm;
+/** Their words are for people, if there are several. */
+const STRING = /"(?:[^"\\\n]|\\.)*"/g;
+const BETWEEN_TAGS = /[>}][^<>{}=;()"]*[<{]/g;
+const TEMPLATE = /`(?:[^`\\]|\\.)*`/g;
+const REGEX = /(?<=[=(,:] ?)\/(?![*/])(?:\\.|[^/\n])+\/[dgimsuy]*/g;
+const NAMES = /(?<=["'`])[\w.:/$-]+|[A-Za-z_$][\w$-]*/g;
+
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+}
+
+function oldIn(name: string): readonly string[] {
+  const words = ` ${wordsOf(name).join(" ")} `.replaceAll(/ dead letters? /g, " ");
+  if (RIGHT.has(name)) return [];
+  return Object.keys(OLD).filter((old) => words.includes(` ${old} `));
+}
+
+function found(path: string, code: string): readonly string[] {
+  const bare = code
+    .replaceAll(COMMENTS, "")
+    .replaceAll(REGEX, "")
+    .replaceAll(STRING, (text) => (text.includes(" ") ? '""' : text))
+    .replaceAll(TEMPLATE, (text) =>
+      text.includes(" ") ? (text.match(/\$\{[^}]*\}/g) ?? []).join(" ") : text,
+    )
+    .replaceAll(BETWEEN_TAGS, " ");
+  const names = new Set(bare.match(NAMES) ?? []);
+  return [...names].flatMap((name) =>
+    oldIn(name).map((old) => `${path}: ${name} (${old}: ${OLD[old]})`),
+  );
+}
+
+const code = projectTexts().filter(({ path }) => /^(src|tools|bench)\/.*\.tsx?$/.test(path));
+
+test("no name in code has an old word", () => {
+  expect(code.length).toBeGreaterThan(400);
+  expect(code.flatMap(({ path, text }) => found(path, text))).toEqual([]);
+});
+
+test.each([
+  ["const tierMs = 1;", ["tier"]],
+  ["isGivenUp()", ["given up"]],
+  ['log.warn({}, "delivery.parked")', ["parked"]],
+  ["deadLetters.map(letterOf)", ["letter"]],
+  ["// a tier, in a comment", []],
+  ["deadLetterTopic", []],
+])("in %j", (source, old) => {
+  expect(found("x.ts", source).map((line) => /\(([^:]*):/.exec(line)?.[1])).toEqual(old);
+});
