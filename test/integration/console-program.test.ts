@@ -89,11 +89,11 @@ const VIEWS = [
   ["/", /^down has been failing/],
   ["/destinations", "failing"],
   ["/destinations/down", "down[1] 127.0.0.1"],
-  ["/calls", "A call is found by its message id."],
+  ["/calls", "Find a call by its message ID"],
   ["/calls/m-1", "received: track"],
   ["/dead-letters", "rejected"],
   ["/audiences", "s-1"],
-  ["/configuration", "the file"],
+  ["/configuration", "This file"],
 ] as const;
 
 for (const [path, words] of VIEWS) {
@@ -141,7 +141,7 @@ test(
   "a destination that fails says so, with its attempts, its answers, and what waits when",
   async ({ skip }) => {
     there(skip);
-    await using view = await opened("/destinations/down", /in the tier 10m/);
+    await using view = await opened("/destinations/down", /awaiting retry after 10m/);
     const { page } = view;
     await page.getByText(/^It has been failing for .*in the last minute/).waitFor();
     await page.getByText(/^Next retry in/).waitFor();
@@ -150,7 +150,7 @@ test(
       .first()
       .waitFor();
     await page
-      .getByText(/answered "no, because of <img/)
+      .getByText(/responded "no, because of <img/)
       .first()
       .waitFor();
     await expect

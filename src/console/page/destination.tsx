@@ -130,7 +130,6 @@ function linesOf({ values }: DestinationView["responses"]): readonly Line[] {
 }
 
 const UNAVAILABLE: Readonly<Record<string, string>> = {
-  breaker: "their circuits are open",
   "circuit-open": "their circuits are open",
   "retry-after": "they sent Retry-After",
 };
