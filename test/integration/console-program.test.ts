@@ -335,6 +335,8 @@ test(
     await using flow = await open("/");
     await using destination = await open("/destinations/good");
     await flow.page.getByText(LIVE).waitFor();
+    // A query in progress would take one of the places of those below.
+    await destination.page.locator('.scroll[aria-label="Last attempts"]').waitFor();
     kafka.takeAway();
     await flow.page.getByText(/^▲ Kafka is unreachable$/).waitFor({ timeout: SOON.timeout });
     await flow.page.getByText(/Kafka is unreachable: /).waitFor();

@@ -273,7 +273,7 @@ test("with Kafka away it prints what the processes say, and fails", async () => 
     .poll(() => away.command(args), PATIENCE)
     .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
   const { out } = await away.command(args);
-  expect(out).toContain("Kafka is away: ");
+  expect(out).toContain("Kafka is unreachable: ");
   const alone = await away.command(["status", "--kafka-timeout", "1s"]);
   expect(alone).toMatchObject({ status: 1, out: "" });
 });

@@ -25,7 +25,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Kafka is away, so that the page says that, too. */
+/** Kafka is unreachable, so that the page says that, too. */
 writeFileSync(
   file,
   `kafka: { brokers: ["127.0.0.1:${await freePort()}"] }
@@ -78,7 +78,7 @@ test.skipIf(!hasScript)(
     const plain = () => stripVTControlCharacters(shown);
     await expect.poll(plain, PATIENCE).toContain("failing since 2026-03-01 09:00:00");
     expect(plain()).toContain("crm[1] crm.example.com");
-    await expect.poll(plain, PATIENCE).toContain("Kafka is away: ");
+    await expect.poll(plain, PATIENCE).toContain("Kafka is unreachable: ");
     expect(shown.indexOf("\u001b[?1049h")).toBeGreaterThanOrEqual(0);
     // It is drawn anew.
     const pages = () => shown.split("Ctrl-C ends.").length - 1;
