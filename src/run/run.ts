@@ -118,15 +118,13 @@ export async function run(
     using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
     if (actions !== null) announcing.compare(actions);
     const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
-    const own = ownProcess(() => current, { reloads, configuration, load, admin });
-    for await (const stage of startStages(stages, deps, config, { own, patiently })) {
+    const itself = ownProcess(() => current, { reloads, configuration, load, admin });
+    for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
       running.push(stage);
-      const { name, healthProblems } = stage;
-      health.add({
-        name,
-        healthProblems: () => [...clusterHealthProblems(cluster.brokers()), ...healthProblems()],
-      });
-      log.info({ stage: stage.name }, "stage.started");
+      const { name, healthProblems: own } = stage;
+      const healthProblems = () => [...clusterHealthProblems(cluster.brokers()), ...own()];
+      health.add({ name, healthProblems });
+      log.info({ stage: name }, "stage.started");
     }
     await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
     health.add({ name: "operator-events", healthProblems: events.healthProblems });
