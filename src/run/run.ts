@@ -79,9 +79,7 @@ export async function run(
   const { config } = configuration;
   const waiting = waitingFor(config, log, signal);
   const metrics = createMetrics(config.metrics.destinations);
-  const build = { version: programVersion(), node: process.version };
-  metrics.buildInfo.bind(build).set(1);
-  log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
+  const build = announceStart(metrics, log, stages, file);
   const health = createHealth();
   using _process = watchProcess(metrics);
   using reloads = reloadCauses(configuration);
@@ -156,6 +154,19 @@ export async function run(
     });
     log.info({}, "stopped");
   }
+}
+
+/** What runs, for metrics and the log. */
+function announceStart(
+  metrics: Metrics,
+  log: Log,
+  stages: readonly StageName[],
+  file: string | null,
+) {
+  const build = { version: programVersion(), node: process.version };
+  metrics.buildInfo.bind(build).set(1);
+  log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
+  return build;
 }
 
 /** The process that serves the page, as the page knows it. */
