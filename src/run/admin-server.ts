@@ -125,7 +125,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switch
 <ul>
 <li><a href="/metrics">/metrics</a>: metrics in Prometheus' text format (docs/metrics.md)</li>
 <li><a href="/status">/status</a>: what runs here, and the state of each destination (docs/operations.md)</li>
-<li><a href="/readyz">/readyz</a>: 200 once topics exist and consumers have joined, with each stage's troubles</li>
+<li><a href="/readyz">/readyz</a>: 200 once topics exist and consumers have joined, with each stage's health problems</li>
 <li><a href="/livez">/livez</a>: 200 while the process runs</li>
 </ul></html>
 `;

@@ -14,7 +14,7 @@ export type HealthState = "starting" | "ready" | "stopping";
 
 export interface HealthSource {
   readonly name: string;
-  /** Troubles, in plain sentences. */
+  /** In plain sentences. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -24,7 +24,7 @@ export interface HealthReport {
 }
 
 export interface Health {
-  /** Adds a stage, or another part that can have troubles. */
+  /** Adds a stage, or another part that can have health problems. */
   add(source: HealthSource): void;
   /** `stopping` is final. */
   become(state: "ready" | "stopping"): void;
