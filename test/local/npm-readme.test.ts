@@ -29,7 +29,7 @@ function start(program: string, env: Readonly<Record<string, string>> = {}): Chi
   const exports = { "./client": "./client.js", "./webhooks": "./webhooks.js" };
   writeFileSync(join(library, "package.json"), JSON.stringify({ type: "module", exports }));
   for (const name of ["client", "webhooks"]) {
-    const source = JSON.stringify(join(ROOT, "src", name, "index.ts"));
+    const source = JSON.stringify(join(ROOT, "src", "sdk", name, "index.ts"));
     writeFileSync(join(library, `${name}.js`), `export * from ${source};`);
   }
   writeFileSync(join(folder, "program.mjs"), program);
