@@ -5,6 +5,9 @@ import type { TlsFiles } from "../http/tls.ts";
 import type { ClientCredentials } from "../runtime/oauth-token.ts";
 import type { SchemaText } from "./avro/schema-text.ts";
 
+/** Of our subjects: a new schema reads all that any former one wrote. */
+export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
+
 /** A schema as the registry has it. */
 export interface FoundSchema extends SchemaText {
   /** The registry says `AVRO`, `JSON` or `PROTOBUF`; others may come. */

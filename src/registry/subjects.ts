@@ -24,16 +24,13 @@ import { jsonObjectIn } from "../domain/json.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
 import { failureText, type Reference } from "./classify-response.ts";
-import type { RegistryConnection } from "./port.ts";
+import { COMPATIBILITY, type RegistryConnection } from "./port.ts";
 import {
   createExchange,
   type Exchanged,
   type Exchanging,
   type RegistryRequest,
 } from "./registry-request.ts";
-
-/** Of our subjects: a new schema reads all that any former one wrote. */
-export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
 
 const MESSAGE_SHOWN_CHARACTERS = 500;
 const NO_SUBJECT = 40_401;

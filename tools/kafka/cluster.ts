@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { chooseJava } from "./choose.ts";
-import { ClusterLook } from "./cluster-look.ts";
+import type { ClusterLook } from "./cluster-look.ts";
 import type { Progress } from "./download.ts";
 import {
   BRIEF_OPTIONS,
@@ -27,6 +27,8 @@ export class ClusterBroker extends GuardedProgram {
   readonly id: number;
   /** `host:port` for clients. */
   readonly address: string;
+  /** `host:port` of its plaintext listener. */
+  readonly plaintext: string;
   /** `host:port` of the listener behind each of its proxies, in their order. */
   readonly behind: readonly string[];
 
@@ -34,6 +36,7 @@ export class ClusterBroker extends GuardedProgram {
     super((signal, onLaunch) => startBroker(broker, "guarded", signal, onLaunch));
     this.id = id;
     this.address = address;
+    this.plaintext = broker.address;
     this.behind = broker.behind;
   }
 }
@@ -56,6 +59,18 @@ export interface ClusterOptions extends Partial<ClusterPlan> {
 
 /** Returns when all brokers answer and know each other. */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
+  await using stack = new AsyncDisposableStack();
+  const started = stack.use(await startNodes(options));
+  // It brings our driver, which changes kafkajs for the whole process: not where one broker is asked for.
+  const { ClusterLook } = await import("./cluster-look.ts");
+  const look = new ClusterLook(started.nodes.map(({ plaintext }) => plaintext));
+  await look.untilKnown(started.brokers.length);
+  const parts = stack.move();
+  return { ...started, look, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+}
+
+/** Returns when each of the brokers answers. */
+export async function startNodes(options: ClusterOptions): Promise<Omit<LocalCluster, "look">> {
   const { signal = new AbortController().signal, log = () => undefined, ...more } = options;
   const base = { brokers: 3, security: NO_SECURITY, ports: [], fronts: [] };
   const plan: ClusterPlan = { ...base, javaOptions: BRIEF_OPTIONS, ...more };
@@ -72,14 +87,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const nodes = await prepareNodes(choice, directory, plan, signal);
   const all = nodes.map((node) => stack.use(new ClusterBroker(node)));
   await Promise.all(all.map((node) => node.start(signal)));
-  const look = new ClusterLook(nodes.map(({ broker }) => broker.address));
-  if (plan.brokers > 1) await look.untilKnown(plan.brokers);
   isUp = true;
   const parts = stack.move();
   return {
     brokers: nodes.map(({ address }) => address),
     nodes: all,
-    look,
     jars: choice.jars,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

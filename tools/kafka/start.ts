@@ -10,7 +10,7 @@
  */
 
 import { dockerOrJava, environmentBrokers } from "./choose.ts";
-import { startCluster } from "./cluster.ts";
+import { startNodes } from "./cluster.ts";
 import { KAFKA_IMAGE, startBrokerContainer } from "./docker.ts";
 import type { Progress } from "./download.ts";
 import { BRIEF_OPTIONS, LASTING_OPTIONS } from "./java.ts";
@@ -93,7 +93,7 @@ async function startOwn(options: Options): Promise<PrivateKafka> {
     java: async () => {
       const javaOptions = options.private ? BRIEF_OPTIONS : LASTING_OPTIONS;
       const plan = { brokers: 1, fronts: [fronts], javaOptions };
-      const cluster = await startCluster({ ...plan, signal, log });
+      const cluster = await startNodes({ ...plan, signal, log });
       const { brokers, jars, nodes } = cluster;
       const stop = once(async () => await cluster[Symbol.asyncDispose]());
       return {

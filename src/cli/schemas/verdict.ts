@@ -12,7 +12,8 @@
  *     not registered
  */
 
-import { type CheckedSubject, COMPATIBILITY, type SubjectState } from "../../registry/subjects.ts";
+import { COMPATIBILITY } from "../../registry/port.ts";
+import type { CheckedSubject, SubjectState } from "../../registry/subjects.ts";
 
 export interface Verdict {
   readonly subject: string;
