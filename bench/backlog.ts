@@ -39,7 +39,8 @@ export async function benchBacklog(brokers: string): Promise<string> {
     delivered = await receiver.count();
     samples.push({ delivered, rssMb: program.rssMb() });
     if (delivered > before) movedAtMs = Date.now();
-    if (Date.now() - movedAtMs > STALLED_MS) throw new Error(`it stands still at ${delivered}`);
+    if (Date.now() - movedAtMs > STALLED_MS)
+      throw new Error(`no progress for a minute: ${delivered} were delivered`);
     if (samples.length % 20 === 0) tell(`  ${delivered} of ${CALLS} delivered`);
   }
   const wallS = (Date.now() - startedAtMs) / 1_000;

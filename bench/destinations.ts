@@ -24,7 +24,7 @@ const [MANY, FEW] = [1_000, 10] as const;
 const CALLS_PER_SECOND = 150;
 /** Pairs of spans that are not counted: V8 compiles. */
 const WARM_UP = 3;
-/** Each call goes to so many destinations, in turns over all of them. */
+/** Destinations of each call; the calls take turns over all destinations. */
 const COPIES = 10;
 const SPAN_S = 5;
 const SETTLE_MS = 15_000;
@@ -91,7 +91,7 @@ export async function benchDestinations(brokers: string, pairs: number): Promise
   );
 }
 
-/** The leaders of all topics lie on three brokers. Each topic is kept once. */
+/** Three brokers share the leaders of all topics. Each topic has one replica. */
 export async function benchDestinationsCluster(pairs: number): Promise<string> {
   await using cluster = await startCluster({ log: tell });
   return await benchDestinations(cluster.brokers.join(), pairs);

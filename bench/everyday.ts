@@ -22,7 +22,7 @@ import { idOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const DESTINATIONS = 10;
-/** Each call goes to so many destinations, in turns over all of them. */
+/** Destinations of each call; the calls take turns over all destinations. */
 const LOADS = [
   { title: "30 calls a second, each to all ten", callsPerSecond: 30, copies: DESTINATIONS },
   { title: "300 calls a second, each to one", callsPerSecond: 300, copies: 1 },
@@ -39,7 +39,7 @@ type Load = (typeof LOADS)[number];
 interface Minute {
   /** From 1. */
   readonly minute: number;
-  /** Of the deliveries whose calls were appended in it, in milliseconds. */
+  /** Latencies of the deliveries whose calls were appended in that minute, in milliseconds. */
   readonly latencies: readonly number[];
   /** Received in it. */
   readonly deliveries: number;

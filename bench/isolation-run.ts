@@ -21,7 +21,7 @@ const WARM_UP_MS = 15_000;
 const SECOND_MS = 1_000;
 /** Calls that are posted and not delivered while the capacity is measured. */
 const UNDER_WAY_MAX = 200;
-/** Each call goes to so many destinations, in turns over all of them. */
+/** Destinations of each call; the calls take turns over all destinations. */
 const COPIES = 10;
 /** Short ones, so that what was refused comes back within the run. */
 const DELAYS = ["2s", "5s", "10s"];

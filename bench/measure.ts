@@ -135,7 +135,7 @@ export interface Summary {
   readonly cpuMsPerThousand: number;
   readonly unitsPerSecond: number;
   readonly rssMaxMb: number;
-  /** Of other figures. */
+  /** Columns of other figures. */
   readonly extra: (name: string) => number;
 }
 

@@ -15,7 +15,7 @@ import { NODE_FLAGS } from "./measure.ts";
 
 /** From the topic of calls to receivers. */
 export const PIPELINE = ["route", "deliver", "delay"] as const;
-/** Of all destinations, at most 64 of each: a burst should not be spent on opening connections. */
+/** Concurrency over all destinations, at most 64 for each, so that a burst is not spent on opening connections. */
 const CONNECTIONS = 4_000;
 const READY_LIMIT_MS = 120_000;
 const READY_STEP_MS = 100;

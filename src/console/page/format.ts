@@ -1,5 +1,6 @@
 /** Numbers, times and states as text. Pure: the current time is an argument. */
 
+import { ageText } from "../../words/age.ts";
 import type { DeadLetterView } from "../query-view.ts";
 import type { DestinationSnapshot } from "../view.ts";
 
@@ -26,22 +27,9 @@ export function millisecondsText(ms: number | null): string {
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3_600],
-  ["m", 60],
-  ["s", 1],
-] as const;
-
 /** The two largest units: 2h 5m. */
 export function durationText(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  const at = UNITS.findIndex(([, size]) => seconds >= size);
-  const [unit, size] = UNITS[at] ?? ["s", 1];
-  const next = UNITS[at + 1];
-  const rest = next === undefined ? 0 : Math.floor((seconds % size) / next[1]);
-  const first = `${Math.floor(seconds / size)}${unit}`;
-  return next === undefined || rest === 0 || at < 0 ? first : `${first} ${rest}${next[0]}`;
+  return ageText(Math.round(ms / 1_000) * 1_000);
 }
 
 export function agoText(at: string, nowMs: number): string {

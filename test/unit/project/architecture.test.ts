@@ -87,7 +87,7 @@ const TABLE: readonly Row[] = [
   ],
   // Faces.
   ["console", "domain runtime telemetry stage", "node"],
-  ["console/page", "console", "preact uplot"],
+  ["console/page", "words console", "preact uplot"],
   [
     "console/read",
     `${CONNECT} audience console operate/connect operate/replay operate/replay/calls operate/timeline operate/look operate/act`,
