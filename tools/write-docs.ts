@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { configurationSchemaText } from "../src/config/json-schema.ts";
 import { renderDashboard } from "./dashboard/render.ts";
 import { renderChartSchema } from "./docs/chart-config.ts";
 import { renderChartReadme } from "./docs/chart-values.ts";
@@ -42,6 +43,7 @@ export const PAGES: readonly Page[] = [
   { path: "deploy/helm/switchyard/files/dashboard.json", render: renderDashboard },
   { path: "deploy/grafana/dashboard.json", render: renderDashboard },
   { path: "deploy/helm/switchyard/README.md", render: renderChartReadme },
+  { path: "schemas/switchyard.schema.json", render: configurationSchemaText },
   { path: "deploy/helm/switchyard/values.schema.json", render: renderChartSchema },
 ];
 

@@ -28,7 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "config",
-    summary: "check, print or compare the configuration",
+    summary: "write, check, print or compare the configuration",
     load: async () => (await import("./config/command.ts")).configCommand,
   },
   {

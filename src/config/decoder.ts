@@ -14,6 +14,8 @@ export interface Decoder<Value, U extends Unit = ""> {
   readonly show: (raw: unknown) => unknown;
   /** A text of the environment as the file would state it. */
   readonly fromText: (text: string) => unknown;
+  /** The values in the file as a JSON Schema; absent: any. */
+  readonly json?: Readonly<Record<string, unknown>> | undefined;
   /** `raw` is never null or absent. */
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
@@ -29,18 +31,19 @@ interface DecoderOptions<Value, U extends Unit> {
   readonly test: (raw: unknown) => Tested<Value>;
   readonly show?: (raw: unknown) => unknown;
   readonly fromText?: (text: string) => unknown;
+  readonly json?: Readonly<Record<string, unknown>>;
 }
 
 export function decoder<Value, U extends Unit>(
   options: DecoderOptions<Value, U>,
 ): Decoder<Value, U> {
-  const { expected, unit, test, show = (raw) => raw, fromText = (text) => text } = options;
+  const { expected, unit, test, show = (raw) => raw, fromText = (text) => text, json } = options;
   const decode = (raw: unknown, place: Place): Value | Invalid => {
     const tested = test(raw);
     if (tested.kind === "value") return tested.value;
     return place.fail({ found: foundAt(place, raw, show), expected, hint: tested.hint });
   };
-  return { expected, unit, show, fromText, decode };
+  return { expected, unit, show, fromText, json, decode };
 }
 
 export function value<Value>(given: Value): Tested<Value> {

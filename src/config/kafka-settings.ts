@@ -62,6 +62,7 @@ const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, m
 const brokers: Decoder<readonly string[]> = {
   ...manyBrokers,
   expected: "a list of addresses such as kafka-1:9092, or a text with commas",
+  json: { anyOf: [manyBrokers.json, { type: "string" }] },
   decode: (raw, place) => {
     // Nothing of it is shown: a comma may have cut a password into entries.
     if (JSON.stringify(raw).includes("@")) {

@@ -106,7 +106,8 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
       return INVALID;
     }
   };
-  return { expected, unit: "", show: showPath, fromText: (text) => text, decode };
+  const json = { type: "string" };
+  return { expected, unit: "", show: showPath, fromText: (text) => text, json, decode };
 }
 
 const PEM_TEXT = /-----|\p{Cc}/u;

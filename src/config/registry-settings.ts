@@ -24,6 +24,7 @@ const urls: Decoder<readonly string[]> = {
   show: (raw) =>
     typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
   expected: "a complete http or https URL, a list of them, or a text with commas",
+  json: { anyOf: [manyUrls.json, { type: "string" }] },
   decode: (raw, place) => {
     // Nothing of it is shown: a comma may have cut a password into entries.
     if (JSON.stringify(raw).includes("@")) {

@@ -17,6 +17,7 @@ export function text<Value = string>(
     expected,
     unit: "",
     show,
+    json: { type: "string" },
     test: (raw) => {
       if (typeof raw === "number" || typeof raw === "boolean") return wrong(QUOTE);
       return typeof raw === "string" ? test(raw) : wrong();
@@ -52,25 +53,35 @@ export function secret(expected: string): Decoder<string> {
 }
 
 export function wholeNumber(min: number, max: number): Decoder<number> {
-  return numberLike(`a whole number from ${min} to ${max}`, (given) => {
+  const json = { type: "integer", minimum: min, maximum: max };
+  return numberLike(`a whole number from ${min} to ${max}`, json, (given) => {
     return Number.isInteger(given) && given >= min && given <= max;
   });
 }
 
 /** A number above zero, fractions allowed. */
 export function rate(max: number): Decoder<number> {
-  return numberLike(`a number above 0 and at most ${max}`, (given) => given > 0 && given <= max);
+  const json = { type: "number", exclusiveMinimum: 0, maximum: max };
+  return numberLike(`a number above 0 and at most ${max}`, json, (given) => {
+    return given > 0 && given <= max;
+  });
 }
 
 /** From 0 to 1. */
 export function share(): Decoder<number> {
-  return numberLike("a number from 0 to 1", (given) => given >= 0 && given <= 1);
+  const json = { type: "number", minimum: 0, maximum: 1 };
+  return numberLike("a number from 0 to 1", json, (given) => given >= 0 && given <= 1);
 }
 
-function numberLike(expected: string, accepts: (given: number) => boolean): Decoder<number> {
+function numberLike(
+  expected: string,
+  json: Readonly<Record<string, unknown>>,
+  accepts: (given: number) => boolean,
+): Decoder<number> {
   return decoder({
     expected,
     unit: "",
+    json,
     fromText: (given) => (/^-?\d+(\.\d+)?$/.test(given) ? Number(given) : given),
     test: (raw) => {
       if (typeof raw === "string" && /^[\d.]+$/.test(raw)) return wrong("write it without quotes");
@@ -83,6 +94,7 @@ export function flag(): Decoder<boolean> {
   return decoder({
     expected: "true or false",
     unit: "",
+    json: { type: "boolean" },
     fromText: flagFromText,
     test: (raw) => {
       if (typeof raw === "boolean") return value(raw);
@@ -110,12 +122,13 @@ export function flagFromText(given: string): unknown {
 
 export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Decoder<Choice> {
   const expected = choices.join(", ").replace(/, ([^,]*)$/, " or $1");
-  return text(expected, (given) => {
+  const any = text(expected, (given) => {
     const choice = choices.find((candidate) => candidate === given);
     if (choice !== undefined) return value(choice);
     const similar = nearest(given, choices);
     return similar === null ? wrong() : wrong(`did you mean ${similar}?`);
   });
+  return { ...any, json: { enum: choices } };
 }
 
 /** Milliseconds from a text with a unit. */
@@ -124,6 +137,7 @@ export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   return decoder({
     expected: `a duration with its unit (ms, s, m, h, d), ${range}`,
     unit: "Ms",
+    json: { type: "string", pattern: DURATION.source },
     test: (raw) => {
       if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}ms or ${raw}s`);
       const ms = typeof raw === "string" ? parseDuration(raw) : null;
@@ -154,7 +168,9 @@ export function listOf<Value, U extends Unit>(
     }
     return allValid(values);
   };
-  return { expected, unit: item.unit, show, fromText: listFromText, decode };
+  const items = item.json === undefined ? {} : { items: item.json };
+  const json = { type: "array", ...items, minItems: length.min, ...(most && { maxItems: most }) };
+  return { expected, unit: item.unit, show, fromText: listFromText, json, decode };
 }
 
 /** A list as the environment states it: with commas. */
@@ -169,11 +185,12 @@ export function testShare(given: string): Tested<number> {
 }
 
 /** Durations as people write them: `250ms`, `5s`, `2m`, `4h`, `7d`. */
+const DURATION = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/;
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** @returns whole milliseconds, or null when the text is no duration. */
 export function parseDuration(text: string): number | null {
-  const match = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/.exec(text);
+  const match = DURATION.exec(text);
   if (match === null) return null;
   const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
   // `0.1s` times 1000 is exact enough to see whether a part of a millisecond is left.
@@ -189,11 +206,12 @@ export function durationText(ms: number): string {
 }
 
 /** Sizes as people write them: `64KiB`, `16MiB`, `1GiB`, `500B`. */
+const SIZE = /^(\d{1,12}(?:\.\d{1,6})?)(B|KiB|MiB|GiB)$/;
 const UNIT_BYTES = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const;
 
 /** @returns whole bytes, or null when the text is no size. */
 export function parseSize(text: string): number | null {
-  const match = /^(\d{1,12}(?:\.\d{1,6})?)(B|KiB|MiB|GiB)$/.exec(text);
+  const match = SIZE.exec(text);
   if (match === null) return null;
   const bytes = Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES];
   return Number.isSafeInteger(bytes) ? bytes : null;
@@ -214,6 +232,7 @@ export function size(min: number, max: number): Decoder<number> {
   return decoder({
     expected: `a size with its unit (B, KiB, MiB, GiB), from ${sizeText(min)} to ${sizeText(max)}`,
     unit: "",
+    json: { type: "string", pattern: SIZE.source },
     test: (raw) => {
       if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}B, ${raw}KiB or ${raw}MiB`);
       const bytes = typeof raw === "string" ? parseSize(raw) : null;

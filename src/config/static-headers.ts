@@ -33,6 +33,7 @@ export const staticHeaders: Decoder<readonly Header[]> = {
   show: (raw) =>
     isJsonObject(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
   fromText: (text) => text,
+  json: { type: "object", additionalProperties: { type: "string" } },
   decode: (raw, place) => {
     if (!isJsonObject(raw))
       return place.fail({ found: kindOf(raw), expected: EXPECTED, hint: null });

@@ -1,4 +1,4 @@
-/** `switchyard config check`, `config print` and `config diff`. */
+/** `switchyard config`: its commands, of which `check` and `print` are here. */
 
 import { Command } from "commander";
 
@@ -13,6 +13,7 @@ import {
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { counted } from "../../words/count.ts";
 import { diffCommand } from "./diff.ts";
+import { initCommand, schemaCommand } from "./init.ts";
 
 interface PrintOptions extends ConfigOption {
   readonly json?: boolean;
@@ -63,17 +64,20 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       shell.out(options.json === true ? printJson(loaded.given) : printConfig(loaded.given));
     });
   return new Command("config")
-    .summary("check, print or compare the configuration")
-    .description("Checks, prints or compares the configuration.")
+    .summary("write, check, print or compare the configuration")
+    .description("Writes, checks, prints or compares the configuration.")
     .addHelpText(
       "after",
-      "\nExamples:\n  switchyard config check --config switchyard.yaml\n" +
+      "\nExamples:\n  switchyard config init\n" +
+        "  switchyard config check --config switchyard.yaml\n" +
         "  switchyard config print --config switchyard.yaml\n" +
         "  switchyard config diff --config switchyard.yaml new.yaml",
     )
+    .addCommand(initCommand(shell, exit))
     .addCommand(check)
     .addCommand(print)
-    .addCommand(diffCommand(shell, exit));
+    .addCommand(diffCommand(shell, exit))
+    .addCommand(schemaCommand(shell));
 }
 
 /** Prints one line, also of a configuration that cannot be used. */
