@@ -169,7 +169,7 @@ export function listOf<Value, U extends Unit>(
     return allValid(values);
   };
   const items = item.json === undefined ? {} : { items: item.json };
-  const json = { type: "array", ...items, minItems: length.min, ...(most && { maxItems: most }) };
+  const json = { type: "array", ...items, ...(most && { maxItems: most }) };
   return { expected, unit: item.unit, show, fromText: listFromText, json, decode };
 }
 
