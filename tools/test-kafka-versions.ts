@@ -83,5 +83,5 @@ function writeDown(tested: Tested): void {
   const before = testedVersions();
   writeTestedVersions(tested);
   if (LINES.some((line) => before[line] !== tested[line]))
-    process.stdout.write("Other versions than docs/operations.md names: run `npm run docs`.\n");
+    process.stdout.write("Other versions than docs/connect.md names: run `npm run docs`.\n");
 }

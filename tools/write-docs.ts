@@ -12,7 +12,7 @@ import { renderConfiguration } from "./docs/configuration.ts";
 import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { readPage } from "./docs/page.ts";
-import { renderOperations } from "./docs/rights.ts";
+import { renderConnect } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
 import { renderSizing } from "./docs/sizing.ts";
 import { renderTopics } from "./docs/topics.ts";
@@ -33,7 +33,7 @@ export const PAGES: readonly Page[] = [
   { path: "docs/metrics.md", render: renderMetrics },
   { path: "docs/topics.md", render: renderTopics },
   { path: "docs/schemas.md", render: renderSchemas },
-  { path: "docs/operations.md", render: renderOperations },
+  { path: "docs/connect.md", render: renderConnect },
   { path: "docs/sizing.md", render: renderSizing },
   {
     // A copy where people without Helm look.

@@ -24,7 +24,7 @@ export type Loaded = {
   | {
       readonly kind: "config";
       readonly config: Config;
-      /** The configuration in 12 hex digits, comparable between processes (docs/operations.md#changes-while-running). */
+      /** The configuration in 12 hex digits, comparable between processes (docs/change-configuration.md#what-applies-without-a-restart). */
       readonly hash: string;
       /** For `config print`. */
       readonly given: Given;

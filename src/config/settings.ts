@@ -41,7 +41,7 @@ interface Signed {
 }
 
 const operatorWebhook = section(
-  "Where each event is posted, too, see [The operator's webhook](operations.md#the-operators-webhook).",
+  "Where each event is posted, too, see [The operator's webhook](monitor.md#the-operators-webhook).",
   {
     url: required(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
@@ -76,7 +76,7 @@ const operatorWebhook = section(
 
 /** A topic that is written, and a webhook that is notified, only where somebody wants them. */
 const operatorEventsSettings = section(
-  "Events for people, see [Events](operations.md#events-for-people).",
+  "Events for people, see [Events](monitor.md#operator-events).",
   {
     enabled: setting(
       flag(),

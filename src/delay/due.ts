@@ -1,5 +1,5 @@
 /**
- * Decides about a record of a delay topic (docs/delivery.md#delay-topics). A tier's delay is
+ * Decides about a record of a delay topic (docs/retries.md#delay-topics). A tier's delay is
  * constant, so due times rise within a partition. So only the head of a partition is waited for.
  *
  *   record                                           decision

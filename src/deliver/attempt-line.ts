@@ -1,5 +1,5 @@
 /**
- * The log line of an attempt, `delivery.attempted` (docs/delivery.md#log-lines). Endpoints are
+ * The log line of an attempt, `delivery.attempted` (docs/requests.md#log-lines). Endpoints are
  * named by their keys and by place and host, since a path may be secret. The line has no payload and no user id.
  *
  *   the attempt                                     level

@@ -1,6 +1,6 @@
 /**
  * Why there was no response, from the code of the error that ended a request. Certificate
- * errors are told apart from outages (docs/delivery.md#tls).
+ * errors are told apart from outages (docs/requests.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns

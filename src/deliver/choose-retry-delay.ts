@@ -1,5 +1,5 @@
 /**
- * Chooses how long a delivery waits (docs/delivery.md#retry-schedule). Attempts made choose the tier; the
+ * Chooses how long a delivery waits (docs/retries.md#retry-schedule). Attempts made choose the tier; the
  * last tier repeats. `asked` is what `Retry-After` wants: the attempt not before then.
  *
  *   after an attempt                                 wait

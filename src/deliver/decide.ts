@@ -1,5 +1,5 @@
 /**
- * Decides about a delivery after an attempt (docs/delivery.md#retry-schedule). `outcome.ts` judges each
+ * Decides about a delivery after an attempt (docs/retries.md#retry-schedule). `outcome.ts` judges each
  * request, `choose-retry-delay.ts` chooses the delay.
  *
  *   endpoints requested                        decision

@@ -68,7 +68,7 @@ import { causeOf } from "./cause.ts";
 import { noteOpening } from "./connect-timing.ts";
 import { keepAnswer } from "./response-head.ts";
 
-/** Response body that is read; docs/delivery.md#attempts. */
+/** Response body that is read; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
 
 export interface HttpOptions {

@@ -1,5 +1,5 @@
 /**
- * Judges the result of one request (docs/delivery.md#outcomes).
+ * Judges the result of one request (docs/retries.md#outcomes).
  *
  *   result                            outcome     Retry-After
  *   2xx                               accepted    -

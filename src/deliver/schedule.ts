@@ -1,5 +1,5 @@
 /**
- * Which deliveries of a destination may start (docs/delivery.md#order). Deliveries of one partition
+ * Which deliveries of a destination may start (docs/guarantees.md#order). Deliveries of one partition
  * with the same key go one after the other, all others side by side.
  *
  *   a delivery's key                     it

@@ -1,13 +1,13 @@
 /**
  * A dead letter: a delivery or record given up. Its value is the original one, untouched. Headers
- * say why it was given up and where it came from (docs/delivery.md#dead-letters). Where a cluster
+ * say why it was given up and where it came from (docs/guarantees.md#dead-letters). Where a cluster
  * allows no larger records than calls, it is compressed rather than written without its value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
 import type { StageName } from "./stages.ts";
 
-/** Each reason with the sentence that `docs/delivery.md` prints. */
+/** Each reason with the sentence that `docs/guarantees.md` prints. */
 export const DEAD_LETTER_REASONS = {
   undecodable: "The value is not UTF-8, not JSON, or absent.",
   "unknown-schema": "The value names a schema that is not known here.",

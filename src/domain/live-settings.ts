@@ -1,6 +1,6 @@
 /**
  * The part of the configuration that changes while the program runs
- * (docs/operations.md#changes-while-running): its three lists, the settings that stand in for what
+ * (docs/change-configuration.md#what-applies-without-a-restart): its three lists, the settings that stand in for what
  * they leave out, and TLS files.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The least rights on Kafka that each role needs. A role is a stage, or a command that people run.
- * `switchyard acls` prints them, `docs/operations.md` and `SECURITY.md` show them, and a test runs
+ * `switchyard acls` prints them, `docs/connect.md` and `SECURITY.md` show them, and a test runs
  * every role on a broker that grants exactly these.
  *
  *   right on        operations that Kafka checks for it

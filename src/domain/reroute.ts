@@ -1,6 +1,6 @@
 /**
  * Decides about a record whose topic takes nothing: the record that is written in its place
- * (docs/delivery.md#a-topic-that-is-not-writable).
+ * (docs/isolation.md#a-topic-that-is-not-writable).
  *
  *   its topic                                     in its place
  *   is no destination's                           itself: it waits until the topic takes it

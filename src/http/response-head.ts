@@ -18,7 +18,7 @@
  *
  * A final response that was read otherwise is taken whatever becomes of its body: chunks without a
  * size, less of it than its length says, a deadline. In each of these cases the connection is closed
- * (docs/delivery.md#malformed-responses).
+ * (docs/requests.md#malformed-responses).
  */
 
 const BEGINNING = Buffer.from("HTTP/");

@@ -1,5 +1,5 @@
 /**
- * The meaning of a call's `integrations` for one destination's name (docs/routing.md#integrations).
+ * The meaning of a call's `integrations` for one destination's name (docs/calls.md#integrations).
  *
  *   the name's flag     the flag of All     the destination
  *   true                -                   gets the call

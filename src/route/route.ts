@@ -1,5 +1,5 @@
 /**
- * Which destinations get a call, and why (docs/routing.md). The first line that fits decides.
+ * Which destinations get a call, and why (docs/how-it-works.md#routing). The first line that fits decides.
  *
  *   the destination                              gets the call     reason
  *   is not one of the source's                   no                not-connected

@@ -19,7 +19,7 @@
  * The next batch is routed while earlier ones wait for their acknowledgement; the consumer's limits
  * bound how many. The order of a key's calls holds all the same: a partition's batches are sent one
  * after the other, and the producer keeps the order of what it is sent. Copies that go around a topic
- * that takes nothing are overtaken (docs/delivery.md#order-after-a-reroute).
+ * that takes nothing are overtaken (docs/isolation.md#order-after-a-reroute).
  *
  * Other lists are taken at once, and whole: a batch is routed by those of its beginning. One that is
  * read again after a crash is routed by the lists of that time.

@@ -124,7 +124,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switch
 <h1>Switchyard</h1>
 <ul>
 <li><a href="/metrics">/metrics</a>: metrics in Prometheus' text format (docs/metrics.md)</li>
-<li><a href="/status">/status</a>: what runs here, and the state of each destination (docs/operations.md)</li>
+<li><a href="/status">/status</a>: what runs here, and the state of each destination (docs/monitor.md)</li>
 <li><a href="/readyz">/readyz</a>: 200 once topics exist and consumers have joined, with each stage's health problems</li>
 <li><a href="/livez">/livez</a>: 200 while the process runs</li>
 </ul></html>

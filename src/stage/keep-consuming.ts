@@ -1,5 +1,5 @@
 /**
- * A consumer that is started again when it crashes (docs/delivery.md#restarts).
+ * A consumer that is started again when it crashes (docs/isolation.md#restarts).
  *
  *   it crashed after                 it is started again after
  *   less than a minute               1 s, then 2 s, 4 s, ... at most 60 s

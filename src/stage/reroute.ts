@@ -1,6 +1,6 @@
 /**
  * Writes the records of stages, and lets deliveries go around a topic that takes nothing
- * (docs/delivery.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
+ * (docs/isolation.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
  *
  *   step                                        a crash after it
  *   1  the records are sent                     they are sent again

@@ -1,4 +1,4 @@
-// docs/operations.md#move-to-another-cluster, carried out with two programs on two clusters: drained
+// docs/move-cluster.md, carried out with two programs on two clusters: drained
 // in turn, and mirrored with the groups' offsets, as MirrorMaker 2 does.
 
 import { execFile } from "node:child_process";

@@ -187,7 +187,7 @@ test("the alerts are those of the plain file, and lead to the runbook's address"
   const { spec } = only(await resources("monitoring"), "PrometheusRule");
   const base = "https://git.example.com/switchyard/blob/main/docs/";
   expect(spec).toEqual(parse(plain.replaceAll("runbook_url: docs/", `runbook_url: ${base}`)));
-  expect(JSON.stringify(spec)).toContain(`"runbook_url":"${base}runbook.md#`);
+  expect(JSON.stringify(spec)).toContain(`"runbook_url":"${base}troubleshooting.md#`);
   const none = only(
     await resources("monitoring", "--set", "prometheusRule.runbookBase="),
     "PrometheusRule",

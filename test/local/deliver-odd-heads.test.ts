@@ -1,5 +1,5 @@
 // Once an endpoint has given a status, no fault in the rest of its response makes the request be sent
-// again (docs/delivery.md#malformed-responses). Over plain connections and TLS, in one piece and in many.
+// again (docs/requests.md#malformed-responses). Over plain connections and TLS, in one piece and in many.
 
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";

@@ -17,7 +17,7 @@ export function renderDashboard(): string {
     uid: "switchyard",
     title: "Switchyard",
     description:
-      "Customer data through Kafka to signed webhooks. docs/runbook.md has an entry for each alert.",
+      "Customer data through Kafka to signed webhooks. docs/troubleshooting.md#alerts has an entry for each alert.",
     tags: ["switchyard"],
     schemaVersion: SCHEMA_VERSION,
     editable: true,

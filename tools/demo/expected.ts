@@ -1,6 +1,6 @@
 /**
  * Which destinations each line of `examples/calls.jsonl` has to arrive at, written by hand from the
- * rules in docs/routing.md. Source `web` is connected to all three.
+ * rules in docs/how-it-works.md#routing. Source `web` is connected to all three.
  */
 
 export interface ExpectedCall {

@@ -1,4 +1,4 @@
-/** `docs/operations.md`: who needs which rights, and the tested releases of Kafka. */
+/** `docs/connect.md`: who needs which rights, and the tested releases of Kafka. */
 
 import {
   COMMAND_ROLES,
@@ -29,14 +29,14 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   operatorActions: "operator-actions",
 };
 
-export function renderOperations(): string {
+export function renderConnect(): string {
   const row = (name: RoleName, kind: string) => [`${kind} \`${name}\``, ...cells(roleOf(name))];
   const rows = [
     ...STAGE_ROLES.map((name) => row(name, "stage")),
     ["stage `console` with `console.readOnly: false`", ...cells(roleOf("console", true))],
     ...COMMAND_ROLES.map((name) => row(name, "command")),
   ];
-  return pageWith("docs/operations.md", {
+  return pageWith("docs/connect.md", {
     rights: table(["Role", "Reads", "Writes", "Groups"], rows),
     "Kafka versions": kafkaVersions(),
   });

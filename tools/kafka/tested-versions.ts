@@ -1,6 +1,6 @@
 /**
  * Which releases of Kafka `npm run test:kafka-versions` tests, and which ones it has passed with.
- * `docs/operations.md` lists the latter: the run writes them down, and `npm run docs` the page.
+ * `docs/connect.md` lists the latter: the run writes them down, and `npm run docs` the page.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";

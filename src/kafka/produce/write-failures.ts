@@ -1,5 +1,5 @@
 /**
- * Whether a topic, or a partition of one, takes records (docs/delivery.md#a-topic-that-is-not-writable).
+ * Whether a topic, or a partition of one, takes records (docs/isolation.md#a-topic-that-is-not-writable).
  *
  *   state     begins with                            records that may be given back
  *   taking    an acknowledgement; metadata that      wait for their acknowledgement

@@ -65,7 +65,7 @@ function missingNotes({ processes, destinations, notes }: StatusReport): readonl
 
 function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
   const known = processes.filter((each) => each.configHash !== null);
-  const page = "docs/operations.md#different-hashes";
+  const page = "docs/change-configuration.md#different-hashes";
   const isDifferent = new Set(known.map((each) => each.configHash)).size > 1;
   const others = known.filter((each) => each.configHash !== configHash);
   return [
@@ -96,7 +96,7 @@ function clockNotes({ admin, clockOffsetSeconds }: ProcessReport): readonly stri
   const text = clockText(clockOffsetSeconds);
   return text === null
     ? []
-    : [`The clock of ${admin} is ${text} the brokers' clock: docs/operations.md#clocks`];
+    : [`The clock of ${admin} is ${text} the brokers' clock: docs/troubleshooting.md#clocks`];
 }
 
 /** How a clock differs that is wrong; null: it is right, or not known. */

@@ -13,14 +13,15 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "No broker can be used at the start, or the brokers cannot do yet what the start needs. It is tried again for `kafka.startTimeout`.",
-    action: "[Errors at connecting](operations.md#errors-at-connecting).",
+    action: "[Errors at connecting](connect.md#connection-errors).",
     fields: ["cause"],
   },
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning:
       "A broker is away, or does not respond to fetches. Said at once, and then each minute with what fails now.",
-    action: "[Kafka away](operations.md#kafka-away). Work goes on by itself when it is back.",
+    action:
+      "[Kafka away](troubleshooting.md#kafka-is-unreachable). Work goes on by itself when it is back.",
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
@@ -33,7 +34,8 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "A broker throttled this process, because the process is above one of its quotas in Kafka. Logged at once, and then once a minute while it lasts, with the last throttle time and the sum since the line before.",
-    action: "[The brokers throttle the process](operations.md#the-brokers-throttle-the-process).",
+    action:
+      "[The brokers throttle the process](troubleshooting.md#the-brokers-throttle-the-process).",
     fields: ["broker", "request", "throttleMs", "sumMs"],
   },
   "kafka.client": {

@@ -116,7 +116,7 @@ export const RUN_LINES = {
   "stage.halted": {
     levels: ["error"],
     meaning: "A damaged batch keeps a stage from going on at its partition. It is tried again.",
-    action: "[A damaged batch](delivery.md#corrupt-batches).",
+    action: "[A damaged batch](troubleshooting.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
@@ -124,14 +124,14 @@ export const RUN_LINES = {
     meaning:
       "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `retryAt`. Other stages continue.",
     action:
-      "Read the error. [The state store is unavailable](runbook.md#switchyardaudiencestatestoreunavailable).",
+      "Read the error. [The state store is unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "retryAt"],
   },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
     meaning:
       "A damaged batch was passed over, as `kafka.onCorruptBatch` says. Its records are lost.",
-    action: "[Skipping damaged batches](delivery.md#skip-corrupt-batches-automatically).",
+    action: "[Skipping damaged batches](troubleshooting.md#skip-corrupt-batches-automatically).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
@@ -185,7 +185,8 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning:
       "The clock of the process differs from the brokers' clock by 2 s or more. The stages go by the brokers' clock.",
-    action: "[Clocks](operations.md#clocks): set the clock right, on whichever side it is wrong.",
+    action:
+      "[Clocks](troubleshooting.md#clocks): set the clock right, on whichever side it is wrong.",
     fields: ["offsetMs"],
   },
   "clock.right": {
@@ -206,7 +207,7 @@ export const RUN_LINES = {
     meaning:
       "The process cannot write its record to the topic `operator-actions`, so that its clock is not compared with the brokers', nor its routes with those of other processes. It is tried again every 30 s.",
     action:
-      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, set that clock right ([Clocks](operations.md#clocks)).",
+      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, set that clock right ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
   },
   "routes.missing": {

@@ -7,7 +7,7 @@ export const STAGE_LINES = {
     levels: ["info", "warn", "error"],
     meaning:
       "One attempt. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
-    action: "[Log lines](delivery.md#log-lines).",
+    action: "[Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["retryDelay", "retryInMs", "retryAt"],
   },
@@ -33,7 +33,7 @@ export const STAGE_LINES = {
     levels: ["info", "warn"],
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",
     action:
-      "[Breakers](delivery.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
+      "[Breakers](retries.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
   "destination.paused": {

@@ -1,4 +1,4 @@
-// Whatever endpoints answer and whenever: laws of waiting and of ending (docs/delivery.md#retry-schedule).
+// Whatever endpoints answer and whenever: laws of waiting and of ending (docs/retries.md#retry-schedule).
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

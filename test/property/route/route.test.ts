@@ -1,4 +1,4 @@
-// Laws of routing: who may get a call is said again here, in the words of docs/routing.md.
+// Laws of routing: who may get a call is said again here, in the words of docs/how-it-works.md#routing.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -36,7 +36,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["ready.partial", "untested: a consumer that cannot join for 30 s"],
     ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],
   ],
-  "Ingest refuses calls": [
+  "Ingest rejects calls": [
     ["unknown-write-key", `${INGEST}: 401: a key that was rotated`],
     ["invalid-call", `${INGEST}: 400: the message names the field`],
     ["calls are missing", `${INGEST}: 200, and calls are missing`],
@@ -81,7 +81,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
     ["switchyard_consumers_with_unknown_lag", AWAY],
   ],
-  "Kafka is away": [
+  "Kafka is unreachable": [
     ["kafka.broker.unreachable", AWAY],
     ["kafka.throttled", THROTTLED],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
@@ -130,7 +130,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "integration/kafka-traps.test.ts: retention has overtaken",
     ],
   ],
-  "The receiver says that the signature is wrong": [
+  "The receiver reports a wrong signature": [
     ["switchyard sign", "unit/cli/program.test.ts: a line end within a secret"],
     ["a JSON parser runs before", "local/webhook-frameworks.test.ts: takes what Switchyard signed"],
     ["it changes bodies", "outside: another program changes the bytes"],
@@ -147,7 +147,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["config diff", "local/config-diff.test.ts: config diff"],
     ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],
   ],
-  "An audience removes nobody": [
+  "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],
     ["count-mismatch", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
     ["is not published", "integration/audience-publish.test.ts: lists that are empty, cut"],

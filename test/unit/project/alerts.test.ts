@@ -69,18 +69,18 @@ test.each([
 });
 
 test("each alert has a severity, a summary, a description, and an entry in the runbook", () => {
-  const headings = anchors(read("docs/runbook.md"));
+  const headings = anchors(read("docs/troubleshooting.md"));
   for (const { alert, labels, annotations } of alerts) {
     expect(["critical", "warning", "info"], alert).toContain(labels?.severity);
     expect(annotations?.summary, alert).toMatch(/\.$/);
     expect(annotations?.description, alert).toMatch(/\S/);
-    expect(annotations?.runbook_url, alert).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    expect(annotations?.runbook_url, alert).toBe(`docs/troubleshooting.md#${alert.toLowerCase()}`);
     expect([...headings], alert).toContain(alert.toLowerCase());
   }
 });
 
 test("the runbook has no entry of an alert that is gone", () => {
-  const entries = [...read("docs/runbook.md").matchAll(/^### (Switchyard\w+)$/gm)];
+  const entries = [...read("docs/troubleshooting.md").matchAll(/^### (Switchyard\w+)$/gm)];
   const expected = alerts.map(({ alert }) => alert);
   expect(new Set(entries.map(([, name]) => name))).toEqual(new Set(expected));
 });

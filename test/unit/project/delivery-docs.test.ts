@@ -11,9 +11,18 @@ import { LAWS } from "../../chaos/violation.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 const read = (page: string) =>
   readFileSync(join(import.meta.dirname, "../../../docs", page), "utf8");
+/** Pages that promise how a call is delivered. */
+const PAGES = ["guarantees.md", "retries.md", "requests.md", "isolation.md", "troubleshooting.md"];
 
-test("docs/delivery.md lists every dead-letter reason, in order, with its sentence", () => {
-  const [, rest = ""] = read("delivery.md").split("| Reason | Meaning |\n|---|---|\n");
+/** Of the page on symptoms only the part on corrupt batches promises something. */
+function promises(page: string): string {
+  if (page !== "troubleshooting.md") return read(page);
+  const [, part = ""] = /^(## Corrupt batches\n[\s\S]*?)^## /m.exec(read(page)) ?? [];
+  return part;
+}
+
+test("docs/guarantees.md lists every dead-letter reason, in order, with its sentence", () => {
+  const [, rest = ""] = read("guarantees.md").split("| Reason | Meaning |\n|---|---|\n");
   const [table = ""] = rest.split("\n\n");
   const rows = Object.entries(DEAD_LETTER_REASONS).map(
     ([name, text]) => `| \`${name}\` | ${text} |`,
@@ -21,7 +30,7 @@ test("docs/delivery.md lists every dead-letter reason, in order, with its senten
   expect(table.trim().split("\n")).toEqual(rows);
 });
 
-test.each(["delivery.md", "webhooks.md"])(
+test.each(["retries.md", "webhooks.md"])(
   "docs/%s names the statuses that are tried again",
   (page) => {
     const status = (code: number) =>
@@ -76,8 +85,8 @@ test.each([
   ],
   ["it has rejected writes for 2 s", "kafka/produce/write-failures.ts", "BLOCK_AFTER_MS = 2_000;"],
   ["tries again after 1 to 60 s", "stage/keep-consuming.ts", "WAIT_MAX_MS = 60_000;"],
-])("docs/delivery.md says: %s", (figure, file, line) => {
-  expect(read("delivery.md")).toContain(figure);
+])("the pages on delivery say: %s", (figure, file, line) => {
+  expect(PAGES.map(read).join("\n")).toContain(figure);
   expect(readFileSync(join(ROOT, "src", file), "utf8")).toContain(line);
 });
 
@@ -96,30 +105,35 @@ test("the code for Node in docs/webhooks.md verifies the vector beside it", asyn
   expect(isFromSwitchyard(body, undefined, "abc123")).toBe(false);
 });
 
-describe("the proofs of docs/delivery.md", () => {
-  const [page = "", table = ""] = read("delivery.md").split("\n## Proofs\n");
-  const rows = [...table.matchAll(/^\| \[([^\]]+)\]\(#[^)]+\) \| [^|]+ \| ([^|]+) \|$/gm)];
+describe("docs/proofs.md", () => {
+  const rows = [
+    ...read("proofs.md").matchAll(
+      /^\| \[([^\]]+)\]\(([a-z-]+\.md)#[^)]+\) \| [^|]+ \| ([^|]+) \|$/gm,
+    ),
+  ].map(([, section, page, held]) => [`${page}: ${section}`, section, held] as const);
 
-  test("have a row for every section, and none for another", () => {
-    const sections = [...page.matchAll(/^##+ (.+)$/gm)].map(([, title]) => title);
-    expect(new Set(rows.map(([, section]) => section))).toEqual(new Set(sections));
+  test("has a row for every section, and none for another", () => {
+    const sections = PAGES.flatMap((page) =>
+      [...promises(page).matchAll(/^##+ (.+)$/gm)].map(([, title]) => `${page}: ${title}`),
+    );
+    expect(new Set(rows.map(([section]) => section))).toEqual(new Set(sections));
   });
 
-  test("name files that are there", () => {
+  test("names files that are there", () => {
     const files = rows.flatMap(([, , held = ""]) => held.match(/(?:test|bench)\/[\w/.-]+\.ts/g));
     expect(files.length).toBeGreaterThan(rows.length);
     const missing = files.filter((file) => !existsSync(join(ROOT, file ?? "")));
     expect(missing).toEqual([]);
   });
 
-  test("name laws that are checked, and all of them", () => {
+  test("names laws that are checked, and all of them", () => {
     const named = rows.flatMap(([, , held = ""]) =>
       [...held.matchAll(/`([a-z ]+)`/g)].map(([, law]) => law),
     );
     expect(new Set(named)).toEqual(new Set<string>(LAWS));
   });
 
-  test("have nothing but a law, a test or a bench in any row", () => {
+  test("has nothing but a law, a test or a bench in any row", () => {
     const empty = rows.filter(([, , held = ""]) => !/\blaws? `|(?:test|bench)\//.test(held));
     expect(empty).toEqual([]);
   });

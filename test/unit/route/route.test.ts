@@ -1,4 +1,4 @@
-// Every row of docs/routing.md, each judged both ways: as explain does it, and as the stage does.
+// Every row of docs/how-it-works.md#routing, each judged both ways: as explain does it, and as the stage does.
 
 import { expect, test } from "vitest";
 

@@ -95,8 +95,11 @@ test.each([
   expect(said.err).toContain(problem);
 });
 
-test("the page on operations shows what is printed", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
+test("the page on changes shows what is printed", () => {
+  const page = readFileSync(
+    join(import.meta.dirname, "../../../../docs/change-configuration.md"),
+    "utf8",
+  );
   const none = { added: [], removed: [], changed: [] };
   const shown = diffText(
     {

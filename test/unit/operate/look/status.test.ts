@@ -589,12 +589,12 @@ test.each<[name: string, value: number, line: string | null]>([
   [
     "switchyard_clock_offset_seconds",
     2,
-    "The clock of a:1 is 2 s ahead of the brokers' clock: docs/operations.md#clocks",
+    "The clock of a:1 is 2 s ahead of the brokers' clock: docs/troubleshooting.md#clocks",
   ],
   [
     "switchyard_clock_offset_seconds",
     -18_000.4,
-    "The clock of a:1 is 18000 s behind the brokers' clock: docs/operations.md#clocks",
+    "The clock of a:1 is 18000 s behind the brokers' clock: docs/troubleshooting.md#clocks",
   ],
   ["switchyard_routes_missing", 0, null],
   [
@@ -647,8 +647,8 @@ test("a process that a broker does not answer tells it, and since when", () => {
   );
 });
 
-test("the page on operations shows what is printed", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
+test("the page on monitoring shows what is printed", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../../docs/monitor.md"), "utf8");
   expect(page).toContain(statusText(REPORT, fakeShell().colors));
 });
 

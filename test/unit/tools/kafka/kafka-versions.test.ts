@@ -19,8 +19,8 @@ test("each line has been tested, with a release of it", () => {
 });
 
 test("the page on connecting names each tested version, and the tests that ran with it", () => {
-  const page = readFileSync(join(ROOT, "docs/operations.md"), "utf8");
-  const section = page.slice(page.indexOf("### Versions of Kafka"), page.indexOf("## Rights on"));
+  const page = readFileSync(join(ROOT, "docs/connect.md"), "utf8");
+  const section = page.slice(page.indexOf("## Versions of Kafka"), page.indexOf("## Topics"));
   for (const version of Object.values(testedVersions()))
     expect(section).toContain(`| ${version} |`);
   expect(section).toContain(`| ${KAFKA_VERSION_DEFAULT} | all`);
