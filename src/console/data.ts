@@ -6,7 +6,7 @@
  *   audiences       -               all of them
  *   configuration   -               the file, with secrets hidden
  *   call            -               the timeline of a call, by its message ID
- *   calls           -               the latest calls of a user, by the hash of the ID
+ *   calls           -               the latest calls; with the hash of an ID, those of that user
  *   attempts        -               the latest attempts of a destination
  *   user            a user ID       its hash, for the address
  *   changes         a file          what a reload of it would change
@@ -55,9 +55,10 @@ export function createData({ reader, token }: DataDeps) {
       case "call":
         return reader.call(callQuery(query), signal);
       case "calls": {
-        const wanted = query.get("user") ?? "";
-        const isWanted = (userId: string) => userHash(userId, token) === wanted;
-        return reader.userCalls({ isWanted, sinceMs: sinceOf(query) }, signal);
+        const wanted = query.get("user");
+        const isOf = (userId: string) => userHash(userId, token) === wanted;
+        const isUser = wanted === null ? null : isOf;
+        return reader.latestCalls({ isUser, sinceMs: sinceOf(query) }, signal);
       }
       case "attempts":
         return reader.attempts(query.get("destination") ?? "", signal);

@@ -5,11 +5,11 @@ import type { AllCounters } from "./counters.ts";
 import type {
   AttemptsView,
   AudienceView,
+  CallsView,
   CallView,
   ChangesView,
   ConfigurationView,
   DeadLettersView,
-  UserCallsView,
 } from "./query-view.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 
@@ -33,9 +33,9 @@ export interface CallQuery {
   readonly sinceMs: number;
 }
 
-export interface UserQuery {
-  /** Whether an ID is the right one: only its hash is known. */
-  readonly isWanted: (userId: string) => boolean;
+export interface CallsQuery {
+  /** Whether an ID is that of the user, of whom only the hash is known; null: calls of all users. */
+  readonly isUser: ((userId: string) => boolean) | null;
   /** How long ago at most. */
   readonly sinceMs: number;
 }
@@ -52,7 +52,7 @@ export interface ConsoleReader {
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
   /** Without steps: nothing was found. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
-  readonly userCalls: (query: UserQuery, signal: AbortSignal) => Promise<UserCallsView>;
+  readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
   /** Applies nothing. @param content of a configuration file. */
   readonly changes: (content: Buffer) => Promise<ChangesView>;

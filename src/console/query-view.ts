@@ -72,7 +72,7 @@ export interface CallView {
   readonly gaps: readonly string[];
 }
 
-export interface UserCall {
+export interface LatestCall {
   readonly at: string;
   readonly messageId: string;
   readonly type: string;
@@ -81,9 +81,9 @@ export interface UserCall {
   readonly source: string;
 }
 
-export interface UserCallsView {
+export interface CallsView {
   /** The latest first. */
-  readonly calls: readonly UserCall[];
+  readonly calls: readonly LatestCall[];
   /** Records that were read. */
   readonly scanned: number;
   /** All since then was read; later than requested if the time limit was reached, or enough was found. */

@@ -16,11 +16,15 @@
  *     /api/calls, /api/attempts
  *   /api/user, /api/changes              POST: JSON about the body, which must not appear in addresses
  *                                        and logs; nothing is changed
+ *   any other address of one or two      404 with the document, whose navigation leads on
+ *     parts, such as /nothing
  *   anything else                        404
  */
 
 const PAGES =
   /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
+/** Assets are found from there, because their addresses are relative to the document's. */
+const DOCUMENT = /^\/(?!api\/|assets\/)[^/]*(?:\/[^/]+)?$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
 const ACTIONS = /^\/api\/actions(?:\/([\da-f-]{36}))?$/;
 
@@ -31,7 +35,7 @@ export type View =
 
 export type Route =
   /** Whether its address has a part below another one. */
-  | { readonly kind: "page"; readonly isDeep: boolean }
+  | { readonly kind: "page"; readonly isDeep: boolean; readonly exists: boolean }
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
@@ -74,8 +78,8 @@ export function routeOf(target: string): Route {
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
   const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);
   if (sent !== undefined) return { kind: "sent", name: sent };
-  if (!PAGES.test(pathname)) return { kind: "unknown" };
-  return { kind: "page", isDeep: pathname.includes("/", 1) };
+  if (!DOCUMENT.test(pathname)) return { kind: "unknown" };
+  return { kind: "page", isDeep: pathname.includes("/", 1), exists: PAGES.test(pathname) };
 }
 
 function viewOf(query: URLSearchParams): View | null {

@@ -135,8 +135,11 @@ async function respond(
   }
   const encodings = request.headers["accept-encoding"];
   switch (route.kind) {
-    case "page":
-      return file(route.isDeep ? world.files.deeper : world.files.document, NOT_KEPT, encodings);
+    case "page": {
+      const { deeper, document } = world.files;
+      const found = file(route.isDeep ? deeper : document, NOT_KEPT, encodings);
+      return route.exists ? found : { ...found, status: 404 };
+    }
     case "asset": {
       const found = world.files.assets.get(route.name);
       return found === undefined

@@ -161,6 +161,10 @@ export interface Overview extends Omit<ConsoleSnapshot, "destinations"> {
   readonly states: StateCounts;
   readonly waiting: { readonly queued: number | null; readonly awaitingRetry: number | null };
   readonly history: Series<FlowName>;
+  /** Destinations that are failing, on hold or halted, the worst first; at most five. */
+  readonly worst: readonly DestinationRow[];
+  /** Destinations with the most deliveries per minute; at most five. */
+  readonly busiest: readonly DestinationRow[];
 }
 
 export interface Latency {

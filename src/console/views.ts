@@ -23,7 +23,27 @@ export function overviewOf(snapshot: ConsoleSnapshot, history: History, nowMs: n
       awaitingRetry: sumOf(snapshot.delayTopics, ({ waiting }) => waiting),
     },
     history: history.flowSeries(nowMs),
+    ...topRows(destinations, history),
   };
+}
+
+/** Rows in each of the lists on the overview. */
+const TOP_ROWS = 5;
+/** Severities up to here need attention: halted, failing or on hold, partly failing. */
+const SEVERITY_MAX = 2;
+
+function topRows(all: readonly DestinationSnapshot[], history: History) {
+  const rates = history.destinationRates();
+  const rows = all.map((each) => rowOf(each, rates(each.id)));
+  const failed = ({ failedPerMinute }: DestinationRow) => failedPerMinute ?? 0;
+  const accepted = ({ acceptedPerMinute }: DestinationRow) => acceptedPerMinute ?? 0;
+  const worst = rows
+    .filter(({ severity }) => severity <= SEVERITY_MAX)
+    .toSorted((one, other) => one.severity - other.severity || failed(other) - failed(one));
+  const busiest = rows
+    .filter((row) => accepted(row) > 0)
+    .toSorted((one, other) => accepted(other) - accepted(one));
+  return { worst: worst.slice(0, TOP_ROWS), busiest: busiest.slice(0, TOP_ROWS) };
 }
 
 function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {

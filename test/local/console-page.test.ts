@@ -122,7 +122,7 @@ function tellEverything(): void {
   };
   const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
   const calls = [{ ...found, source: "web" }];
-  site.data.userCalls = { calls, scanned: 12_345, since: SINCE, isCut: false };
+  site.data.latestCalls = { calls, scanned: 12_345, since: SINCE, isCut: false };
   const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", retryAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
   site.data.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
@@ -325,7 +325,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     ...{ headers: [[HOSTILE, HOSTILE] as const], body: HOSTILE, bodyBytes: 1 },
   };
   const call = { at: SINCE, messageId: HOSTILE, type: HOSTILE, event: HOSTILE, source: HOSTILE };
-  site.data.userCalls = { calls: [call], scanned: 1, since: SINCE, isCut: true };
+  site.data.latestCalls = { calls: [call], scanned: 1, since: SINCE, isCut: true };
   const attempt = { at: SINCE, messageId: HOSTILE, attempt: 1, decision: HOSTILE, text: HOSTILE };
   site.data.attempts = {
     ...{ isOn: true, since: SINCE, isCut: true },
@@ -368,11 +368,63 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   await page.getByText("X-Api-Key: (hidden)").waitFor();
   // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
   const finalState = page.locator(".final-states li");
-  expect(await finalState.textContent()).toMatch(
-    /due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/,
-  );
+  expect(await finalState.textContent()).toMatch(/due at .*17:00:00, attempts/);
+  expect(await finalState.locator("time").getAttribute("title")).toBe("2026-03-01 08:00:00 UTC");
   await page.getByText("(1,234 bytes, shown with console.showPayloads: true)").waitFor();
   expect(opened.errors).toEqual([]);
+});
+
+test("the latest calls appear while the list is open", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  const call = { at: SINCE, messageId: "m-1", type: "track", event: null, source: "web" };
+  site.data.latestCalls = { calls: [call], scanned: 1, since: SINCE, isCut: false };
+  await using opened = await open("/calls");
+  const { page } = opened;
+  await page.getByRole("link", { name: "m-1" }).waitFor();
+  site.data.latestCalls = {
+    ...site.data.latestCalls,
+    calls: [{ ...call, messageId: "m-2" }, call],
+  };
+  await page.getByRole("link", { name: "m-2" }).waitFor();
+  expect(opened.errors).toEqual([]);
+});
+
+test("the overview lists what needs attention, and an unknown address leads on", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/nothing/here");
+  const { page } = opened;
+  await page.getByText("This page does not exist.").waitFor();
+  await page.getByRole("link", { name: "overview", exact: true }).click();
+  const worst = page.getByRole("region", { name: "Need attention", exact: true });
+  await worst.getByRole("link", { name: "flaky-hook" }).waitFor();
+  expect(await worst.getByRole("row").count()).toBe(2);
+  expect(await worst.textContent()).toContain("503, will be retried");
+});
+
+test("on a phone no cell of a table covers another one", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/destinations");
+  const { page } = opened;
+  await page.setViewportSize({ width: 375, height: 700 });
+  await page.getByRole("link", { name: "flaky-hook" }).waitFor();
+  const overlaps =
+    await page.evaluate(`[...document.querySelectorAll("table.rows tr")].flatMap((row) => {
+    const cells = [...row.children].filter((cell) => cell.getClientRects().length > 0);
+    return cells.flatMap((cell, index) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      const next = cells[index + 1]?.getBoundingClientRect().left ?? window.innerWidth;
+      const isClipped = getComputedStyle(cell).overflow === "hidden";
+      const { right } = (isClipped ? cell : range).getBoundingClientRect();
+      return right > next + 1 ? [cell.textContent] : [];
+    });
+  })`);
+  expect(overlaps).toEqual([]);
 });
 
 test("what a file would change is said, of a file that is chosen or pasted", async ({ skip }) => {
@@ -473,9 +525,11 @@ test("a server that is gone is said, and found again by itself", async ({ skip }
   await page.goto(first.url);
   await page.getByText(LIVE).waitFor();
   await first[Symbol.asyncDispose]();
-  await page.getByText("No connection").waitFor();
+  await page.getByText(/No connection, data from \d+s ago/).waitFor();
+  expect(await page.locator("main.stale").count()).toBe(1);
   await using _second = await startTestConsole({ port: first.port });
   await page.getByText(LIVE).waitFor();
+  expect(await page.locator("main.stale").count()).toBe(0);
   await context.close();
 });
 

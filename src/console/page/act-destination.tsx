@@ -115,6 +115,7 @@ function CancelDialog({ id, onClose }: DialogProps) {
         return { action: "cancel", destination: id, before, dryRun: true };
       }}
       doIt={(count) => `Cancel ${counted(count, "delivery", "deliveries")}`}
+      isDanger
       onClose={onClose}
     >
       <p>Deliveries that are queued or await retry become dead letters, which can be replayed.</p>

@@ -1,11 +1,11 @@
-/** Finds a call by its message ID, and the latest calls of a user, whose ID the address has as a hash. */
+/** The latest calls, one call by its message ID, and the calls of a user, whose ID the address has as a hash. */
 
 import { useState } from "preact/hooks";
 
-import type { UserCall, UserCallsView } from "../query-view.ts";
+import type { CallsView, LatestCall } from "../query-view.ts";
 import { callLink, userCallsLink } from "./address.ts";
 import { CALL_TIMES } from "./call.tsx";
-import { CallLink, Choice, Empty, Head, None, Panel, Problem, Time } from "./parts.tsx";
+import { CallLink, Choice, Empty, Head, None, Panel, Problem, Result, Time } from "./parts.tsx";
 import { go, useHere } from "./router.tsx";
 import { errorText, postText, useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
@@ -22,15 +22,39 @@ export function Calls() {
         )}
       </Head>
       <FindCall />
-      {user === null ? (
-        <Empty>
-          Find a call by its message ID, or the latest calls of a user by user ID or anonymous ID.
-        </Empty>
-      ) : (
-        <OfUser user={user} since={since} />
-      )}
+      {user === null ? <Latest /> : <OfUser user={user} since={since} />}
     </>
   );
+}
+
+const LATEST_EVERY_MS = 5_000;
+
+function Latest() {
+  const query = useQuery<CallsView>("/api/calls?since=1d", LATEST_EVERY_MS);
+  return (
+    <Panel title="Latest calls">
+      <Result query={query}>
+        {({ calls }) =>
+          calls.length === 0 ? (
+            <Empty>No calls were written in the last day.</Empty>
+          ) : (
+            <CallTable label="Latest calls" calls={calls} />
+          )
+        }
+      </Result>
+    </Panel>
+  );
+}
+
+function CallTable({
+  label,
+  calls,
+}: {
+  readonly label: string;
+  readonly calls: readonly LatestCall[];
+}) {
+  const keyOf = ({ at, messageId }: LatestCall) => `${at} ${messageId}`;
+  return <Table label={label} columns={COLUMNS} rows={calls} keyOf={keyOf} />;
 }
 
 export function FindCall() {
@@ -79,7 +103,7 @@ function Find({
 
 function OfUser({ user, since }: { readonly user: string; readonly since: string }) {
   const asked = new URLSearchParams({ user, since });
-  const { data, error, isLoading } = useQuery<UserCallsView>(`/api/calls?${asked}`);
+  const { data, error, isLoading } = useQuery<CallsView>(`/api/calls?${asked}`);
   return (
     <>
       <Problem text={error} />
@@ -91,12 +115,12 @@ function OfUser({ user, since }: { readonly user: string; readonly since: string
   );
 }
 
-function scannedText({ scanned, isCut }: UserCallsView): string {
+function scannedText({ scanned, isCut }: CallsView): string {
   const records = `${scanned.toLocaleString("en")} records were read`;
   return isCut ? `${records} before the time limit was reached.` : `${records}.`;
 }
 
-const COLUMNS: readonly Column<UserCall>[] = [
+const COLUMNS: readonly Column<LatestCall>[] = [
   { label: "Written", of: ({ at }) => <Time at={at} /> },
   { label: "Call", of: ({ messageId }) => <CallLink messageId={messageId} /> },
   { label: "Type", of: ({ type }) => type },
@@ -104,7 +128,7 @@ const COLUMNS: readonly Column<UserCall>[] = [
   { label: "Source", of: ({ source }) => source },
 ];
 
-function Found({ view: { calls, since } }: { readonly view: UserCallsView }) {
+function Found({ view: { calls, since } }: { readonly view: CallsView }) {
   if (calls.length === 0) {
     return (
       <Empty>
@@ -114,12 +138,7 @@ function Found({ view: { calls, since } }: { readonly view: UserCallsView }) {
   }
   return (
     <Panel title="The latest calls of this user">
-      <Table
-        label="Calls of this user"
-        columns={COLUMNS}
-        rows={calls}
-        keyOf={({ at, messageId }) => `${at} ${messageId}`}
-      />
+      <CallTable label="Calls of this user" calls={calls} />
       <p class="quiet">
         All calls since <Time at={since} />.
       </p>

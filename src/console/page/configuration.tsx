@@ -8,7 +8,7 @@ import { useState } from "preact/hooks";
 import type { ChangesView, ConfigurationView } from "../query-view.ts";
 import type { Overview, ProcessView } from "../view.ts";
 import type { StateText } from "./format.ts";
-import { Empty, Head, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
+import { Empty, Head, Loading, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
 import { errorText, postText, useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
@@ -23,7 +23,7 @@ export function Configuration({ overview }: { readonly overview: Overview | null
       </Head>
       <Panel title="Processes">
         {overview === null ? (
-          <Empty>Loading</Empty>
+          <Loading rows={2} />
         ) : (
           <Processes processes={overview.processes} fileHash={overview.configHash} />
         )}

@@ -15,7 +15,7 @@ import {
   stateOf,
   type Tone,
 } from "./format.ts";
-import { Age, Empty, None, Panel, Problem, State, Time, useNow } from "./parts.tsx";
+import { Age, Empty, Loading, None, Panel, Problem, State, Time, useNow } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
 import { useLatest } from "./server.ts";
@@ -56,10 +56,11 @@ export function Destination({ id }: { readonly id: string }) {
           <Link to="/destinations">Destinations</Link> /
         </p>
         <h1>{id}</h1>
-        {view === null ? <p role="status">Loading</p> : null}
         {view === null || "isMissing" in view ? null : <State {...stateOf(view)} />}
       </header>
-      {view === null ? null : "isMissing" in view ? (
+      {view === null ? (
+        <Loading />
+      ) : "isMissing" in view ? (
         <Empty>
           No destination has this ID. <Link to="/destinations">All destinations</Link>
         </Empty>

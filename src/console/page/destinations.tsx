@@ -13,7 +13,7 @@ import {
   sorted,
 } from "./destination-rows.ts";
 import { countText, millisecondsText, outcomeText, percentText, stateOf } from "./format.ts";
-import { Age, DestinationLink, Empty, Head, None, Problem, State } from "./parts.tsx";
+import { Age, DestinationLink, Empty, Head, Loading, None, Problem, State } from "./parts.tsx";
 import { setQuery, useHere } from "./router.tsx";
 import { useEvents } from "./server.ts";
 
@@ -49,12 +49,14 @@ export function Destinations() {
     <>
       <Head title="Destinations">
         <Search value={wanted} />
-        <p role="status">{known === null ? "Loading" : `${count} shown`}</p>
+        <p role="status">{known === null ? "" : `${count} shown`}</p>
       </Head>
       <Problem
         text={known?.kafkaError == null ? null : `Kafka is unreachable: ${known.kafkaError}`}
       />
-      {known !== null && shown.length === 0 ? (
+      {known === null ? (
+        <Loading rows={8} />
+      ) : shown.length === 0 ? (
         <Empty>{all.length === 0 ? "No destinations are configured." : "No matches."}</Empty>
       ) : (
         <Table rows={shown} order={order} />

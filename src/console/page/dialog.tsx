@@ -89,7 +89,7 @@ export function ActionDialog({
       <form onSubmit={(event) => start(actionOf(formOf(event)))}>
         {children}
         <Buttons onClose={onClose}>
-          <button type="submit" class={isDanger ? "danger" : ""}>
+          <button type="submit" class={isDanger ? "danger" : "primary"}>
             {submit}
           </button>
         </Buttons>
@@ -103,9 +103,12 @@ type Countable = Extract<Action<string | number>, { readonly dryRun: boolean }>;
 interface CountedProps extends FormProps<Countable> {
   /** The text of the button that carries it out. */
   readonly doIt: (count: number) => string;
+  readonly isDanger?: boolean;
 }
 
-export function CountedDialog({ title, children, actionOf, doIt, onClose }: CountedProps) {
+/** A dialog whose action is counted before it starts. */
+export function CountedDialog(props: CountedProps) {
+  const { title, children, actionOf, doIt, isDanger = false, onClose } = props;
   const [id, setId] = useState<string | null>(null);
   const job = useJobs().find((each) => each.id === id) ?? null;
   const counting = useStart((started) => setId(started.id));
@@ -133,7 +136,7 @@ export function CountedDialog({ title, children, actionOf, doIt, onClose }: Coun
             {job.state === "running" ? <p>Counting. {job.progress}</p> : <Messages job={job} />}
           </div>
           <Buttons onClose={close}>
-            <Confirm job={job} doIt={doIt} onConfirm={doing.start} />
+            <Confirm job={job} doIt={doIt} isDanger={isDanger} onConfirm={doing.start} />
           </Buttons>
         </div>
       )}
@@ -176,14 +179,19 @@ function Messages({ job: { messages } }: { readonly job: JobView }) {
 interface ConfirmProps {
   readonly job: JobView;
   readonly doIt: (count: number) => string;
+  readonly isDanger: boolean;
   readonly onConfirm: (action: Action) => void;
 }
 
 /** With the same instants, so that what is done is what was counted. */
-function Confirm({ job: { state, count, action }, doIt, onConfirm }: ConfirmProps) {
+function Confirm({ job: { state, count, action }, doIt, isDanger, onConfirm }: ConfirmProps) {
   if (state !== "done" || count === null || count === 0 || !("dryRun" in action)) return null;
   return (
-    <button type="button" class="danger" onClick={() => onConfirm({ ...action, dryRun: false })}>
+    <button
+      type="button"
+      class={isDanger ? "danger" : "primary"}
+      onClick={() => onConfirm({ ...action, dryRun: false })}
+    >
       {doIt(count)}
     </button>
   );

@@ -1,6 +1,6 @@
 /** The console: people sign in if a token is required, and see the view of the address. */
 
-import { render } from "preact";
+import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Overview, Session } from "../view.ts";
 import type { ListView } from "./address.ts";
@@ -11,10 +11,10 @@ import { Configuration } from "./configuration.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
 import { Destinations } from "./destinations.tsx";
-import { localTime, type StateText, utcTime } from "./format.ts";
+import { durationText, localTime, type StateText, utcTime } from "./format.ts";
 import { MayAct } from "./jobs.tsx";
 import { OverviewPage } from "./overview.tsx";
-import { Empty, Now, Problem, State, useNow } from "./parts.tsx";
+import { Empty, Loading, Now, Problem, State, useNow } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
 import {
   type Connection,
@@ -48,7 +48,7 @@ function App() {
     read();
   }, []);
   if (session === null) {
-    return <main>{error === null ? <Empty>Loading</Empty> : <Problem text={error} />}</main>;
+    return <main>{error === null ? <Loading /> : <Problem text={error} />}</main>;
   }
   if (!session.isKnown) return <SignIn onDone={read} />;
   return (
@@ -123,9 +123,9 @@ function Known({ session }: { readonly session: Session }) {
         </nav>
         <Live connection={connection} overview={overview} />
       </header>
-      <main id="view" tabIndex={-1}>
+      <Main connection={connection} overview={overview}>
         <View here={here} overview={overview} />
-      </main>
+      </Main>
       <footer class="flex">
         Switchyard {session.version}
         {session.readOnly ? ", read-only" : ""}
@@ -137,6 +137,25 @@ function Known({ session }: { readonly session: Session }) {
       </footer>
     </Now.Provider>
   );
+}
+
+/** Dims what it shows while that is older than it should be. */
+function Main({
+  connection,
+  overview,
+  children,
+}: LiveProps & { readonly children: ComponentChildren }) {
+  const isStale = ageOf(overview, useNow()) > STALE_MS || connection === "lost";
+  return (
+    <main id="view" tabIndex={-1} class={isStale && overview !== null ? "stale" : ""}>
+      {children}
+    </main>
+  );
+}
+
+/** How long ago the data was read; 0: there is none. */
+function ageOf(overview: Overview | null, now: number): number {
+  return overview === null ? 0 : now - Date.parse(overview.at);
 }
 
 function isIn(view: string, listed: ListView): boolean {
@@ -153,7 +172,7 @@ function View({
 }) {
   switch (place.view) {
     case "overview":
-      return overview === null ? <Empty>Loading</Empty> : <OverviewPage overview={overview} />;
+      return overview === null ? <Loading /> : <OverviewPage overview={overview} />;
     case "destinations":
       return <Destinations />;
     case "destination":
@@ -171,36 +190,51 @@ function View({
     case "unknown":
       return (
         <Empty>
-          This page does not exist. <Link to="/">Overview</Link>
+          This page does not exist. The navigation above has all views, or go to the{" "}
+          <Link to="/">overview</Link>.
         </Empty>
       );
   }
 }
 
-function connectionState(connection: Connection, overview: Overview | null): StateText {
-  if (connection === "lost") return { tone: "bad", text: "No connection" };
-  if (overview === null) return { tone: "quiet", text: "Connecting" };
+interface LiveProps {
+  readonly connection: Connection;
+  readonly overview: Overview | null;
+}
+
+/** The server reads every few seconds. */
+const STALE_MS = 20_000;
+
+function connectionState({ connection, overview }: LiveProps, now: number): StateText {
+  if (overview === null) {
+    return connection === "lost"
+      ? { tone: "bad", text: "No connection" }
+      : { tone: "quiet", text: "Connecting" };
+  }
+  const ageMs = ageOf(overview, now);
+  const age = `, data from ${durationText(ageMs)} ago`;
+  if (connection === "lost") return { tone: "bad", text: `No connection${age}` };
   if (overview.kafkaError !== null) return { tone: "bad", text: "Kafka is unreachable" };
+  if (ageMs > STALE_MS) return { tone: "warn", text: `Stale${age}` };
   return { tone: "good", text: "Live" };
 }
 
-function Live({
-  connection,
-  overview,
-}: {
-  readonly connection: Connection;
-  readonly overview: Overview | null;
-}) {
+function Live(props: LiveProps) {
   const now = useNow();
   const at = new Date(now).toISOString();
   return (
     <p class="live">
-      <State {...connectionState(connection, overview)} role="status" />
+      <State {...connectionState(props, now)} role="status" />
       <time dateTime={at}>
-        {localTime(at, now)} <small>{utcTime(at).slice(11)}</small>
+        {localTime(at, now)}
+        {isUtc(now) ? " UTC" : <small> ({utcTime(at).slice(11)})</small>}
       </time>
     </p>
   );
+}
+
+function isUtc(now: number): boolean {
+  return new Date(now).getTimezoneOffset() === 0;
 }
 
 // The browser resolves the address of the icon again whenever the address of the document changes.

@@ -2,13 +2,23 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { DelayTopicView, Overview, StateCounts } from "../view.ts";
+import type { DelayTopicView, DestinationRow, Overview, StateCounts } from "../view.ts";
 import { counted } from "./action-text.ts";
 import { FindCall } from "./calls.tsx";
-import { countText, dueText, reasonText, type Tone } from "./format.ts";
-import { Age, HealthProblems, Panel, useNow } from "./parts.tsx";
+import {
+  countText,
+  dueText,
+  millisecondsText,
+  outcomeText,
+  percentText,
+  reasonText,
+  stateOf,
+  type Tone,
+} from "./format.ts";
+import { Age, DestinationLink, HealthProblems, None, Panel, State, useNow } from "./parts.tsx";
 import { type Line, Plot, Spark } from "./plot.tsx";
 import { Link } from "./router.tsx";
+import { type Column, Table } from "./table.tsx";
 
 const LINES: readonly Line[] = [
   { name: "accepted", label: "delivered", color: "--good" },
@@ -33,9 +43,59 @@ export function OverviewPage({ overview }: Props) {
       <Panel title="Last 4 hours">
         <Plot title="All destinations" series={overview.history} lines={LINES} unit="per minute" />
       </Panel>
+      <div class="pair">
+        <Panel title="Need attention" aside={<Link to="/destinations">All destinations</Link>}>
+          <TopTable
+            label="Destinations that need attention"
+            columns={WORST}
+            rows={overview.worst}
+            none="No destination is failing or on hold."
+          />
+        </Panel>
+        <Panel title="Busiest destinations">
+          <TopTable
+            label="Busiest destinations"
+            columns={BUSIEST}
+            rows={overview.busiest}
+            none="Nothing was delivered in the last minutes."
+          />
+        </Panel>
+      </div>
       <FindCall />
     </>
   );
+}
+
+const DESTINATION: Column<DestinationRow> = {
+  label: "Destination",
+  of: ({ id }) => <DestinationLink id={id} />,
+};
+
+const WORST: readonly Column<DestinationRow>[] = [
+  DESTINATION,
+  { label: "State", of: (row) => <State {...stateOf(row)} /> },
+  { label: "Last response", of: ({ last }) => (last === null ? <None /> : outcomeText(last)) },
+  { label: "Queued", isNumber: true, of: ({ queued }) => countText(queued) },
+];
+
+const BUSIEST: readonly Column<DestinationRow>[] = [
+  DESTINATION,
+  { label: "Delivered/min", isNumber: true, of: (row) => countText(row.acceptedPerMinute) },
+  { label: "Success rate", isNumber: true, of: ({ share }) => percentText(share) },
+  { label: "p99", isNumber: true, of: ({ p99Ms }) => millisecondsText(p99Ms) },
+];
+
+interface TopTableProps {
+  readonly label: string;
+  readonly columns: readonly Column<DestinationRow>[];
+  readonly rows: readonly DestinationRow[];
+  /** What it says without rows. */
+  readonly none: string;
+}
+
+function TopTable({ label, columns, rows, none }: TopTableProps) {
+  if (rows.length === 0) return <p class="quiet">{none}</p>;
+  return <Table label={label} columns={columns} rows={rows} keyOf={({ id }) => id} />;
 }
 
 function Diagram({ overview }: Props) {

@@ -24,13 +24,13 @@ export function None() {
   return <span class="quiet">–</span>;
 }
 
-/** A time in the reader's time zone, with UTC next to it. */
+/** A time in the reader's time zone; the pointer shows UTC. */
 export function Time({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
   return (
-    <time dateTime={at}>
-      {localTime(at, now)} <small>{utcTime(at)}</small>
+    <time dateTime={at} title={utcTime(at)}>
+      {localTime(at, now)}
     </time>
   );
 }
@@ -196,7 +196,7 @@ export function Refresh({
 
 /** What a query returned, or why it failed. */
 export function Result<Data>({
-  query: { data, error },
+  query: { data, error, isLoading },
   children,
 }: {
   readonly query: QueryState<Data>;
@@ -205,8 +205,21 @@ export function Result<Data>({
   return (
     <>
       <Problem text={error} />
+      {data === null && isLoading ? <Loading /> : null}
       {data === null ? null : children(data)}
     </>
+  );
+}
+
+/** Takes the place of a view, or a part of one, until its data arrives. */
+export function Loading({ rows = 4 }: { readonly rows?: number }) {
+  return (
+    <div class="skeleton" role="status">
+      <span class="hidden">Loading</span>
+      {Array.from({ length: rows }, (_, row) => (
+        <i key={row} aria-hidden="true" />
+      ))}
+    </div>
   );
 }
 

@@ -97,7 +97,7 @@ function optionsOf(
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(1, (high ?? 1) * 1.08)] } },
     axes: [
       { ...axis, size: 28, values: clockTimes },
-      { ...axis, size: 46 },
+      { ...axis, size: 46, incrs: WHOLE_STEPS },
     ],
     // The last time of the axis is half outside the plot.
     padding: [8, 20, 0, 0],
@@ -114,6 +114,11 @@ function optionsOf(
     hooks: { setCursor: [({ cursor }: uPlot) => setAt(cursor.idx ?? null)] },
   };
 }
+
+/** Between two ticks: there are no fractions of a call or a millisecond. */
+const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => power).flatMap((power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+);
 
 /** 24 hours, in the reader's time zone; uPlot's own format is that of the United States. */
 function clockTimes(_plot: uPlot, times: readonly number[]): string[] {

@@ -169,8 +169,12 @@ export interface QueryState<Data> {
   readonly reload: () => void;
 }
 
-/** Reads once, and again when the path changes or `reload` is called. */
-export function useQuery<Data>(path: string): QueryState<Data> {
+/**
+ * Reads once, and again when the path changes or `reload` is called.
+ *
+ * @param everyMs reads again after this time, while the tab is visible; absent: only once.
+ */
+export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data> {
   const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({
     data: null,
     error: null,
@@ -193,5 +197,12 @@ export function useQuery<Data>(path: string): QueryState<Data> {
       isOver = true;
     };
   }, [path, turn]);
+  useEffect(() => {
+    if (everyMs === undefined) return;
+    const timer = window.setInterval(() => {
+      if (!document.hidden) setTurn((before) => before + 1);
+    }, everyMs);
+    return () => window.clearInterval(timer);
+  }, [everyMs]);
   return { ...state, reload: () => setTurn((before) => before + 1) };
 }

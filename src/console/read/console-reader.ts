@@ -17,9 +17,9 @@ import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
+import { readLatestCalls } from "./latest-calls.ts";
 import { askAll, countersOf } from "./scrape.ts";
 import { snapshotOf } from "./snapshot.ts";
-import { readUserCalls } from "./user-calls.ts";
 
 export interface ConsoleReaderOptions {
   /** The current configuration, and its hash. */
@@ -91,9 +91,9 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       if (found === null) throw new Error(CUT);
       return found;
     },
-    userCalls: (query, signal) => {
+    latestCalls: (query, signal) => {
       const { config } = current();
-      const read = (kafka: Kafka) => readUserCalls({ kafka, config, openSchemas, signal }, query);
+      const read = (kafka: Kafka) => readLatestCalls({ kafka, config, openSchemas, signal }, query);
       return answered(read, signal);
     },
     attempts: (destination, signal) => {

@@ -13,10 +13,10 @@ import type {
 import type {
   AttemptsView,
   AudienceView,
+  CallsView,
   CallView,
   ChangesView,
   DeadLettersView,
-  UserCallsView,
 } from "../../../src/console/query-view.ts";
 import { readPageFiles } from "../../../src/console/read/start-console.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
@@ -33,7 +33,7 @@ export interface ConsoleData {
   deadLetters: DeadLettersView;
   audiences: readonly AudienceView[];
   call: CallView;
-  userCalls: UserCallsView;
+  latestCalls: CallsView;
   attempts: AttemptsView;
   changes: ChangesView;
   /** Reading audiences ends with its signal alone. */
@@ -70,7 +70,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
     call: { steps: [], finalStates: [], gaps: [], requests: [] },
-    userCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
+    latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
     isSlow: false,
@@ -100,7 +100,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
       return [];
     },
     call: () => Promise.resolve(data.call),
-    userCalls: () => Promise.resolve(data.userCalls),
+    latestCalls: () => Promise.resolve(data.latestCalls),
     attempts: () => Promise.resolve(data.attempts),
     changes: () => Promise.resolve(data.changes),
     configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.snapshot.configHash }),

@@ -21,8 +21,8 @@ test.each([
   ["/audiences", "page"],
   ["/configuration", "page"],
   ["/assets/app-0a1b.js", "asset"],
-  ["/assets/../package.json", "unknown"],
-  ["/assets/%2e%2e/x.js", "unknown"],
+  ["/assets/../package.json", "missing page"],
+  ["/assets/%2e%2e/x.js", "missing page"],
   ["/assets/a/b.js", "unknown"],
   ["/api/session", "session"],
   ["/api/actions", "actions"],
@@ -36,8 +36,10 @@ test.each([
   ["/api/events?of=destination", "unknown"],
   ["/api/events", "unknown"],
   ["/destinations/a/b", "unknown"],
-  ["/nothing", "unknown"],
-  ["//attacker.example/destinations", "unknown"],
+  ["/nothing", "missing page"],
+  ["/nothing/here", "missing page"],
+  ["/api/nothing", "unknown"],
+  ["//attacker.example/destinations", "missing page"],
   ["//", "page"],
   ["//destinations/crm-hook", "page"],
   ["///assets/app-0a1b.js", "asset"],
@@ -46,7 +48,9 @@ test.each([
   ["http://attacker.example/", "unknown"],
   ["*", "unknown"],
 ])("%s is of kind %s", (target, kind) => {
-  expect(routeOf(target).kind).toBe(kind);
+  const route = routeOf(target);
+  const isMissing = route.kind === "page" && !route.exists;
+  expect(isMissing ? "missing page" : route.kind).toBe(kind);
 });
 
 test("the id of a destination is read with its escapes", () => {

@@ -69,3 +69,24 @@ test("an unknown destination has no view", () => {
   expect(destinationOf(one, new History(), "b", [], NOW)).toBeNull();
   expect(destinationOf(one, new History(), "a", ["web"], NOW)?.sources).toEqual(["web"]);
 });
+
+test("the overview has the destinations that need attention, the worst first", () => {
+  const all = [
+    destinationSnapshot("fine"),
+    destinationSnapshot("partly", { severity: 2 }),
+    destinationSnapshot("halted", { severity: 0 }),
+    destinationSnapshot("failing", { severity: 1 }),
+  ];
+  const { worst } = overviewOf(snapshot(all), new History(), NOW);
+  expect(worst.map(({ id }) => id)).toEqual(["halted", "failing", "partly"]);
+});
+
+test("lists of the overview have at most five destinations", () => {
+  const all = Array.from({ length: 9 }, (_, index) =>
+    destinationSnapshot(`d${index}`, { severity: 1 }),
+  );
+  const { worst, busiest } = overviewOf(snapshot(all), new History(), NOW);
+  expect(worst).toHaveLength(5);
+  // Nothing is known to have been delivered.
+  expect(busiest).toEqual([]);
+});

@@ -121,7 +121,7 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
   call({ messageId: "m-4", userId: "ada", event: 7 });
   call({ messageId: "m-5", userId: "ada", type: "track", event: "Ordered" });
   const isWanted = (id: string) => id === "ada";
-  const reported = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  const reported = await finish(reader.latestCalls({ isUser: isWanted, sinceMs: HOUR }, signal));
   expect(new Set(reported.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
     new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
   );
@@ -130,10 +130,19 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
   expect(reported.calls.every(({ event }) => event === null)).toBe(true);
 });
 
+test("the latest calls are those of all users, at most twenty", async () => {
+  const { reader, call, finish } = world();
+  for (let index = 0; index < 25; index += 1)
+    call({ messageId: `m-${index}`, userId: `u${index}` });
+  const view = await finish(reader.latestCalls({ isUser: null, sinceMs: HOUR }, signal));
+  expect(view.calls).toHaveLength(20);
+  expect(view.calls.every(({ event }) => event === null)).toBe(true);
+});
+
 test("events are told where payloads may be", async () => {
   const { reader, call, finish } = world({ payloads: true });
   call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-  const reported = await finish(reader.userCalls({ isWanted: () => true, sinceMs: HOUR }, signal));
+  const reported = await finish(reader.latestCalls({ isUser: () => true, sinceMs: HOUR }, signal));
   expect(reported.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
 });
 
@@ -189,7 +198,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
   const [hook] = reported.requests;
   expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
   const isWanted = (id: string) => id === "ada";
-  const ofUser = await finish(reader.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  const ofUser = await finish(reader.latestCalls({ isUser: isWanted, sinceMs: HOUR }, signal));
   expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
   expect(ofUser.scanned).toBe(2);
 });

@@ -1,6 +1,6 @@
 /**
- * The latest calls of a user, of whom only the hash of an ID is known. After 10 s, what was found is returned,
- * which are the latest.
+ * The latest calls, or those of a user of whom only the hash of an ID is known. After 10 s, what was found is
+ * returned, which are the latest.
  */
 
 import { decodeValue } from "../../domain/decode.ts";
@@ -9,24 +9,25 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { factsBy } from "../../operate/timeline/facts.ts";
 import { readLatest } from "../../operate/timeline/read-latest.ts";
-import type { UserQuery } from "../ports.ts";
-import type { UserCall, UserCallsView } from "../query-view.ts";
+import type { CallsQuery } from "../ports.ts";
+import type { CallsView, LatestCall } from "../query-view.ts";
 import type { CallSource } from "./call.ts";
 
 const LIMIT_MS = 10_000;
-const CALLS_MAX = 100;
+const OF_USER_MAX = 100;
+const OF_ALL_MAX = 20;
 
-export async function readUserCalls(
+export async function readLatestCalls(
   { kafka, config, openSchemas, signal }: CallSource,
-  { isWanted, sinceMs }: UserQuery,
-): Promise<UserCallsView> {
+  { isUser, sinceMs }: CallsQuery,
+): Promise<CallsView> {
   const topics = configuredTopics(config);
   const nowMs = Date.now();
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
   await using schemas = await openSchemas(config.registry, limit);
   const factsOf = factsBy(config, topics, nowMs);
-  const findRead = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
-    if (!idsOf(record).some(isWanted)) return null;
+  const findRead = (record: IncomingRecord): Omit<LatestCall, "at"> | null => {
+    if (isUser !== null && !idsOf(record).some(isUser)) return null;
     const facts = factsOf(record);
     if (facts.kind === "call") {
       const { messageId, type, event, source } = facts;
@@ -50,7 +51,12 @@ export async function readUserCalls(
     ...reached
   } = await readLatest(
     { kafka, signal: limit, nowMs: () => Date.now() },
-    { topic: topics.calls, sinceMs: nowMs - sinceMs, most: CALLS_MAX, find },
+    {
+      topic: topics.calls,
+      sinceMs: nowMs - sinceMs,
+      most: isUser === null ? OF_ALL_MAX : OF_USER_MAX,
+      find,
+    },
   );
   return {
     calls: found.map(({ atMs, value }) => ({ at: new Date(atMs).toISOString(), ...value })),
