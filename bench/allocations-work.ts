@@ -9,6 +9,7 @@ import { GCProfiler } from "node:v8";
 
 import { startDelay } from "../src/delay/stage.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
+import { webhookTransport } from "../src/destinations/webhook/transport.ts";
 import { deliveryHeaders } from "../src/domain/delivery.ts";
 import type { DestinationId, SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
@@ -62,7 +63,10 @@ async function startDeliverOf(): Promise<Straight> {
     close: () => Promise.resolve(),
   };
   await startDeliver(
-    { ...deps(straight), http: { trust: () => false, open: () => connections } },
+    {
+      ...deps(straight),
+      transport: webhookTransport({ trust: () => false, open: () => connections }),
+    },
     {
       ...common,
       destinations: [destination],

@@ -5,9 +5,10 @@
  *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level>
  */
 
-import type { HttpResult } from "../src/deliver/attempt.ts";
-import { createHttp } from "../src/deliver/http.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
+import type { SendResult } from "../src/destinations/port.ts";
+import { createHttp } from "../src/destinations/webhook/http.ts";
+import { webhookTransport } from "../src/destinations/webhook/transport.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { systemClock } from "../src/runtime/clock.ts";
@@ -39,7 +40,7 @@ const stage = await startDeliver(
   {
     ...deps,
     producer,
-    http: {
+    transport: webhookTransport({
       trust: (ca) => http.trust(ca),
       open: (destination) => {
         const connections = http.open(destination);
@@ -47,7 +48,7 @@ const stage = await startDeliver(
           update: (changed) => connections.update(changed),
           close: () => connections.close(),
           send: (endpoint, request, onResult, phases) => {
-            const counted = (result: HttpResult) => {
+            const counted = (result: SendResult) => {
               onResult(result);
               if (result.kind !== "response" || result.status !== 200) {
                 finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));
@@ -60,7 +61,7 @@ const stage = await startDeliver(
           },
         };
       },
-    },
+    }),
   },
   {
     topics,

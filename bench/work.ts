@@ -1,7 +1,8 @@
 /** The work of benches: calls, which destinations they go to, and what route and deliver make of them. */
 
+import type { WebhookDestination } from "../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
-import type { TopicDestination, WebhookDestination } from "../src/domain/destination.ts";
+import type { WrittenDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import { aTopicDestination } from "../test/support/build/calls.ts";
@@ -76,7 +77,7 @@ function nameOf(index: number): string {
 }
 
 /** All five, as the route stage has them in its configuration. */
-export function benchTopicDestinations(): readonly TopicDestination[] {
+export function benchTopicDestinations(): readonly WrittenDestination[] {
   const indices = Array.from({ length: DESTINATIONS }, (_, index) => index);
   return indices.map((index) => aTopicDestination(idOf(index), { name: nameOf(index) }));
 }

@@ -2,9 +2,8 @@
 
 import { constants, createReadStream } from "node:fs";
 import { access, stat } from "node:fs/promises";
-
-import { whyUnreadable } from "../config/problem.ts";
 import type { Shell } from "../operate/connect/shell.ts";
+import { whyUnreadable } from "../settings/problem.ts";
 
 const CHUNK_BYTES = 256 * 1_024;
 

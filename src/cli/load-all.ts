@@ -3,6 +3,7 @@
  * their code is kept compiled (`deploy/Dockerfile`).
  */
 
+import { openTransport } from "../destinations/index.ts";
 import { STAGE_CODE } from "../run/start-stages.ts";
 import { COMMANDS } from "./command-table.ts";
 
@@ -13,3 +14,5 @@ await import("../operate/connect/cluster.ts");
 await import("../config/load.ts");
 await import("../run/run.ts");
 for (const load of Object.values(STAGE_CODE)) await load();
+// What sends is loaded with a transport.
+await openTransport({ timeoutMs: 1, allowNetworks: [], ca: null });

@@ -1,7 +1,6 @@
 /** `switchyard run`: options and configuration; `run.ts` does it. */
 
 import { Command, InvalidArgumentError } from "commander";
-import { nearest } from "../config/collections.ts";
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../domain/stages.ts";
@@ -13,6 +12,7 @@ import {
 } from "../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
+import { nearest } from "../settings/collections.ts";
 
 interface RunOptions extends ConfigOption {
   readonly stages?: readonly StageName[];

@@ -14,7 +14,7 @@
 import { Command } from "commander";
 
 import { withoutNewline } from "../config/secret-file.ts";
-import { signature } from "../deliver/sign.ts";
+import { signature } from "../destinations/webhook/signature.ts";
 import type { Shell } from "../operate/connect/shell.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
 import { openInput } from "./input.ts";

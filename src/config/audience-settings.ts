@@ -3,10 +3,9 @@
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
-import { type Decoder, decoder, value, wrong } from "./decoder.ts";
-import { share, text, textLike, wholeNumber } from "./scalars.ts";
-import { list, optional, required, section, setting } from "./setting.ts";
-import { id } from "./source-settings.ts";
+import { type Decoder, decoder, value, wrong } from "../settings/decoder.ts";
+import { id, share, text, textLike, wholeNumber } from "../settings/scalars.ts";
+import { list, optional, required, section, setting } from "../settings/setting.ts";
 
 const ID_MAX_BYTES = 1_024;
 

@@ -16,6 +16,7 @@
  */
 
 import { isJsonObject } from "../domain/json.ts";
+import { type Path, pathText } from "../settings/problem.ts";
 import type { Config } from "./config.ts";
 import {
   canonicalText,
@@ -25,7 +26,6 @@ import {
   plainRest,
   plainSources,
 } from "./plain-form.ts";
-import { type Path, pathText } from "./problem.ts";
 
 /** Of one list. In the order of the configurations: added and changed after, removed before. */
 export interface ListChanges {

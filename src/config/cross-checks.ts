@@ -28,12 +28,12 @@ import {
 import type { DestinationId } from "../domain/ids.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
-import { nearest } from "./collections.ts";
-import { showUrl } from "./endpoint-url.ts";
+import { nearest } from "../settings/collections.ts";
+import { showUrl } from "../settings/endpoint-url.ts";
+import { describe, type Path, type Problem, pathText } from "../settings/problem.ts";
+import { listFromText, parseDuration } from "../settings/scalars.ts";
 import { INGEST_PORT } from "./ingest-settings.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
-import { describe, type Path, type Problem, pathText } from "./problem.ts";
-import { listFromText, parseDuration } from "./scalars.ts";
 import { ADMIN_PORT } from "./settings.ts";
 
 /** Topics whose names `kafka.topics` may replace. */

@@ -5,13 +5,13 @@
  */
 
 import { isJsonObject } from "../domain/json.ts";
-import type { Origin } from "./config-path.ts";
-import type { Unit } from "./decoder.ts";
+import type { Origin } from "../settings/config-path.ts";
+import type { Unit } from "../settings/decoder.ts";
+import { pathText } from "../settings/problem.ts";
+import { flagFromText } from "../settings/scalars.ts";
+import type { Node, Setting } from "../settings/setting.ts";
 import type { Environment } from "./interpolate.ts";
-import { pathText } from "./problem.ts";
-import { flagFromText } from "./scalars.ts";
 import { withoutNewline } from "./secret-file.ts";
-import type { Node, Setting } from "./setting.ts";
 
 const PREFIX = "SWITCHYARD_";
 

@@ -17,8 +17,8 @@
  */
 
 import { isJsonObject } from "../domain/json.ts";
-import type { Origin, ReadFile } from "./config-path.ts";
-import { type Path, type Problem, pathText } from "./problem.ts";
+import type { Origin, ReadFile } from "../settings/config-path.ts";
+import { type Path, type Problem, pathText } from "../settings/problem.ts";
 import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

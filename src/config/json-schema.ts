@@ -12,7 +12,7 @@
  * every configuration that `switchyard config check` accepts, which also checks what a schema cannot express.
  */
 
-import type { Fields, Node } from "./setting.ts";
+import type { Fields, Node } from "../settings/setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 type Schema = Readonly<Record<string, unknown>>;

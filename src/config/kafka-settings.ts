@@ -3,11 +3,11 @@
 import { isIPv6 } from "node:net";
 
 import type { OwnTopicNames } from "../domain/topics.ts";
-import { foundAt } from "./config-path.ts";
-import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
-import { webUrl } from "./endpoint-url.ts";
-import { tlsFilesAndName } from "./pem.ts";
-import { HIDDEN } from "./problem.ts";
+import { foundAt } from "../settings/config-path.ts";
+import { type Decoder, type Tested, value, wrong } from "../settings/decoder.ts";
+import { webUrl } from "../settings/endpoint-url.ts";
+import { tlsFilesAndName } from "../settings/pem.ts";
+import { HIDDEN } from "../settings/problem.ts";
 import {
   duration,
   flag,
@@ -19,7 +19,7 @@ import {
   text,
   textLike,
   wholeNumber,
-} from "./scalars.ts";
+} from "../settings/scalars.ts";
 import {
   optional,
   optionalSection,
@@ -28,7 +28,7 @@ import {
   section,
   setting,
   variants,
-} from "./setting.ts";
+} from "../settings/setting.ts";
 
 /** Longest name that Kafka takes for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;

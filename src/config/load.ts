@@ -3,13 +3,12 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-
+import type { FileBytes } from "../settings/config-path.ts";
+import { type LocatedProblem, whyUnreadable } from "../settings/problem.ts";
 import type { Config } from "./config.ts";
-import type { FileBytes } from "./config-path.ts";
 import { configHash } from "./hash.ts";
 import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import { type LocatedProblem, whyUnreadable } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 export type Loaded = {

@@ -7,7 +7,7 @@
  *   4  check across settings        unique ids, references
  */
 
-import type { Config } from "./config.ts";
+import { typeOf } from "../destinations/index.ts";
 import {
   INVALID,
   type Origin,
@@ -16,11 +16,12 @@ import {
   type ReadFile,
   shownAsWritten,
   takesFile,
-} from "./config-path.ts";
+} from "../settings/config-path.ts";
+import { describe, HIDDEN, type Path, type Problem, pathText } from "../settings/problem.ts";
+import type { Config } from "./config.ts";
 import { problemsAcross } from "./cross-checks.ts";
 import { override, unknownVariables, variables } from "./environment.ts";
 import { type Environment, fill } from "./interpolate.ts";
-import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** The settings as given, with where they came from; for `config print`. */
@@ -91,12 +92,6 @@ function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-const SECRET_CHARACTERS_MIN = 16;
-
-function charactersOf(secret: string): number {
-  return [...secret.replace(/^whsec_/, "")].length;
-}
-
 /** Warnings: settings that are allowed and still most likely a mistake. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
@@ -105,17 +100,8 @@ function questionable(config: Config): readonly string[] {
     const { id } = destination;
     const found = [];
     if (!connected.has(id)) found.push(`${path}: no source names ${id}, so it gets no calls`);
-    if (destination.kind !== "webhook") return found;
-    const { sharedSecret } = destination;
-    if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
-      found.push(
-        `${path}: sharedSecret has fewer than ${SECRET_CHARACTERS_MIN} characters, so that it can ` +
-          "be guessed from a signature; take 32 random ones",
-      );
-    }
-    if (destination.previousSharedSecret !== null && !destination.standardWebhooks) {
-      found.push(`${path}: previousSharedSecret does nothing without standardWebhooks`);
-    }
+    for (const warning of typeOf(destination).warnings(destination))
+      found.push(`${path}: ${warning}`);
     return found;
   });
   const { sasl, tls } = config.kafka;
@@ -138,13 +124,10 @@ function missed({ sources, destinations }: Config): readonly string[] {
   return destinations.flatMap((destination, index) =>
     destination.enabled || !connected.has(destination.id)
       ? []
-      : [`destinations[${index}]: ${missedText(destination)}`],
+      : [
+          `destinations[${index}]: ${destination.id} is disabled: ${typeOf(destination).whenDisabled}`,
+        ],
   );
-}
-
-function missedText({ id, kind }: Config["destinations"][number]): string {
-  if (kind === "topic") return `${id} is disabled: calls to it are left out, also for later`;
-  return `${id} is disabled: calls and deletions are left out, also for later; with \`paused: true\` they wait`;
 }
 
 function isPlain(url: string): boolean {

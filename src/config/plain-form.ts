@@ -11,10 +11,11 @@
  *   urls, login of the registry     url; username and password, token or oauth
  */
 
+import { typeOf } from "../destinations/index.ts";
 import type { Destination } from "../domain/destination.ts";
 import { isJsonObject } from "../domain/json.ts";
+import type { Node } from "../settings/setting.ts";
 import type { Config } from "./config.ts";
-import type { Node } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 export type PlainMap = Readonly<Record<string, unknown>>;
@@ -46,13 +47,10 @@ export function plainDestinations(config: Config): ReadonlyMap<string, PlainMap>
   return new Map(config.destinations.map((destination) => [destination.id, plain(destination)]));
 }
 
-function plain({ id: _id, ...destination }: Destination): PlainMap {
-  const { kind, ...rest } = destination;
-  if (destination.kind === "topic") return { type: kind, ...rest };
-  const endpoints = destination.endpoints.map(({ url, headers }) => {
-    return { url, headers: Object.fromEntries(headers) };
-  });
-  return { type: kind, ...rest, endpoints };
+function plain(destination: Destination): PlainMap {
+  const all: PlainMap = { ...typeOf(destination).plain(destination) };
+  const { id: _i, kind, isAttempted: _a, getsDeletions: _g, ...rest } = all;
+  return { type: kind, ...rest };
 }
 
 function named(values: object): PlainMap {

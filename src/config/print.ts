@@ -7,11 +7,11 @@
 import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
 import { isJsonObject } from "../domain/json.ts";
 
-import { type Origin, shownAsWritten } from "./config-path.ts";
-import { showUrl } from "./endpoint-url.ts";
+import { type Origin, shownAsWritten } from "../settings/config-path.ts";
+import { showUrl } from "../settings/endpoint-url.ts";
+import { HIDDEN, type Path, pathText } from "../settings/problem.ts";
+import type { Node, Setting } from "../settings/setting.ts";
 import type { Given } from "./parse.ts";
-import { HIDDEN, type Path, pathText } from "./problem.ts";
-import type { Node, Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 export function printConfig(given: Given): string {

@@ -1,12 +1,12 @@
 /** The section `registry`: where a schema registry is, and how to log in to it. */
 
-import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
-import { type Decoder, type Tested, wrong } from "./decoder.ts";
-import { showUrl, testUrl, webUrl } from "./endpoint-url.ts";
-import { type TlsFiles, tlsFiles } from "./pem.ts";
-import { HIDDEN } from "./problem.ts";
-import { listOf, secret, text, textLike } from "./scalars.ts";
-import { optional, optionalSection, required, section, type Values } from "./setting.ts";
+import { foundAt, INVALID, type Invalid, type Place } from "../settings/config-path.ts";
+import { type Decoder, type Tested, wrong } from "../settings/decoder.ts";
+import { showUrl, testUrl, webUrl } from "../settings/endpoint-url.ts";
+import { type TlsFiles, tlsFiles } from "../settings/pem.ts";
+import { HIDDEN } from "../settings/problem.ts";
+import { listOf, secret, text, textLike } from "../settings/scalars.ts";
+import { optional, optionalSection, required, section, type Values } from "../settings/setting.ts";
 
 const URLS_MAX = 10;
 

@@ -1,19 +1,16 @@
 /** Every setting there is. The reference page docs/configuration.md is generated from this. */
 
+import { TYPE_SETTINGS } from "../destinations/index.ts";
 import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
-import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
-import type { Invalid, Place } from "./config-path.ts";
-import { type Decoder, hidden, value, wrong } from "./decoder.ts";
-import { checkStandardSecrets, destinationSettings } from "./destination-settings.ts";
-import { webUrl } from "./endpoint-url.ts";
-import { ingestSettings } from "./ingest-settings.ts";
-import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
-import { certificateFile } from "./pem.ts";
-import { registrySettings } from "./registry-settings.ts";
+import type { Invalid, Place } from "../settings/config-path.ts";
+import { type Decoder, hidden, value, wrong } from "../settings/decoder.ts";
+import { webUrl } from "../settings/endpoint-url.ts";
+import { certificateFile } from "../settings/pem.ts";
 import {
   duration,
   flag,
+  id,
   listenHost,
   listOf,
   oneOf,
@@ -23,10 +20,22 @@ import {
   text,
   textLike,
   wholeNumber,
-} from "./scalars.ts";
-import { optional, optionalSection, required, section, setting } from "./setting.ts";
-import { id, sourceSettings } from "./source-settings.ts";
-import { staticHeaders } from "./static-headers.ts";
+} from "../settings/scalars.ts";
+import {
+  list,
+  optional,
+  optionalSection,
+  required,
+  section,
+  setting,
+  variants,
+} from "../settings/setting.ts";
+import { checkStandardSecrets, staticHeaders } from "../settings/webhook-fields.ts";
+import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
+import { ingestSettings } from "./ingest-settings.ts";
+import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
+import { registrySettings } from "./registry-settings.ts";
+import { sourceSettings } from "./source-settings.ts";
 
 /** The ports that the program opens by default; `INGEST_PORT` is with the settings of ingest. */
 export const ADMIN_PORT = 9_464;
@@ -217,7 +226,16 @@ export const SETTINGS = section("", {
     id<SourceId>(),
     "The source of calls that name none. Left out: such calls are dead letters.",
   ),
-  destinations: destinationSettings,
+  destinations: list(
+    "Where calls go. Each destination has:",
+    variants(
+      "",
+      "type",
+      "Delivered by Switchyard, or left on its topic for others.",
+      TYPE_SETTINGS,
+    ),
+    { min: 0, max: Number.POSITIVE_INFINITY },
+  ),
   audiences: audienceSettings,
   audienceDefaults,
   audience: audienceStage,

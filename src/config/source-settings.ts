@@ -2,22 +2,11 @@
 
 import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
-import type { Invalid, Place } from "./config-path.ts";
-import { type Decoder, value, wrong } from "./decoder.ts";
-import { flag, listOf, rate, secret, text } from "./scalars.ts";
-import { list, optional, required, section, setting } from "./setting.ts";
+import type { Invalid, Place } from "../settings/config-path.ts";
+import { flag, id, listOf, rate, secret } from "../settings/scalars.ts";
+import { list, optional, required, section, setting } from "../settings/setting.ts";
 
-const ID_CHARACTERS_MAX = 200;
 const ANY_LENGTH = Number.POSITIVE_INFINITY;
-
-/** The ids of sources and destinations. */
-export function id<Id extends string>(): Decoder<Id> {
-  return text(`lower-case letters, digits and dashes, at most ${ID_CHARACTERS_MAX}`, (given) => {
-    return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX
-      ? value(given as Id)
-      : wrong();
-  });
-}
 
 const writeKey = secret("a write key");
 

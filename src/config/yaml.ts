@@ -17,7 +17,7 @@ import {
   type YAMLError,
 } from "yaml";
 
-import { describe, HIDDEN, type LocatedProblem, type Path } from "./problem.ts";
+import { describe, HIDDEN, type LocatedProblem, type Path } from "../settings/problem.ts";
 
 type Yaml =
   | {

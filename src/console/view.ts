@@ -98,7 +98,10 @@ export interface EndpointView {
 export interface DestinationSnapshot {
   readonly id: string;
   readonly name: string;
-  readonly kind: "webhook" | "topic" | "unknown";
+  /** Its type; `unknown`: it is not configured. */
+  readonly kind: string;
+  /** Whether the deliver stage attempts its deliveries; null: it is not configured. */
+  readonly isAttempted: boolean | null;
   readonly state: DestinationStateName | null;
   /** How urgent its problem is: from 0, halted, to 6, none. */
   readonly severity: number;

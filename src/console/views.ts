@@ -57,9 +57,9 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
     "not-owned": 0,
     unknown: 0,
   };
-  for (const { state, failingSince, hold, kind } of destinations) {
+  for (const { state, failingSince, hold, isAttempted } of destinations) {
     if (hold?.reason === "paused" || hold?.reason === "disabled") counts.quiet += 1;
-    else if (kind === "topic") counts.topics += 1;
+    else if (isAttempted === false) counts.topics += 1;
     else if (failingSince !== null) counts.failing += 1;
     else counts[state ?? "unknown"] += 1;
   }

@@ -52,10 +52,10 @@ export function listenersBySource(
   destinations: readonly Destination[],
   topics: Pick<TopicNames, "deliveries">,
 ): ListenersBySource {
-  const webhooks = destinations.filter(({ kind, enabled }) => kind === "webhook" && enabled);
+  const notified = destinations.filter((each) => each.getsDeletions && each.enabled);
   return new Map(
     sources.map((source) => {
-      const own = webhooks.filter(({ id }) => source.destinations.includes(id));
+      const own = notified.filter(({ id }) => source.destinations.includes(id));
       const listeners = own.map(({ id, historical }) => {
         return { destination: id, topic: topics.deliveries(id), historical };
       });
@@ -67,7 +67,7 @@ export function listenersBySource(
 /** A destination that no affected source tells, and why. */
 export interface NotNotified {
   readonly destination: DestinationId;
-  readonly because: "disabled" | "type topic" | "no affected source names it";
+  readonly because: "disabled" | `type ${string}` | "no affected source names it";
 }
 
 export function notNotified(
@@ -79,8 +79,8 @@ export function notNotified(
   );
   return destinations
     .filter(({ id }) => !notified.has(id))
-    .map(({ id, kind, enabled }): NotNotified => {
-      if (kind === "topic") return { destination: id, because: "type topic" };
+    .map(({ id, kind, enabled, getsDeletions }): NotNotified => {
+      if (!getsDeletions) return { destination: id, because: `type ${kind}` };
       const because = enabled ? "no affected source names it" : "disabled";
       return { destination: id, because };
     });

@@ -4,7 +4,7 @@
  */
 
 import type { Delivery } from "../domain/delivery.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
@@ -14,11 +14,11 @@ import type { OwnedWork } from "./owned-work.ts";
 
 /** A destination's settings of a moment, with what is looked up of them for each attempt. */
 export interface Settings {
-  readonly destination: WebhookDestination;
+  readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
 }
 
-export function settingsOf(destination: WebhookDestination): Settings {
+export function settingsOf(destination: AttemptedDestination): Settings {
   return { destination, keys: destination.endpoints.map(({ key }) => key) };
 }
 

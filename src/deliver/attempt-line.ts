@@ -13,7 +13,6 @@
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { delayName } from "../domain/topics.ts";
-import { isTlsCause } from "./cause.ts";
 import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
 import type { Attempted } from "./work-ports.ts";
@@ -27,7 +26,8 @@ export function levelOf({ results, decision }: Attempted): "info" | "warn" | "er
 
 function isAlarming({ result }: EndpointResult): boolean {
   if (result.kind !== "no-response") return false;
-  return result.cause === "timeout" || isTlsCause(result.cause);
+  // Somebody has to do something about certificates.
+  return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
 /** @param names of the endpoints that are configured. */

@@ -1,8 +1,8 @@
 /** Between a destination's attempts and the topic of attempts: when there is none, nothing is done. */
 
+import type { Phases, Sender } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
-import type { EndpointConnections, Phases } from "./attempt.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import { attemptWriter } from "./attempt-record.ts";
 import type { Attempted } from "./work-ports.ts";
 
@@ -13,34 +13,30 @@ interface Notes {
   end(): void;
 }
 
-/** Connections whose results have the phases of their requests, and the head of a refused answer. */
-export function notingPhases(
-  connections: EndpointConnections,
-  notes: Notes | undefined,
-): EndpointConnections {
-  if (notes === undefined) return connections;
+/** A sender whose results have the phases of their requests, and the start of a rejected response. */
+export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
+  if (notes === undefined) return sender;
   const { responseBytes } = notes;
   const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
   return {
+    ...sender,
     // Those of a trace are there already: it wants no answer.
-    send: (endpoint, request, done, phases) => {
+    send: (endpoint, prepared, done, phases, traceparent) => {
       const noted = phases === undefined ? fresh() : Object.assign(phases, fresh());
-      connections.send(endpoint, request, done, noted);
+      sender.send(endpoint, prepared, done, noted, traceparent);
     },
-    update: (destination) => connections.update(destination),
-    close: () => connections.close(),
   };
 }
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;
   /** Endpoints are named as they are configured by now. */
-  update(destination: WebhookDestination): void;
+  update(destination: AttemptedDestination): void;
 }
 
 /** Null: attempts are not written down. */
 export function attemptsOf(
-  destination: WebhookDestination,
+  destination: AttemptedDestination,
   notes: Notes | undefined,
 ): AttemptNotes | null {
   if (notes === undefined) return null;

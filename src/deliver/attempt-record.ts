@@ -18,15 +18,14 @@
  * Nothing of the call but its id is in it.
  */
 
+import type { Phases, SendResult } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { delayName } from "../domain/topics.ts";
-import type { HttpResult, Phases } from "./attempt.ts";
 import { phaseSpans } from "./attempt-trace.ts";
 import type { EndpointResult } from "./decide.ts";
-import { judge } from "./outcome.ts";
 import type { Output } from "./output.ts";
 import type { Attempted } from "./work-ports.ts";
 
@@ -42,7 +41,7 @@ const PHASE_FIELDS = {
 export type WriteAttempt = (attempted: Attempted, out: ByteText) => void;
 
 /** Of a destination's settings. */
-export function attemptWriter(destination: WebhookDestination): WriteAttempt {
+export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
   const writeAccepted = acceptedWriter(destination);
   const textOf = attemptTexts(destination);
   return (attempted, out) => {
@@ -62,7 +61,7 @@ const BODY = piece(',"bodyMs":');
 const ENDED = piece("}}]}");
 
 /** Of first attempts that one endpoint has accepted, on a connection that was there. */
-export function acceptedWriter(destination: WebhookDestination): WriteAccepted {
+export function acceptedWriter(destination: AttemptedDestination): WriteAccepted {
   const names = endpointNames(destination);
   const started = `","destination":${JSON.stringify(destination.id)},"attempt":1,"firstAttemptAt":"`;
   const ended = stamped('{"time":"', '","messageId":"');
@@ -75,10 +74,10 @@ export function acceptedWriter(destination: WebhookDestination): WriteAccepted {
   return ({ delivery, results, decision, endedAtMs }, out) => {
     const [only] = results;
     if (decision.name !== "accepted" || results.length !== 1 || only === undefined) return false;
-    const { endpoint, result } = only;
+    const { endpoint, result, outcome } = only;
     const startedAt = accepted.get(endpoint);
     if (result.kind !== "response" || startedAt === undefined || delivery.attempt > 0) return false;
-    if (judge(result, endedAtMs).kind !== "accepted") return false;
+    if (outcome.kind !== "accepted") return false;
     const { status, durationMs, phases } = result;
     if (phases?.sentMs === undefined || phases.headMs === undefined) return false;
     if (phases.openedMs !== undefined || phases.kept !== undefined) return false;
@@ -138,7 +137,7 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
 export type AttemptText = (attempted: Attempted) => string;
 
 /** The parts of a record that are the same for all attempts of a destination's settings. */
-export function attemptTexts(destination: WebhookDestination): AttemptText {
+export function attemptTexts(destination: AttemptedDestination): AttemptText {
   const id = JSON.stringify(destination.id);
   const names = endpointNames(destination);
   const nameOf = (key: EndpointKey) => names.get(key) ?? key;
@@ -148,7 +147,7 @@ export function attemptTexts(destination: WebhookDestination): AttemptText {
     let requests = "";
     for (const each of results) {
       if (requests !== "") requests += ",";
-      requests += requestText(begun.get(each.endpoint) ?? begin(each.endpoint), each, endedAtMs);
+      requests += requestText(begun.get(each.endpoint) ?? begin(each.endpoint), each);
     }
     const first = delivery.firstAttemptAtMs ?? endedAtMs;
     return (
@@ -160,19 +159,19 @@ export function attemptTexts(destination: WebhookDestination): AttemptText {
   };
 }
 
-function requestText(beginning: string, { result }: EndpointResult, nowMs: number): string {
+function requestText(beginning: string, { result, outcome }: EndpointResult): string {
   if (result.kind === "skipped") return `${beginning},"outcome":"skipped"}`;
   const { phases } = result;
   const came =
     result.kind === "response" ? `"status":${result.status}` : `"cause":"${result.cause}"`;
   return (
-    `${beginning},"outcome":"${judge(result, nowMs).kind}",${came}` +
+    `${beginning},"outcome":"${outcome.kind}",${came}` +
     `,"durationMs":${tenths(result.durationMs)}${phasesText(phases, result)}` +
     `${responseText(phases)}}`
   );
 }
 
-function phasesText(phases: Phases | undefined, { durationMs }: HttpResult): string {
+function phasesText(phases: Phases | undefined, { durationMs }: SendResult): string {
   if (phases === undefined) return "";
   const { openedMs, sentMs, headMs } = phases;
   // By far the most: a connection was there, and the answer came whole.

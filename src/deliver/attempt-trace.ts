@@ -22,12 +22,11 @@
  * through ends with it.
  */
 
+import type { Phases, Sender, SendResult } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import type { Endpoint } from "../domain/destination.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import {
   keptTraceOf,
-  TRACE_HEADER,
   type TraceContext,
   traceOf,
   traceParent,
@@ -39,11 +38,10 @@ import {
   type Span,
   type Tracing,
 } from "../telemetry/tracing/port.ts";
-import type { EndpointConnections, HttpResult, Phases, WebhookRequest } from "./attempt.ts";
 import type { Decision } from "./decide.ts";
 
-/** In place of the destination's connections, for one attempt. */
-export interface AttemptTrace extends Pick<EndpointConnections, "send"> {
+/** In place of the destination's sender, for one attempt. */
+export interface AttemptTrace extends Pick<Sender, "send"> {
   /** The record that a replacement is made of. */
   follow(record: IncomingRecord): IncomingRecord;
   end(decision: Decision, endedAtMs: number): void;
@@ -52,7 +50,7 @@ export interface AttemptTrace extends Pick<EndpointConnections, "send"> {
 export interface TracePorts {
   /** Absent: traces are off. */
   readonly tracing?: Tracing | undefined;
-  readonly connections: EndpointConnections;
+  readonly sender: Sender;
   readonly nowMs: () => number;
   readonly group: string;
 }
@@ -67,7 +65,7 @@ export function traceAttempt(
   delivery: Delivery,
   isAsked: boolean,
 ): AttemptTrace | null {
-  const { tracing, connections } = ports;
+  const { tracing, sender } = ports;
   if (tracing === undefined && !isAsked) return null;
   const trace = isAsked ? traceOf(record) : keptTraceOf(record);
   if (trace === null || trace === "not-kept") return null;
@@ -82,28 +80,25 @@ export function traceAttempt(
     return kept(ports, tracing, span, isAsked);
   }
   if (!isAsked) return null;
+  const named = traceParent(trace);
   return {
-    send: (endpoint, request, done) => connections.send(endpoint, naming(request, trace), done),
+    send: (endpoint, prepared, done) => sender.send(endpoint, prepared, done, undefined, named),
     follow: (followed) => followed,
     end: () => undefined,
   };
 }
 
 function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean): AttemptTrace {
-  const { connections, nowMs } = ports;
+  const { sender, nowMs } = ports;
   return {
-    send: (endpoint, request, done) => {
+    send: (endpoint, prepared, done) => {
       const startMs = nowMs();
-      const asking = tracing.begin({
-        name: request.method,
-        kind: "client",
-        startMs,
-        attributes: requestAttributes(endpoint, request),
-        parent: span.context,
-      });
+      const kind = "client";
+      const parent = span.context;
+      const asking = tracing.begin({ ...sender.span(endpoint), kind, startMs, parent });
       const phases: Phases = {};
-      const sent = isAsked ? naming(request, asking.context) : request;
-      const answered = (result: HttpResult) => {
+      const named = isAsked ? traceParent(asking.context) : undefined;
+      const answered = (result: SendResult) => {
         for (const { name, fromMs, toMs } of phaseSpans(phases, result.durationMs)) {
           const parent = asking.context;
           tracing
@@ -113,7 +108,7 @@ function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean)
         endRequest(asking, result, startMs + result.durationMs);
         done(result);
       };
-      connections.send(endpoint, sent, answered, phases);
+      sender.send(endpoint, prepared, answered, phases, named);
     },
     follow: (record) => following(record, span.context),
     end: ({ name }, endedAtMs) => {
@@ -121,11 +116,6 @@ function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean)
       span.end(endedAtMs, name === "accepted" ? null : name);
     },
   };
-}
-
-function naming(request: WebhookRequest, trace: TraceContext): WebhookRequest {
-  const named = [TRACE_HEADER.parent, traceParent(trace)] as const;
-  return { ...request, headers: [...request.headers, named] };
 }
 
 function following(record: IncomingRecord, trace: TraceContext): IncomingRecord {
@@ -144,19 +134,7 @@ function attributesOf(record: IncomingRecord, delivery: Delivery, group: string)
   };
 }
 
-/** A URL's path can be a password: only its origin is named. */
-function requestAttributes(endpoint: Endpoint, { method, url }: WebhookRequest): Attributes {
-  const { protocol, hostname, port } = new URL(url);
-  return {
-    "http.request.method": method,
-    "url.scheme": protocol.slice(0, -1),
-    "server.address": hostname,
-    "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
-    "switchyard.endpoint": endpoint.key,
-  };
-}
-
-function endRequest(span: Span, result: HttpResult, endMs: number): void {
+function endRequest(span: Span, result: SendResult, endMs: number): void {
   if (result.kind === "no-response") {
     span.end(endMs, result.cause);
     return;

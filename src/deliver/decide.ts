@@ -1,6 +1,6 @@
 /**
- * Decides about a delivery after an attempt (docs/retries.md#retry-schedule). `outcome.ts` judges each
- * request, `choose-retry-delay.ts` chooses the delay.
+ * Decides about a delivery after an attempt (docs/retries.md#retry-schedule). A destination's
+ * type judges each request, `choose-retry-delay.ts` chooses the delay.
  *
  *   endpoints requested                        decision
  *   any, one accepted                          delivered
@@ -15,17 +15,17 @@
  */
 
 import assert from "node:assert/strict";
-
+import type { Outcome, SendResult } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { HttpResult } from "./attempt.ts";
 import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
-import { judge, type Outcome } from "./outcome.ts";
 import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
-  readonly result: HttpResult | Skipped;
+  readonly result: SendResult | Skipped;
+  /** By the destination's type; of one that was skipped: to be tried again. */
+  readonly outcome: Outcome;
 }
 
 /** The endpoint was unavailable: a failure without a request. */
@@ -40,10 +40,6 @@ export interface Decision {
   readonly name: DecisionName;
   /** Records to write before the one in hand is finished; none when all is delivered. */
   readonly outputs: readonly Output[];
-}
-
-interface Judged extends EndpointResult {
-  readonly outcome: Outcome;
 }
 
 const DELIVERED: Decision = { name: "accepted", outputs: [] };
@@ -63,15 +59,14 @@ export function decide(
   nowMs: number,
 ): Decision {
   assert(results.length > 0);
-  const judged = results.map((each) => ({ ...each, outcome: outcomeOf(each.result, nowMs) }));
   const isAny = deliver === "any" || delivery.endpoint !== null;
   // By far the most frequent case, so it costs nothing more.
-  if (isAny && judged.some(isAccepted)) return DELIVERED;
+  if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (isAny) {
-    return decideAny(attempted, configured, judged, policy, nowMs);
+    return decideAny(attempted, configured, results, policy, nowMs);
   }
-  const outputs = judged.flatMap((each) => {
+  const outputs = results.flatMap((each) => {
     const { endpoint, result } = each;
     if (result.kind !== "skipped") {
       return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
@@ -86,7 +81,7 @@ export function decide(
 function decideAny(
   attempted: Delivery,
   configured: readonly EndpointKey[],
-  judged: readonly Judged[],
+  judged: readonly EndpointResult[],
   policy: RetryPolicy,
   nowMs: number,
 ): Decision {
@@ -102,17 +97,12 @@ function decideAny(
   return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
 }
 
-function isAccepted({ outcome }: Judged): boolean {
+function isAccepted({ outcome }: EndpointResult): boolean {
   return outcome.kind === "accepted";
 }
 
 function endOf(delivery: Delivery, { retryWindowMs }: RetryPolicy, nowMs: number): number {
   return (delivery.firstAttemptAtMs ?? nowMs) + retryWindowMs;
-}
-
-/** With `any`, a held endpoint does not delay the others: it asks for nothing here. */
-function outcomeOf(result: HttpResult | Skipped, nowMs: number): Outcome {
-  return result.kind === "skipped" ? { kind: "retry", retryAfterMs: null } : judge(result, nowMs);
 }
 
 function only(output: Output): Decision {
@@ -125,7 +115,7 @@ function leastFinal(outputs: readonly Output[]): DecisionName {
   return hasExpired ? "expired" : "rejected";
 }
 
-function longestRetryAfter(judged: readonly Judged[]): number {
+function longestRetryAfter(judged: readonly EndpointResult[]): number {
   let longestMs = 0;
   for (const { outcome } of judged) {
     if (outcome.kind === "retry") longestMs = Math.max(longestMs, outcome.retryAfterMs ?? 0);
@@ -133,7 +123,7 @@ function longestRetryAfter(judged: readonly Judged[]): number {
   return longestMs;
 }
 
-function lastOutcome(judged: readonly Judged[]): string {
+function lastOutcome(judged: readonly EndpointResult[]): string {
   return judged
     .map(({ endpoint, result }) => {
       return `${endpoint}=${said(result)}`;
@@ -141,7 +131,7 @@ function lastOutcome(judged: readonly Judged[]): string {
     .join(",");
 }
 
-function said(result: HttpResult | Skipped): string {
+function said(result: SendResult | Skipped): string {
   if (result.kind === "response") return `${result.status}`;
   return result.kind === "skipped" ? "skipped" : result.cause;
 }

@@ -18,12 +18,11 @@
  */
 
 import type { Pause } from "../control/operator-actions.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { Outcome, SendResult } from "../destinations/port.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { HttpResult } from "./attempt.ts";
 import { type HoldCause, stillnessOf } from "./hold-cause.ts";
-import { judge } from "./outcome.ts";
 import { RecentAttempts } from "./recent-attempts.ts";
 import type { Attempted } from "./work-ports.ts";
 
@@ -31,13 +30,14 @@ const REBALANCE_MAX_MS = 60_000;
 
 /** The last result of an endpoint, and the verdict on it. */
 export interface EndpointMemory {
-  readonly result: HttpResult;
+  readonly result: SendResult;
+  readonly outcome: Outcome;
   readonly atMs: number;
   readonly recent: RecentAttempts;
 }
 
 export class DestinationHealth {
-  #destination: WebhookDestination;
+  #destination: AttemptedDestination;
   #still: HoldCause | null = null;
   #endpoints = new Map<EndpointKey, EndpointMemory>();
   #acceptedAtMs: number | null = null;
@@ -46,13 +46,13 @@ export class DestinationHealth {
   #leftAtMs: number | null = null;
 
   /** @param pause by a command; null: there is none. */
-  constructor(destination: WebhookDestination, nowMs: number, pause: Pause | null = null) {
+  constructor(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null) {
     this.#destination = destination;
     this.update(destination, nowMs, pause);
   }
 
   /** Other settings. Endpoints that are gone are forgotten. */
-  update(destination: WebhookDestination, nowMs: number, pause: Pause | null = null): void {
+  update(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null): void {
     this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
     this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
@@ -75,12 +75,12 @@ export class DestinationHealth {
 
   attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
     let isAccepted = false;
-    for (const { endpoint, result } of results) {
+    for (const { endpoint, result, outcome } of results) {
       if (result.kind === "skipped") continue;
-      const isFine = judge(result, endedAtMs).kind === "accepted";
+      const isFine = outcome.kind === "accepted";
       const recent = this.#endpoints.get(endpoint)?.recent ?? new RecentAttempts();
       recent.add(isFine, endedAtMs);
-      this.#endpoints.set(endpoint, { result, atMs: endedAtMs, recent });
+      this.#endpoints.set(endpoint, { result, outcome, atMs: endedAtMs, recent });
       isAccepted ||= isFine;
     }
     if (isAccepted) this.#acceptedAtMs = endedAtMs;
@@ -104,7 +104,7 @@ export class DestinationHealth {
   }
 
   /** As it is configured now. */
-  get destination(): WebhookDestination {
+  get destination(): AttemptedDestination {
     return this.#destination;
   }
 
@@ -140,10 +140,10 @@ function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boo
 }
 
 /** For people and programs. */
-export function lastOutcome({ result, atMs }: EndpointMemory): LastOutcome {
+export function lastOutcome({ result, outcome, atMs }: EndpointMemory): LastOutcome {
   return {
     at: new Date(atMs).toISOString(),
-    outcome: judge(result, atMs).kind,
+    outcome: outcome.kind,
     cause: result.kind === "response" ? `${result.status}` : result.cause,
   };
 }

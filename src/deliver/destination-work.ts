@@ -18,7 +18,8 @@
 
 import assert from "node:assert/strict";
 import type { EarlyRelease } from "../control/operator-actions.ts";
-import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import { RETRY, type SendResult } from "../destinations/port.ts";
+import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import {
@@ -28,10 +29,10 @@ import {
   type Settings,
   settingsOf,
 } from "./active-attempt.ts";
-import type { HttpResult } from "./attempt.ts";
 import { Cancels } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor, Ticket } from "./circuit-breaker.ts";
+import { roundsIntegers } from "./content.ts";
 import type { EndpointResult, Skipped } from "./decide.ts";
 import {
   type DestinationHold,
@@ -49,10 +50,8 @@ import { type Finishing, OwnedWork } from "./owned-work.ts";
 import { WaitingDeliveries } from "./pending-deliveries.ts";
 import { holdCause, type PreparedAttempt, prepare } from "./prepare.ts";
 import { lookingAgain } from "./recheck-timer.ts";
-import { requestTo, sharedRequest } from "./request.ts";
 import { RequestRate } from "./request-rate.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
-import { roundsIntegers } from "./webhook.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
 /** Far below what is kept free of the window for a last attempt (`choose-retry-delay.ts`). */
@@ -74,7 +73,7 @@ export class DestinationWork {
   readonly #cancels;
 
   constructor(
-    destination: WebhookDestination,
+    destination: AttemptedDestination,
     policy: RetryPolicy,
     topics: DeadLetterTopics,
     ports: WorkPorts,
@@ -96,7 +95,7 @@ export class DestinationWork {
   }
 
   /** Goes by other settings of the same destination. */
-  update(destination: WebhookDestination): void {
+  update(destination: AttemptedDestination): void {
     const { concurrency, requestsPerSecond } = destination;
     this.#settings = settingsOf(destination);
     this.#gates.update(this.#settings.keys, concurrency);
@@ -243,20 +242,24 @@ export class DestinationWork {
   }
 
   #start(item: Item, prepared: PreparedAttempt, nowMs: number): void {
-    const { delivery, endpoints, held, webhook, text } = prepared;
-    if (delivery.attempt === 0 && roundsIntegers(text)) this.#ports.onRounded();
+    const { delivery, endpoints, held } = prepared;
+    if (delivery.attempt === 0 && roundsIntegers(prepared.text)) this.#ports.onRounded();
     const { turn } = item.owner;
     this.#slots.started(turn);
     item.owner.begin();
     this.#ports.onStart();
-    const skipped = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: SKIPPED });
+    const skipped = ({ key }: Endpoint): EndpointResult => ({
+      endpoint: key,
+      result: SKIPPED,
+      outcome: RETRY,
+    });
     const settings = this.#settings;
     const results = held.map(skipped);
     const trace = this.#ports.trace?.(item.record, delivery, settings.destination) ?? null;
-    const started = { startedAtMs: nowMs, pending: 0 };
-    const attempt: Attempt = { item, settings, delivery, results, trace, ...started };
-    const connections = trace ?? this.#ports.connections;
-    const shared = sharedRequest(settings.destination, webhook, delivery, nowMs);
+    const startedAtMs = nowMs;
+    const attempt: Attempt = { item, settings, delivery, results, startedAtMs, pending: 0, trace };
+    const sender = trace ?? this.#ports.sender;
+    const shared = this.#ports.sender.prepare([prepared], nowMs);
     for (const endpoint of endpoints) {
       const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
       if (ticket === null) {
@@ -264,17 +267,16 @@ export class DestinationWork {
         continue;
       }
       attempt.pending += 1;
-      connections.send(endpoint, requestTo(endpoint, shared), (result) =>
-        this.#answered(attempt, endpoint, ticket, result),
-      );
+      sender.send(endpoint, shared, (result) => this.#answered(attempt, endpoint, ticket, result));
     }
     assert(attempt.pending > 0);
   }
 
-  #answered(attempt: Attempt, { key }: Endpoint, ticket: Ticket, result: HttpResult): void {
+  #answered(attempt: Attempt, { key }: Endpoint, ticket: Ticket, result: SendResult): void {
     const endedAtMs = this.#ports.nowMs();
-    this.#gates.settle(key, ticket, result, endedAtMs);
-    attempt.results.push({ endpoint: key, result });
+    const outcome = this.#ports.sender.judge(result, endedAtMs);
+    this.#gates.settle(key, ticket, outcome, endedAtMs);
+    attempt.results.push({ endpoint: key, result, outcome });
     attempt.pending -= 1;
     if (attempt.pending > 0) {
       this.#pump();

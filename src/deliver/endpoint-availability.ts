@@ -23,11 +23,10 @@
  */
 
 import type { EndpointNews } from "../control/operator-actions.ts";
+import type { Outcome } from "../destinations/port.ts";
 import type { CircuitState, HoldReason } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { HttpResult } from "./attempt.ts";
 import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
-import { judge } from "./outcome.ts";
 import type { Gates } from "./prepare.ts";
 
 export type QueueState =
@@ -249,11 +248,10 @@ export class EndpointGates<Item> {
     return admission.kind === "go" ? admission.ticket : null;
   }
 
-  /** The result of an admitted request. */
-  settle(endpoint: EndpointKey, ticket: Ticket, result: HttpResult, nowMs: number): void {
+  /** The outcome of an admitted request. */
+  settle(endpoint: EndpointKey, ticket: Ticket, outcome: Outcome, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
-    const outcome = judge(result, nowMs);
     const isSuccess = outcome.kind !== "retry";
     const before = gate.breaker.state;
     const state = gate.breaker.settle(ticket, isSuccess, nowMs);

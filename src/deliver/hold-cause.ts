@@ -14,7 +14,7 @@
  */
 
 import type { Pause } from "../control/operator-actions.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
@@ -32,7 +32,7 @@ const FILE = "configuration";
  * @param before as it was until now.
  */
 export function stillnessOf(
-  { enabled, paused }: Pick<WebhookDestination, "enabled" | "paused">,
+  { enabled, paused }: Pick<AttemptedDestination, "enabled" | "paused">,
   pause: Pause | null,
   before: HoldCause | null,
   nowMs: number,
@@ -63,8 +63,8 @@ export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[n
 
 /** The settings that the work goes by. */
 export function controlled(
-  configured: WebhookDestination,
+  configured: AttemptedDestination,
   pause: Pause | null,
-): WebhookDestination {
+): AttemptedDestination {
   return pause === null || configured.paused ? configured : { ...configured, paused: true };
 }

@@ -32,16 +32,17 @@
  * attempt that it is left of, so that shares of an endpoint that never comes back come to an end.
  */
 
+import type { Sendable } from "../destinations/port.ts";
 import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
-import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
+import { parseContent } from "./content.ts";
 import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
 import { sanitizeHeaders } from "./sanitize-headers.ts";
-import { parseWebhook, type Webhook } from "./webhook.ts";
 
 /** `delivery` has its first-attempt-at. */
 interface Plan {
@@ -65,11 +66,8 @@ export interface Wait {
   readonly untilMs: number;
 }
 
-export interface PreparedAttempt extends Plan {
-  readonly webhook: Webhook;
-  /** The value's JSON. */
-  readonly text: string;
-}
+/** A unit of work of its own, too. */
+export interface PreparedAttempt extends Plan, Sendable {}
 
 export type Prepared =
   | PreparedAttempt
@@ -101,7 +99,7 @@ const NONE: readonly Endpoint[] = [];
 
 export function prepare(
   record: RecordContent & RecordValue,
-  destination: WebhookDestination,
+  destination: AttemptedDestination,
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
@@ -112,17 +110,17 @@ export function prepare(
   const delivery = sanitizeHeaders(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
   if (planned.kind !== "attempt") return planned;
-  const value = parseWebhook(record);
+  const value = parseContent(record);
   if (value.kind === "refused") {
     const { reason, error } = value;
     return { kind: "dead-letter", reason, error, delivery: planned.delivery };
   }
-  return { ...planned, webhook: value.webhook, text: value.text };
+  return { ...planned, content: value.content, text: value.text };
 }
 
 function plan(
   stored: Delivery,
-  destination: WebhookDestination,
+  destination: AttemptedDestination,
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
@@ -174,14 +172,14 @@ function plan(
 }
 
 /** Why nothing of the destination is attempted, whatever its endpoints; null: it is. */
-export function holdCause({ paused, enabled }: WebhookDestination): "paused" | "disabled" | null {
+export function holdCause({ paused, enabled }: AttemptedDestination): "paused" | "disabled" | null {
   if (!enabled) return "disabled";
   return paused ? "paused" : null;
 }
 
 function waitedFor(
   endpoints: readonly Endpoint[],
-  destination: WebhookDestination,
+  destination: AttemptedDestination,
   gates: Gates,
   nowMs: number,
 ): Waited {
@@ -191,7 +189,7 @@ function waitedFor(
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
 }
 
-function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {
+function endpointsOf(delivery: Delivery, destination: AttemptedDestination): readonly Endpoint[] {
   if (delivery.endpoint === null) return destination.endpoints;
   return destination.endpoints.filter(({ key }) => key === delivery.endpoint);
 }

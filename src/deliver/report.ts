@@ -1,6 +1,7 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { SendResult } from "../destinations/port.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
@@ -13,7 +14,6 @@ import type { DestinationHealth } from "./destination-health.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 import { type HoldCause, PAUSED_BY, pausedBy } from "./hold-cause.ts";
-import { outcomeClass } from "./outcome.ts";
 import type { Attempted } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
@@ -35,7 +35,7 @@ const stage = "deliver";
  */
 export function createReport(
   { log, metrics, clock }: ReportDeps,
-  started: WebhookDestination,
+  started: AttemptedDestination,
   attemptsShare = 1,
 ) {
   const isSampled = sampling(attemptsShare);
@@ -104,7 +104,7 @@ export function createReport(
    * another name.
    */
   let names: ReadonlyMap<EndpointKey, string> = new Map();
-  const showEndpoints = (all: WebhookDestination, breakers: readonly GateState[]) => {
+  const showEndpoints = (all: AttemptedDestination, breakers: readonly GateState[]) => {
     for (const endpoint of names.keys())
       metrics.circuitBreakerState.remove(circuitLabels(endpoint));
     names = endpointNames(all);
@@ -204,4 +204,10 @@ function byLabel(bind: (label: string) => BoundCounter): (label: string) => Boun
     }
     return counter;
   };
+}
+
+/** The `outcome` label of the metric for requests. */
+export function outcomeClass(result: SendResult): string {
+  if (result.kind === "no-response") return result.cause;
+  return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
 }

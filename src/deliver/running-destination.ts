@@ -1,17 +1,18 @@
 /**
- * The consumer of one destination, with its work, its connections and what it tells. `stage.ts` says
+ * The consumer of one destination, with its work, its sender and what it reports. `stage.ts` says
  * when offsets are finished.
  *
  *   step of an update, or of a pause         because
  *   1  metrics show the endpoints of now     a breaker that changes finds its gauge
- *   2  connections go by the new settings    what starts in 3 is sent over them
+ *   2  the sender goes by the new settings    what starts in 3 is sent over them
  *   3  the work goes by them                 it starts what may start now
  *
  * The consumer takes no part in an update: it stays in its group, and its partitions stay here.
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { Sender, Transport } from "../destinations/port.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
@@ -36,7 +37,6 @@ import { foreignText, watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
-import type { EndpointConnections, HttpPort } from "./attempt.ts";
 import { attemptsOf, notingPhases } from "./attempt-notes.ts";
 import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
@@ -59,7 +59,7 @@ export interface DeliverDeps {
   readonly kafka: Kafka;
   /** Shared by the stages of the process; the caller closes it after them. */
   readonly producer: Producer;
-  readonly http: HttpPort;
+  readonly transport: Transport;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -95,12 +95,13 @@ export interface DestinationConfig {
 }
 
 export interface RunningDestination extends AsyncDisposable {
+  readonly kind: string;
   readonly joined: Promise<void>;
   readonly healthProblems: () => readonly string[];
   readonly partitions: () => readonly OwnedPartition[];
   readonly status: () => DestinationStatus;
   /** Goes by other settings of the same destination, from the next request on. */
-  readonly update: (destination: WebhookDestination) => void;
+  readonly update: (destination: AttemptedDestination) => void;
   /** Something that people ask for has changed. */
   readonly control: () => void;
   /** News of an endpoint from another process. */
@@ -113,15 +114,15 @@ export interface RunningDestination extends AsyncDisposable {
 export function startDestination(
   deps: DeliverDeps,
   config: DestinationConfig,
-  started: WebhookDestination,
+  started: AttemptedDestination,
   partitions: number,
 ): RunningDestination {
-  const { kafka, clock } = deps;
-  const { id } = started;
-  const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
+  const { clock } = deps;
+  const { id, kind } = started;
+  const { topics, groups } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
-  const connections = notingPhases(deps.http.open(started), deps.attempts);
+  const sender = notingPhases(deps.transport.open(started), deps.attempts);
   const notes = attemptsOf(started, deps.attempts);
   const report = createReport(deps, started, config.attemptsShare);
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
@@ -138,8 +139,8 @@ export function startDestination(
   const work = new DestinationWork(started, config, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => void sleep(ms).then(then, () => undefined),
-    connections,
-    trace: tracesOf(deps, connections, groups.deliver(id)),
+    sender,
+    trace: tracesOf(deps, sender, groups.deliver(id)),
     write: (replacements, ended) => gather(replacements.map(packed), ended),
     onStart: report.started,
     onAttempted: (attempted) => {
@@ -154,32 +155,18 @@ export function startDestination(
   });
   const condition = new DestinationHealth(started, clock.nowMs());
   const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
-  const consumer = keepConsuming(
-    kafka,
-    {
-      groupId: groups.deliver(id),
-      topics: [topics.deliveries(id), topics.retries(id)],
-      passingTopics: [topics.retries(id)],
-      partitionRecordsMax: PARTITION_RECORDS_MAX,
-      maxBytes,
-      commonBudget,
-      whenFull: "hold",
-      drainLimitMs,
-      onAssigned: giveUpOmitted(schemasAdmit(deps.schemas, own, fail), fail),
-    },
-    clock,
-    tellRestarts(deps, id),
-    { keeper: deps.keeper },
-  );
+  const onAssigned = giveUpOmitted(schemasAdmit(deps.schemas, own, fail), fail);
+  const consumer = consumeBoth(deps, config, id, onAssigned);
   const stopWatching = report.watch(condition, () => holdOf(condition, work));
   const watch = watchOne(deps, id, consumer);
   const goBy = goingBy(deps, { condition, work, report });
   goBy(started, null);
   return {
+    kind,
     joined: consumer.joined,
     update: (changed) => {
       report.showEndpoints(changed, work.endpoints());
-      connections.update(changed);
+      sender.update(changed);
       notes?.update(changed);
       goBy(changed);
     },
@@ -194,9 +181,35 @@ export function startDestination(
       stopped.abort();
       watch[Symbol.dispose]();
       stopWatching();
-      await connections.close();
+      await sender.close();
     },
   };
+}
+
+/** Consumes the destination's queue and the topic of deliveries that come back. */
+function consumeBoth(
+  deps: DeliverDeps,
+  { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
+  id: DestinationId,
+  onAssigned: (partition: AssignedPartition) => PartitionHandler,
+): KeptConsumer {
+  return keepConsuming(
+    deps.kafka,
+    {
+      groupId: groups.deliver(id),
+      topics: [topics.deliveries(id), topics.retries(id)],
+      passingTopics: [topics.retries(id)],
+      partitionRecordsMax: PARTITION_RECORDS_MAX,
+      maxBytes,
+      commonBudget,
+      whenFull: "hold",
+      drainLimitMs,
+      onAssigned,
+    },
+    deps.clock,
+    tellRestarts(deps, id),
+    { keeper: deps.keeper },
+  );
 }
 
 function consumerHealthProblems(consumer: KeptConsumer): readonly string[] {
@@ -255,10 +268,10 @@ function holdOf(condition: DestinationHealth, work: DestinationWork): Destinatio
 
 function tracesOf(
   { tracing, clock }: DeliverDeps,
-  connections: EndpointConnections,
+  sender: Sender,
   group: string,
 ): NonNullable<WorkPorts["trace"]> {
-  const ports = { tracing, connections, nowMs: () => clock.nowMs(), group };
+  const ports = { tracing, sender, nowMs: () => clock.nowMs(), group };
   return (record, delivery, { traceparent }) => traceAttempt(ports, record, delivery, traceparent);
 }
 
@@ -267,7 +280,7 @@ function goingBy(
   { clock, operatorActions }: DeliverDeps,
   { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
 ) {
-  return (configured: WebhookDestination, before = condition.still): void => {
+  return (configured: AttemptedDestination, before = condition.still): void => {
     const pause = operatorActions?.pauseOf(configured.id) ?? null;
     condition.update(configured, clock.nowMs(), pause);
     work.update(controlled(configured, pause));

@@ -24,8 +24,10 @@
  *   1  consumers of new destinations start  they start again; their topics hold what they get
  *   2  those of changed ones go by the new  the next start takes the settings of the file
  *      settings, and stay in their groups
- *   3  those of removed ones drain and      what is left lies on their topics, and goes on when the
+ *   3  those of removed ones drain and      what is left is in their topics, and is attempted when the
  *      commit, and leave                    destination comes back
+ *   4  one of another type did so too, and  the next start takes the type of the file
+ *      starts with a sender of its new type
  *
  * A pause by a command, or its end, is an update of one destination.
  *
@@ -36,7 +38,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { EndpointNews } from "../control/operator-actions.ts";
-import type { Destination, WebhookDestination } from "../domain/destination.ts";
+import { type AttemptedDestination, isAttempted } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import { commonBytes } from "../kafka/port.ts";
@@ -58,7 +60,7 @@ const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
-  readonly destinations: readonly WebhookDestination[];
+  readonly destinations: readonly AttemptedDestination[];
   /** Bytes of unfinished records that each destination may have in any case, when there are so many. */
   readonly maxBytes: (destinations: number) => number;
   /** Bytes that a destination may have beyond that, shared by all of them. */
@@ -81,17 +83,13 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
   });
 }
 
-function isWebhook(destination: Destination): destination is WebhookDestination {
-  return destination.kind === "webhook";
-}
-
 /** The consumers of all destinations. */
 class Fleet {
   readonly #deps: DeliverDeps;
   readonly #config: DeliverConfig;
   readonly #stopped = new AbortController();
   readonly #commonBudget;
-  #wanted = new Map<DestinationId, WebhookDestination>();
+  #wanted = new Map<DestinationId, AttemptedDestination>();
   /** Of those that run or are about to. */
   readonly #begun = new Set<DestinationId>();
   readonly #running = new Map<DestinationId, RunningDestination>();
@@ -126,13 +124,15 @@ class Fleet {
   }
 
   update({ destinations: all, deliveryCa }: LiveSettings): void {
-    const destinations = all.filter(isWebhook);
+    const destinations = all.filter(isAttempted);
     const before = this.#wanted;
     this.#want(destinations);
-    const isOtherCa = this.#deps.http.trust(deliveryCa);
+    const isOtherCa = this.#deps.transport.trust(deliveryCa);
     for (const destination of destinations) {
+      const running = this.#running.get(destination.id);
+      if (running?.kind !== destination.kind) continue;
       if (!isOtherCa && isDeepStrictEqual(before.get(destination.id), destination)) continue;
-      this.#running.get(destination.id)?.update(destination);
+      running.update(destination);
     }
     void this.#startNew();
     void this.#countAgain();
@@ -144,12 +144,14 @@ class Fleet {
 
   async retire(): Promise<void> {
     for (const [id, running] of this.#running) {
-      if (this.#wanted.has(id)) continue;
+      if (this.#wanted.get(id)?.kind === running.kind) continue;
       this.#running.delete(id);
       this.#begun.delete(id);
       this.#partitions.delete(id);
       this.#leaving.set(id, this.#leave(id, running));
     }
+    // One of another type starts again with a sender of that type.
+    void this.#startNew();
     await Promise.all(this.#leaving.values());
   }
 
@@ -175,7 +177,7 @@ class Fleet {
     await this.#deps.attempts?.[Symbol.asyncDispose]();
   }
 
-  #want(destinations: readonly WebhookDestination[]): void {
+  #want(destinations: readonly AttemptedDestination[]): void {
     this.#wanted = new Map(destinations.map((destination) => [destination.id, destination]));
     this.#commonBudget.each = this.#config.maxBytes(destinations.length);
   }

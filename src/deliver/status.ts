@@ -3,7 +3,7 @@
  * `domain/destination-status.ts`.
  */
 
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import type {
   AttemptCounts,
   DestinationStateName,
@@ -85,7 +85,7 @@ function stateOf({
 /** Of several that were asked in one attempt, one that decided it. */
 function latest(
   endpoints: readonly EndpointStatus[],
-  deliver: WebhookDestination["deliver"],
+  deliver: AttemptedDestination["deliver"],
 ): DestinationStatus["last"] {
   const decides = ({ outcome }: LastOutcome) => (outcome === "accepted") === (deliver === "any");
   let found: DestinationStatus["last"] = null;

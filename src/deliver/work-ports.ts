@@ -1,11 +1,11 @@
 /** The ports of the work on a destination, and its own interface. */
 
+import type { Sender } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { AttemptedDestination } from "../domain/destination.ts";
 import type { CircuitState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import type { EndpointConnections } from "./attempt.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
 import type { News } from "./endpoint-availability.ts";
@@ -23,12 +23,12 @@ export interface WorkPorts {
   readonly nowMs: () => number;
   /** Calls back after so many milliseconds, unless the work is over. */
   readonly after: (ms: number, then: () => void) => void;
-  readonly connections: EndpointConnections;
+  readonly sender: Sender;
   /** Called as an attempt starts; null, or absent: it is made as it is. */
   readonly trace?: (
     record: IncomingRecord,
     delivery: Delivery,
-    destination: WebhookDestination,
+    destination: AttemptedDestination,
   ) => AttemptTrace | null;
   /** Calls back when all are acknowledged, or when that cannot happen any more; not at once. */
   readonly write: (

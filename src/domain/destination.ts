@@ -18,58 +18,51 @@ export interface Source {
 
 export interface Endpoint {
   readonly key: EndpointKey;
-  /** Complete, http or https, as written in the configuration. */
+  /** Complete, as written in the configuration. All but its host may be secret. */
   readonly url: string;
-  /** Static headers in the order of the configuration. Values may be secret. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
 interface DestinationBase {
   readonly id: DestinationId;
+  /** Its type, by the name in the table of `destinations/index.ts`. */
+  readonly kind: string;
   /** The integration name, case-sensitive; `Webhooks` by default for webhooks. */
   readonly name: string;
   readonly enabled: boolean;
-  /** False: the destination gets the time of receipt in place of the call's own. */
+  /** False: the destination gets the time of receipt instead of the call's own. */
   readonly historical: boolean;
   /** Of its topic; null: as many as others have. */
   readonly partitions: number | null;
+  /** Whether the deletion stage notifies it of deletions. */
+  readonly getsDeletions: boolean;
 }
 
-/** Delivered by others: only its topic is written. */
-export interface TopicDestination extends DestinationBase {
-  readonly kind: "topic";
+/** Only its topic is written; other consumers read it. */
+export interface WrittenDestination extends DestinationBase {
+  readonly isAttempted: false;
 }
 
-export interface WebhookDestination extends DestinationBase {
-  readonly kind: "webhook";
-  /** Secret; null: no `X-Signature`. Never empty. */
-  readonly sharedSecret: string | null;
-  /** Secret of before a rotation, for Standard Webhooks only. */
-  readonly previousSharedSecret: string | null;
-  /** 1 to 5, each URL once. */
+/** The deliver stage attempts its deliveries: it has endpoints, and can be paused. */
+export interface AttemptedDestination extends DestinationBase {
+  readonly isAttempted: true;
+  /** At least one, each URL once. */
   readonly endpoints: readonly Endpoint[];
-  readonly payload: "standard" | "full";
   readonly deliver: "any" | "every";
-  /** Nothing is posted; what is routed to it waits on its topic. */
+  /** Nothing is sent; what is routed to it waits in its queue. */
   readonly paused: boolean;
   /** Deliveries in attempt at the same time in this process. At least 1. */
   readonly concurrency: number;
   /** Null: no limit. */
   readonly requestsPerSecond: number | null;
-  readonly messageIdHeader: boolean;
-  readonly attemptHeader: boolean;
-  /** Adds the header `traceparent` where the call's trace is known. */
+  /** Whether requests name the call's trace, if it is known. */
   readonly traceparent: boolean;
-  readonly standardWebhooks: boolean;
-  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
-  readonly tls: {
-    readonly ca: string | null;
-    readonly cert: string | null;
-    readonly key: string | null;
-  } | null;
 }
 
-export type Destination = WebhookDestination | TopicDestination;
+export type Destination = AttemptedDestination | WrittenDestination;
+
+export function isAttempted(destination: Destination): destination is AttemptedDestination {
+  return destination.isAttempted;
+}
 
 /** The first 16 hex digits of the SHA-256 of the URL. */
 export function endpointKey(url: string): EndpointKey {

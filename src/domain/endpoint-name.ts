@@ -4,10 +4,10 @@
  * port where that is not the scheme's own. A path or a query may be secret and is left out.
  */
 
-import type { WebhookDestination } from "./destination.ts";
+import type { AttemptedDestination } from "./destination.ts";
 import type { EndpointKey } from "./ids.ts";
 
-type Named = Pick<WebhookDestination, "id" | "endpoints">;
+type Named = Pick<AttemptedDestination, "id" | "endpoints">;
 
 /** By key, in the order of the configuration. */
 export function endpointNames({ id, endpoints }: Named): ReadonlyMap<EndpointKey, string> {

@@ -1,11 +1,13 @@
 /** The operator's webhook: events are posted as webhooks are, by the same signer and the same checks. */
 
 import type { Config } from "../config/config.ts";
-import type { EndpointConnections, HttpResult, WebhookRequest } from "../deliver/attempt.ts";
-import { eventRequest } from "../deliver/event-request.ts";
-import { createHttp } from "../deliver/http.ts";
-import { judge } from "../deliver/outcome.ts";
-import { type Endpoint, endpointKey } from "../domain/destination.ts";
+import type { SendResult } from "../destinations/port.ts";
+import { createHttp } from "../destinations/webhook/http.ts";
+import { judge } from "../destinations/webhook/judge.ts";
+import { eventRequest, type WebhookRequest } from "../destinations/webhook/request.ts";
+import type { WebhookEndpoint } from "../destinations/webhook/settings.ts";
+import type { HttpConnections } from "../destinations/webhook/transport.ts";
+import { endpointKey } from "../domain/destination.ts";
 import type { Posted } from "../operate/events/webhook-decision.ts";
 import { type PostDeps, postEvents, type RunningPosts } from "../operate/events/webhook-sender.ts";
 
@@ -41,14 +43,14 @@ export function postToOperator(
 }
 
 function send(
-  connections: EndpointConnections,
-  endpoint: Endpoint,
+  connections: HttpConnections,
+  endpoint: WebhookEndpoint,
   request: WebhookRequest,
-): Promise<HttpResult> {
+): Promise<SendResult> {
   return new Promise((resolve) => connections.send(endpoint, request, resolve));
 }
 
-function postedOf(result: HttpResult, nowMs: number): Posted {
+function postedOf(result: SendResult, nowMs: number): Posted {
   const outcome = judge(result, nowMs);
   if (outcome.kind === "accepted") return outcome;
   const cause = result.kind === "response" ? `${result.status}` : result.cause;

@@ -9,7 +9,8 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
 import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
+import { openTransport } from "../destinations/index.ts";
+import { isAttempted } from "../domain/destination.ts";
 import { STAGE_NAMES, type StageName } from "../domain/stages.ts";
 import {
   delayMsOfTopic,
@@ -66,7 +67,6 @@ export const STAGE_CODE = {
   deletion: () => import("../deletion/stage.ts"),
   deliver: async () => ({
     ...(await import("../deliver/stage.ts")),
-    ...(await import("../deliver/http.ts")),
     ...(await import("../deliver/attempts-topic.ts")),
   }),
   delay: async () => ({
@@ -113,11 +113,11 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     return startDeletion(deps, { ...common, ...own, onCorruptBatch });
   },
   deliver: async ({ deps, config, common }) => {
-    const { startDeliver, createHttp, startAttemptsTopic } = await STAGE_CODE.deliver();
+    const { startDeliver, startAttemptsTopic } = await STAGE_CODE.deliver();
     const { timeoutMs, retryWindowMs, retryDelaysMs, allowNetworks, ca } = config.delivery;
-    const destinations = config.destinations.filter(isWebhook);
+    const destinations = config.destinations.filter(isAttempted);
     const maxBytes = share;
-    const http = createHttp({ timeoutMs, allowNetworks, ca });
+    const transport = await openTransport({ timeoutMs, allowNetworks, ca });
     const own = {
       destinations,
       retryDelaysMs,
@@ -131,7 +131,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const attempts = enabled
       ? { attempts: startAttemptsTopic(deps, { topic, responseBytes }) }
       : {};
-    return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
+    return startDeliver({ ...deps, transport, ...attempts }, { ...common, ...own, ...logged });
   },
   delay: async ({ deps, config, common, patiently }) => {
     const { startDelay, WAITING_SHOWN_MAX } = await STAGE_CODE.delay();
@@ -179,10 +179,6 @@ export async function* startStages(
   for (const name of STAGE_NAMES.toReversed()) {
     if (chosen.includes(name)) yield await STARTS[name](world);
   }
-}
-
-function isWebhook(destination: Config["destinations"][number]): destination is WebhookDestination {
-  return destination.kind === "webhook";
 }
 
 function share(destinations: number): number {

@@ -3,9 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
-import { payload } from "../../src/deliver/payload.ts";
-import { parseWebhook } from "../../src/deliver/webhook.ts";
+import { parseContent } from "../../src/deliver/content.ts";
+import { payload } from "../../src/destinations/webhook/payload.ts";
 import { recordValue } from "../support/build/record-value.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 
@@ -29,8 +28,8 @@ test("every type has its file", () => {
 });
 
 test.each(cases)("%s", (_file, { call, standard, full }) => {
-  const parsed = parseWebhook(recordValue(JSON.stringify(call)));
+  const parsed = parseContent(recordValue(JSON.stringify(call)));
   if (parsed.kind === "refused") throw new Error(parsed.error);
-  expect(payload(parsed.webhook, deliveryOf(), "standard")).toBe(standard);
-  expect(payload(parsed.webhook, deliveryOf(), "full")).toBe(full);
+  expect(payload(parsed.content, deliveryOf(), "standard")).toBe(standard);
+  expect(payload(parsed.content, deliveryOf(), "full")).toBe(full);
 });

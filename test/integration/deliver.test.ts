@@ -6,13 +6,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, test } from "vitest";
-
 import { startDelay } from "../../src/delay/stage.ts";
-import { createHttp } from "../../src/deliver/http.ts";
 import { startDeliver } from "../../src/deliver/stage.ts";
+import { openTransport } from "../../src/destinations/index.ts";
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { parseNetwork } from "../../src/domain/addresses.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
-import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
@@ -75,6 +74,8 @@ const status = (code: number) => (_earlier: number, response: ServerResponse) =>
   response.writeHead(code).end();
 };
 
+const TRANSPORT = { timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null };
+
 /** Deliver and delay for one destination, in topics of their own. */
 async function pipeline(
   url: string,
@@ -103,9 +104,9 @@ async function pipeline(
   const metrics = createMetrics();
   const start = async (more: Partial<WebhookDestination> = {}) => {
     const deps = { kafka, producer: kafka.producer(), clock: systemClock, log: quiet, metrics };
-    const http = createHttp({ timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null });
+    const transport = await openTransport(TRANSPORT);
     const deliver = await startDeliver(
-      { ...deps, http },
+      { ...deps, transport },
       {
         ...common,
         maxBytes: () => common.maxBytes,

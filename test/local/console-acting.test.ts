@@ -33,7 +33,7 @@ beforeEach(async () => {
   site = await startTestConsole({ readOnly: false });
   site.data.snapshot = snapshot([
     destinationSnapshot("crm"),
-    destinationSnapshot("lake", { kind: "topic" }),
+    destinationSnapshot("lake", { kind: "topic", isAttempted: false }),
   ]);
   return () => site[Symbol.asyncDispose]();
 });

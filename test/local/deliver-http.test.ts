@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 
-import { RESPONSE_BODY_MAX_BYTES } from "../../src/deliver/http.ts";
+import { RESPONSE_BODY_MAX_BYTES } from "../../src/destinations/webhook/http.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, LONG_MS, outcome } from "../support/servers/http-client.ts";

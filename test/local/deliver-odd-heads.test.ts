@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { HttpResult } from "../../src/deliver/attempt.ts";
+import type { SendResult } from "../../src/destinations/port.ts";
 import { issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, outcome } from "../support/servers/http-client.ts";
@@ -109,7 +109,7 @@ async function results(answer: string, way: keyof typeof writes) {
   const { port } = secure.address() as AddressInfo;
   await using plain = await rawServer(answerTo);
   await using http = httpClient({ ca: authority.cert });
-  const seen: HttpResult[] = [];
+  const seen: SendResult[] = [];
   for (const url of [plain.url, `https://127.0.0.1:${port}`]) {
     seen.push(await http.post(endpointOf(url)));
   }

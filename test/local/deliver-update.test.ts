@@ -1,15 +1,14 @@
 // Other URLs and TLS files while connections stand: what is closed, when, and what the next request uses.
 
 import { expect, test } from "vitest";
-
-import { createHttp } from "../../src/deliver/http.ts";
-import { requestTo, sharedRequest } from "../../src/deliver/request.ts";
-import { parseWebhook } from "../../src/deliver/webhook.ts";
+import { parseContent } from "../../src/deliver/content.ts";
+import { createHttp } from "../../src/destinations/webhook/http.ts";
+import { requestTo, sharedRequest } from "../../src/destinations/webhook/request.ts";
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { parseNetwork } from "../../src/domain/addresses.ts";
-import type { WebhookDestination } from "../../src/domain/destination.ts";
 import { issue } from "../support/build/certificates.ts";
 import { recordValue } from "../support/build/record-value.ts";
-import { deliveryOf, webhookDestination } from "../support/build/webhook-destination.ts";
+import { unitOf, webhookDestination } from "../support/build/webhook-destination.ts";
 import { LOOPBACK, outcome } from "../support/servers/http-client.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
 import { tlsServer } from "../support/servers/tls-server.ts";
@@ -21,14 +20,14 @@ function open(first: WebhookDestination) {
   const allowNetworks = LOOPBACK.map(parseNetwork).filter((network) => network !== null);
   const port = createHttp({ timeoutMs: 5_000, allowNetworks, ca: null });
   const connections = port.open(first);
-  const parsed = parseWebhook(recordValue('{"type":"track","event":"e","userId":"u"}'));
+  const parsed = parseContent(recordValue('{"type":"track","event":"e","userId":"u"}'));
   if (parsed.kind === "refused") throw new Error(parsed.error);
-  const { webhook } = parsed;
+  const unit = unitOf(parsed.content);
   const post = (to: WebhookDestination) =>
     new Promise<number | string>((done) => {
       const [endpoint] = to.endpoints;
       if (endpoint === undefined) throw new Error("no endpoint");
-      const request = requestTo(endpoint, sharedRequest(to, webhook, deliveryOf(), Date.now()));
+      const request = requestTo(endpoint, sharedRequest(to, unit, Date.now()));
       connections.send(endpoint, request, (result) => done(outcome(result)));
     });
   return { connections, post, trust: port.trust };

@@ -5,7 +5,7 @@
 
 import { expect, test } from "vitest";
 
-import type { HttpResult } from "../../src/deliver/attempt.ts";
+import type { SendResult } from "../../src/destinations/port.ts";
 import { HOSTILE_ANSWERS, type HostileAnswer } from "../attacks/hostile-answers.ts";
 import { startHostileServer } from "../attacks/start-hostile-server.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
@@ -23,7 +23,7 @@ const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
 interface Attack {
   readonly answer: HostileAnswer;
-  readonly post: () => Promise<HttpResult>;
+  readonly post: () => Promise<SendResult>;
 }
 
 test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {

@@ -13,7 +13,7 @@ import { startAdmin } from "../../src/run/admin-server.ts";
 import { createHealth } from "../../src/run/health.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { webhookDestination } from "../support/build/webhook-destination.ts";
+import { resultAt, webhookDestination } from "../support/build/webhook-destination.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const PATIENCE = { interval: 100 };
@@ -41,7 +41,7 @@ async function failingProcess(): Promise<string> {
   condition.own(0);
   const result = { kind: "response", status: 410, retryAfter: null, durationMs: 1 } as const;
   const [endpoint] = crm.endpoints;
-  const results = endpoint ? [{ endpoint: endpoint.key, result }] : [];
+  const results = endpoint ? [resultAt(endpoint.key, result)] : [];
   condition.attempted({ results, endedAtMs: Date.UTC(2026, 2, 1, 9) });
   const status = () => ({
     version: "1.2.3",

@@ -1,7 +1,8 @@
 /** Scripted endpoints in place of HTTP: what they answer is up to chance and the time. */
 
-import type { EndpointConnections, HttpPort, HttpResult } from "../../src/deliver/attempt.ts";
-import type { WebhookDestination } from "../../src/domain/destination.ts";
+import type { SendResult } from "../../src/destinations/port.ts";
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
+import type { HttpConnections, HttpPort } from "../../src/destinations/webhook/transport.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { ManualClock, Scheduled } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";
@@ -43,8 +44,8 @@ export class Endpoints {
     return { trust: () => false, open: (destination) => this.#open(process, destination) };
   }
 
-  #open(process: Party, destination: WebhookDestination): EndpointConnections {
-    const underWay = new Map<Scheduled, (result: HttpResult) => void>();
+  #open(process: Party, destination: WebhookDestination): HttpConnections {
+    const underWay = new Map<Scheduled, (result: SendResult) => void>();
     return {
       update: () => undefined,
       send: (endpoint, request, done) => {
@@ -106,7 +107,7 @@ export class Endpoints {
   }
 }
 
-function resultOf(answer: Answer, durationMs: number): HttpResult {
+function resultOf(answer: Answer, durationMs: number): SendResult {
   if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
   return { kind: "response", ...answer, durationMs };
 }

@@ -2,7 +2,8 @@
 
 import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
-import type { WebhookDestination } from "../../src/domain/destination.ts";
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../src/destinations/webhook/transport.ts";
 import { type RouteConfig, startRoute } from "../../src/route/stage.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { RunningStage } from "../../src/stage/running-stage.ts";
@@ -47,7 +48,7 @@ export class SimulatedProcess {
     };
     this.#stages = Promise.all([
       startRoute(deps, config.route),
-      startDeliver({ ...deps, http: endpoints.from(kafka) }, config.deliver),
+      startDeliver({ ...deps, transport: webhookTransport(endpoints.from(kafka)) }, config.deliver),
       startDelay(deps, config.delay),
     ]);
   }

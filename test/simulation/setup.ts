@@ -1,6 +1,7 @@
 /** What is the same in every world: destinations, topics, groups and the stages' settings. */
 
-import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
+import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import { aSource } from "../support/build/calls.ts";

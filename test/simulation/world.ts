@@ -9,9 +9,9 @@
  * Faults end after five hours; then everybody has time to finish what is left.
  */
 
+import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
-import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";

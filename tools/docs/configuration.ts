@@ -1,9 +1,9 @@
 /** `docs/configuration.md`: the example, and tables from the declarations of the settings. */
 
-import type { Unit } from "../../src/config/decoder.ts";
 import { variableName } from "../../src/config/environment.ts";
-import type { Node, Section, Setting } from "../../src/config/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
+import type { Unit } from "../../src/settings/decoder.ts";
+import type { Node, Section, Setting } from "../../src/settings/setting.ts";
 import { pageWith, readPage } from "./page.ts";
 
 export function renderConfiguration(): string {

@@ -1,6 +1,5 @@
 /** `docs/topics.md`: the table of topics, from the plan of the default settings. */
 
-import { durationText } from "../../src/config/scalars.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import {
   COMMAND_ROLES,
@@ -10,6 +9,7 @@ import {
 } from "../../src/domain/permissions.ts";
 import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { durationText } from "../../src/settings/scalars.ts";
 import { type PlannedTopic, topicPlan } from "../../src/topics/topic-plan.ts";
 import { code, pageWith, table } from "./page.ts";
 

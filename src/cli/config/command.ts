@@ -1,8 +1,6 @@
 /** `switchyard config`: its commands, of which `check` and `print` are here. */
 
 import { Command } from "commander";
-
-import { type LocatedProblem, pathText } from "../../config/problem.ts";
 import {
   type ConfigOption,
   configOption,
@@ -11,6 +9,7 @@ import {
   sayWarnings,
 } from "../../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { type LocatedProblem, pathText } from "../../settings/problem.ts";
 import { counted } from "../../words/count.ts";
 import { diffCommand } from "./diff.ts";
 import { initCommand, schemaCommand } from "./init.ts";

@@ -3,9 +3,9 @@
  * their reasons, and the rest goes on.
  */
 
-import { sizeText } from "../../config/scalars.ts";
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { sizeText } from "../../settings/scalars.ts";
 import type { TopicChange } from "../../topics/topic-differences.ts";
 import { table } from "../../words/table.ts";
 

@@ -1,6 +1,6 @@
 /** A difference between plan and cluster as a row of the table that `switchyard topics` prints. */
 
-import { durationText } from "../../config/scalars.ts";
+import { durationText } from "../../settings/scalars.ts";
 import type { TopicDifference } from "../../topics/topic-differences.ts";
 import type { PlannedKey } from "../../topics/topic-plan.ts";
 

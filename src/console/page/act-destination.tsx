@@ -41,7 +41,7 @@ export function DestinationActions({ view }: { readonly view: DestinationView })
   );
 }
 
-function Buttons({ view: { id, kind, hold } }: { readonly view: DestinationView }) {
+function Buttons({ view: { id, isAttempted, hold } }: { readonly view: DestinationView }) {
   const { start, error } = useStart(() => undefined);
   const direct = (action: "resume" | "retry" | "wait", label: string) => (
     <button type="button" onClick={() => start({ action, destination: id })}>
@@ -52,7 +52,7 @@ function Buttons({ view: { id, kind, hold } }: { readonly view: DestinationView 
     <>
       <fieldset class="flex">
         <legend class="hidden">Actions on {id}</legend>
-        {kind === "topic" ? (
+        {isAttempted === false ? (
           <p class="note">Other consumers read its topic, so replay is the only action.</p>
         ) : (
           <>

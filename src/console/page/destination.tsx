@@ -76,7 +76,7 @@ interface Props {
 }
 
 function Known({ view }: Props) {
-  const { id, kind, kafkaError, responses, latency, endpoints, sources } = view;
+  const { id, isAttempted, kafkaError, responses, latency, endpoints, sources } = view;
   return (
     <>
       <Problem text={kafkaError === null ? null : `Kafka is unreachable: ${kafkaError}`} />
@@ -112,7 +112,7 @@ function Known({ view }: Props) {
       <Panel title="Backlog">
         <Backlog view={view} />
       </Panel>
-      {kind === "webhook" ? <Attempts destination={id} /> : null}
+      {isAttempted ? <Attempts destination={id} /> : null}
       <p>
         {sources.length === 0
           ? "No source is connected to it. "
@@ -136,7 +136,7 @@ const UNAVAILABLE: Readonly<Record<string, string>> = {
 };
 
 function sentenceOf(
-  { failingSince, failedShare, hold, last, note, state, kind }: DestinationView,
+  { failingSince, failedShare, hold, last, note, state, isAttempted }: DestinationView,
   now: number,
 ): string {
   const long = (at: string | null) =>
@@ -160,7 +160,8 @@ function sentenceOf(
   if (state === "delivering") {
     return `${shareSentence(failedShare)}${failedShare === null ? response : ""}`;
   }
-  if (kind === "topic") return "Deliveries are written to its topic, which other consumers read.";
+  if (isAttempted === false)
+    return "Deliveries are written to its topic, which other consumers read.";
   return state === null
     ? "None of the known processes delivers to it."
     : "Nothing has been attempted since its process started.";

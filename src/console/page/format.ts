@@ -63,10 +63,20 @@ export interface StateText {
   readonly text: string;
 }
 
-type Stated = Pick<DestinationSnapshot, "state" | "hold" | "failingSince" | "kind" | "severity">;
+type Stated = Pick<
+  DestinationSnapshot,
+  "state" | "hold" | "failingSince" | "kind" | "isAttempted" | "severity"
+>;
 
 /** The state of a destination in one or two words. */
-export function stateOf({ state, hold, failingSince, kind, severity }: Stated): StateText {
+export function stateOf({
+  state,
+  hold,
+  failingSince,
+  kind,
+  isAttempted,
+  severity,
+}: Stated): StateText {
   if (severity === 0) return { tone: "bad", text: "Halted" };
   if (hold?.reason === "paused") return { tone: "quiet", text: "Paused" };
   if (hold?.reason === "disabled") return { tone: "quiet", text: "Disabled" };
@@ -76,7 +86,9 @@ export function stateOf({ state, hold, failingSince, kind, severity }: Stated): 
   if (failingSince !== null) return { tone: "bad", text: "Failing" };
   if (severity === 2) return { tone: "warn", text: "Partly failing" };
   if (state === "delivering") return { tone: "good", text: "Delivering" };
-  if (kind === "topic") return { tone: "quiet", text: "Topic" };
+  if (isAttempted === false) {
+    return { tone: "quiet", text: `${kind[0]?.toUpperCase()}${kind.slice(1)}` };
+  }
   if (state === "not-owned") return { tone: "quiet", text: "On other processes" };
   return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
 }

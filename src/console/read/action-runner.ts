@@ -27,7 +27,7 @@ import {
   stillOnHold,
   waitUntilNoneIsLeft,
 } from "../../operate/act/control-actions.ts";
-import { webhookOf } from "../../operate/act/control-options.ts";
+import { attemptedOf } from "../../operate/act/control-options.ts";
 import { pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
 import { pausedSentence } from "../../operate/act/pausing.ts";
 import type { Looking } from "../../operate/act/remaining.ts";
@@ -98,15 +98,15 @@ function progressOutputOf(progress: ActionProgress): ProgressOutput {
 function actOf(action: Action, config: Config): Act {
   switch (action.action) {
     case "pause":
-      return pause(webhookOf(action.destination, config).id, action.pauseForMs);
+      return pause(attemptedOf(action.destination, config).id, action.pauseForMs);
     case "resume":
       return resume(action.destination);
     case "retry":
-      return retry(webhookOf(action.destination, config).id);
+      return retry(attemptedOf(action.destination, config).id);
     case "wait":
-      return waitUntilDrained(webhookOf(action.destination, config).id);
+      return waitUntilDrained(attemptedOf(action.destination, config).id);
     case "cancel":
-      return cancel(webhookOf(action.destination, config).id, action);
+      return cancel(attemptedOf(action.destination, config).id, action);
     case "replay": {
       routedTo(config, action.destination);
       const plan = planOf(action);
@@ -125,9 +125,9 @@ function actOf(action: Action, config: Config): Act {
   }
 }
 
-type Webhook = ReturnType<typeof webhookOf>["id"];
+type AttemptedId = ReturnType<typeof attemptedOf>["id"];
 
-function pause(destination: Webhook, pauseForMs: number | null): Act {
+function pause(destination: AttemptedId, pauseForMs: number | null): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const asked = { forMs: pauseForMs, untilResumed: false };
@@ -154,7 +154,7 @@ function resume(id: string): Act {
   };
 }
 
-function retry(destination: Webhook): Act {
+function retry(destination: AttemptedId): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
@@ -164,7 +164,7 @@ function retry(destination: Webhook): Act {
   };
 }
 
-function waitUntilDrained(destination: Webhook): Act {
+function waitUntilDrained(destination: AttemptedId): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const why = await stillText(looking, systemClock.nowMs());
@@ -177,7 +177,7 @@ function waitUntilDrained(destination: Webhook): Act {
 }
 
 function cancel(
-  destination: Webhook,
+  destination: AttemptedId,
   { before, dryRun }: Extract<Action, { action: "cancel" }>,
 ): Act {
   return async (doing) => {
@@ -208,7 +208,7 @@ function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }
   };
 }
 
-function lookingOf({ kafka, config, signal }: Doing, destination: Webhook): Looking {
+function lookingOf({ kafka, config, signal }: Doing, destination: AttemptedId): Looking {
   return { kafka, config, destination, signal };
 }
 

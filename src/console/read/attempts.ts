@@ -48,7 +48,7 @@ export async function readAttempts(
   const query = { topic, sinceMs: nowMs - SINCE_MS, most: ATTEMPTS_MAX, find };
   const { found, sinceMs, isCut } = await readLatest(ports, query);
   const own = config.destinations.find(({ id }) => id === destination);
-  const names: Names = own?.kind === "webhook" ? endpointNames(own) : new Map();
+  const names: Names = own?.isAttempted ? endpointNames(own) : new Map();
   const { showPayloads } = config.console;
   return {
     isOn: config.attempts.enabled,

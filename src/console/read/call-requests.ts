@@ -46,23 +46,19 @@ function requestsOf(
   payloads: boolean,
 ): readonly CallRequest[] {
   const { id } = destination;
-  if (destination.kind !== "webhook" || first === null) {
+  if (first === null) {
     const note = "receives no requests: its topic is read by other consumers";
     return [{ ...NO_REQUEST, destination: id, note }];
   }
   if (first.kind !== "attempt") {
     return [{ ...NO_REQUEST, destination: id, note: noRequestText(first) }];
   }
-  const secret = new Map(destination.endpoints.map(({ key, headers }) => [key, new Set(headers)]));
-  return first.requests.map((request) =>
-    requestView(id, request, secret.get(request.endpoint) ?? new Set(), payloads),
-  );
+  return first.requests.map((request) => requestView(id, request, payloads));
 }
 
 function requestView(
   destination: string,
-  { endpointName, method, url, headers, body }: EndpointRequest,
-  secret: ReadonlySet<readonly [string, string]>,
+  { endpointName, method, url, headers, secret, body }: EndpointRequest,
   payloads: boolean,
 ): CallRequest {
   return {
@@ -72,7 +68,7 @@ function requestView(
     origin: new URL(url).origin,
     headers: headers.map((header) => {
       const [name, value] = header;
-      return [name, secret.has(header) ? null : value] as const;
+      return [name, secret.includes(header) ? null : value] as const;
     }),
     body: payloads ? cut(body.toString()) : null,
     bodyBytes: body.length,

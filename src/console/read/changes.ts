@@ -7,7 +7,7 @@
 import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
 import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
-import { HIDDEN, type LocatedProblem, pathText } from "../../config/problem.ts";
+import { HIDDEN, type LocatedProblem, pathText } from "../../settings/problem.ts";
 import type { ChangeGroup, ChangesView } from "../query-view.ts";
 
 const PROBLEMS_MAX = 50;

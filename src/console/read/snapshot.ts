@@ -1,6 +1,7 @@
 /** Turns the report of `switchyard status` into the snapshot of the console. */
 
 import type { Config } from "../../config/config.ts";
+import type { Destination } from "../../domain/destination.ts";
 import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
 import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
 import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../view.ts";
@@ -27,22 +28,21 @@ export function snapshotOf(
     processes: processes.map(processView),
     healthProblems: healthProblemsOf(report),
     destinations: report.destinations.map((each) => {
-      const found = configured.get(each.destination);
-      return destinationSnapshot(each, found?.name ?? "", found?.kind ?? "unknown", nowMs);
+      return destinationSnapshot(each, configured.get(each.destination) ?? null, nowMs);
     }),
   };
 }
 
 function destinationSnapshot(
   report: DestinationReport,
-  name: string,
-  kind: DestinationSnapshot["kind"],
+  configured: Destination | null,
   nowMs: number,
 ): DestinationSnapshot {
   return {
     id: report.destination,
-    name,
-    kind,
+    name: configured?.name ?? "",
+    kind: configured?.kind ?? "unknown",
+    isAttempted: configured?.isAttempted ?? null,
     state: report.state,
     severity: severityOf(report),
     failingSince: report.failingSince,

@@ -122,7 +122,7 @@ export function stillOnHold(id: string, { destinations }: Config): string | null
   const still = destinations.find((each) => each.id === id);
   if (still === undefined) return `${id} is not configured.`;
   if (!still.enabled) return `${id} stays disabled: the configuration says so.`;
-  if (still.kind !== "webhook" || !still.paused) return null;
+  if (!still.isAttempted || !still.paused) return null;
   return `${id} stays paused: the configuration says \`paused: true\`.`;
 }
 

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import type { Operating } from "../../control/write-operator-action.ts";
-import type { WebhookDestination } from "../../domain/destination.ts";
+import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../connect/cluster.ts";
@@ -39,7 +39,7 @@ export async function withDestination(
   const loaded = await loadOrExplain(options, shell);
   if (loaded === null) return exit(2);
   const { config } = loaded;
-  const destination = webhookOf(id, config).id;
+  const destination = attemptedOf(id, config).id;
   await withKafka(config, shell, options, async (kafka, signal) => {
     await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);
     await act({ kafka, config, destination, signal });
@@ -56,12 +56,14 @@ export async function operatingOn(
 }
 
 /** @throws WrongUsage saying which there are. */
-export function webhookOf(id: string, { destinations }: Config): WebhookDestination {
+export function attemptedOf(id: string, { destinations }: Config): AttemptedDestination {
   const found = destinations.find((each) => each.id === id);
-  if (found?.kind === "webhook") return found;
-  const known = destinations.filter(({ kind }) => kind === "webhook").map((each) => each.id);
+  if (found?.isAttempted) return found;
+  const known = destinations.filter(isAttempted).map((each) => each.id);
   if (found !== undefined) {
-    throw new WrongUsage(`"${id}" is of type topic: others read it, so it cannot be steered.`);
+    throw new WrongUsage(
+      `"${id}" is of type ${found.kind}: others read it, so it cannot be steered.`,
+    );
   }
   throw new WrongUsage(
     `no destination has the id "${id}". Configured: ${known.join(", ") || "none"}.`,

@@ -86,7 +86,7 @@ export async function stillText(looking: Looking, nowMs: number): Promise<string
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);
   if (configured?.enabled === false) return `${destination} is disabled by the configuration`;
-  if (configured?.kind === "webhook" && configured.paused) {
+  if (configured?.isAttempted && configured.paused) {
     return `${destination} is paused by the configuration`;
   }
   const operations = await readOperatorActions(looking, signal);

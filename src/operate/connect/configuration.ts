@@ -6,8 +6,8 @@
 import { Option } from "commander";
 
 import type { Loaded } from "../../config/load.ts";
-import { problemText } from "../../config/problem.ts";
 import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
+import { problemText } from "../../settings/problem.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Shell } from "./shell.ts";
 

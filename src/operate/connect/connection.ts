@@ -1,6 +1,7 @@
 /** From the configuration to the values that the Kafka adapter and the topic plan are handed. */
 
 import type { Config } from "../../config/config.ts";
+import { isAttempted } from "../../domain/destination.ts";
 import { type TopicNames, topicNames } from "../../domain/topics.ts";
 import type { KafkaConnection } from "../../kafka/port.ts";
 import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic-plan.ts";
@@ -32,7 +33,7 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const { partitions, replicationFactor, maxMessageBytes } = config.kafka;
   const { retryDelaysMs, retryWindowMs } = config.delivery;
   const destinations = config.destinations.map(({ id }) => id);
-  const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
+  const webhooks = config.destinations.filter(isAttempted).map(({ id }) => id);
   const topics = configuredTopics(config);
   const partitionsOf = new Map(
     config.destinations.flatMap(({ id, partitions: own }) => (own === null ? [] : [[id, own]])),

@@ -1,7 +1,7 @@
 /** Instants as people give them: `2026-03-01T09:30Z`, or `2h` for two hours ago. */
 
-import { parseDuration } from "../../config/scalars.ts";
 import { readTimestamp } from "../../domain/timestamp.ts";
+import { parseDuration } from "../../settings/scalars.ts";
 
 export const INSTANT_FORM =
   "a time such as 2026-03-01T09:30Z (without a zone: UTC), or how long ago, such as 30m, 2h or 7d";

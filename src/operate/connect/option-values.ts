@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from "commander";
 
-import { durationText, parseDuration } from "../../config/scalars.ts";
+import { durationText, parseDuration } from "../../settings/scalars.ts";
 import { INSTANT_FORM, parseInstant } from "./instant.ts";
 
 /** Milliseconds since the epoch. @throws InvalidArgumentError */

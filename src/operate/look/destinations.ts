@@ -88,7 +88,7 @@ export function stateOf(
   const owners = reported.filter(({ partitions }) => partitions > 0);
   const holders = owners.flatMap(({ hold }) => hold ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
-  const byFile = destination?.kind === "webhook" ? holdCause(destination) : null;
+  const byFile = destination?.isAttempted ? holdCause(destination) : null;
   const hold = firstOf(holders) ?? (byFile && holdByFile(byFile));
   const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
   return {
@@ -144,7 +144,7 @@ function endpointsOf(
     owners.flatMap(({ endpoints }) => endpoints),
     ({ key }) => key,
   );
-  const file = destination?.kind === "webhook" ? destination : null;
+  const file = destination?.isAttempted ? destination : null;
   const names = file === null ? new Map<string, string>() : endpointNames(file);
   const untold = (file?.endpoints ?? []).map(({ key, url }): EndpointReport => {
     const known = { name: names.get(key) ?? key, key, origin: new URL(url).origin };

@@ -186,8 +186,8 @@ function destinationsOf(
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
-    // Others read that of a topic destination, and only they know how far they are.
-    const line = destination?.kind === "topic" ? null : row.line;
+    // Other consumers read one that is not attempted, and only they know how far they are.
+    const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? []);
     // One of two that is not known is no small number.
     const isPartly = row.error !== null && (line === null || retries === null);
@@ -197,7 +197,7 @@ function destinationsOf(
       : reportedOf(processes, id);
     const { byDelay, nextDueAtMs } = awaitingRetry;
     // By this file, or by that of a process.
-    const isAttempted = destination?.kind === "webhook" || state.processes.owning > 0;
+    const isAttempted = destination?.isAttempted || state.processes.owning > 0;
     const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
     return {
       destination: id,
@@ -234,9 +234,11 @@ function noteOf(
   destination: Destination | null,
   isAsked: boolean,
 ): string | null {
-  if (error !== null && destination?.kind !== "topic") return error;
+  if (error !== null && destination?.isAttempted !== false) return error;
   if (isRemoved) return "not configured: what is left stays until the id comes back";
-  if (destination?.kind === "topic") return "type topic: its own consumers know";
+  if (destination?.isAttempted === false) {
+    return `type ${destination.kind}: its own consumers know`;
+  }
   if (line === null && isAsked) return `the topic ${topic} does not exist`;
   if (destination?.enabled === false) {
     return "disabled: new calls are not written to it, and its line is held";

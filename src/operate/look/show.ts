@@ -10,9 +10,9 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { durationText } from "../../config/scalars.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { durationText } from "../../settings/scalars.ts";
 import { startProgress } from "../connect/progress.ts";
 import type { ExitStatus, Shell } from "../connect/shell.ts";
 import { isFailing } from "./destinations.ts";

@@ -69,7 +69,7 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
   if (id === null) return refused("its headers do not name a destination");
   const destination = destinations.find((configured) => configured.id === id);
   if (destination === undefined) return refused(`the destination ${id} is not configured`);
-  if (endpoint !== null && destination.kind === "webhook") {
+  if (endpoint !== null && destination.isAttempted) {
     const isThere = destination.endpoints.some(({ key }) => key === endpoint);
     if (!isThere) return refused(`the destination ${id} has no endpoint ${endpoint} any more`);
   }

@@ -27,7 +27,7 @@ export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
 export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
   return new Map(
     destinations.flatMap((each) =>
-      each.kind === "webhook" ? [[each.id, endpointNames(each)] as const] : [],
+      each.isAttempted ? [[each.id, endpointNames(each)] as const] : [],
     ),
   );
 }

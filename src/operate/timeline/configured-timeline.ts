@@ -1,6 +1,7 @@
 /** The ports of a trace, by a configuration: for `switchyard timeline` and for the page. */
 
 import type { Config } from "../../config/config.ts";
+import { isAttempted } from "../../domain/destination.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import { groupNames } from "../../domain/topics.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -24,8 +25,8 @@ export function configuredTimeline(
 ): ConfiguredTrace {
   const { destinations } = config;
   const topics = configuredTopics(config);
-  const webhooks = destinations.filter((each) => each.kind === "webhook");
-  const others = destinations.filter(({ kind }) => kind === "topic");
+  const attempted = destinations.filter(isAttempted);
+  const others = destinations.filter((each) => !each.isAttempted);
   return {
     ports: {
       kafka,
@@ -36,6 +37,6 @@ export function configuredTimeline(
       nowMs: () => systemClock.nowMs(),
       signal,
     },
-    names: new Map(webhooks.flatMap((each) => [...endpointNames(each)])),
+    names: new Map(attempted.flatMap((each) => [...endpointNames(each)])),
   };
 }

@@ -6,12 +6,12 @@
 import assert from "node:assert/strict";
 
 import type { Config } from "../../config/config.ts";
-import type { WebhookRequest } from "../../deliver/attempt.ts";
 import type { RetryPolicy } from "../../deliver/choose-retry-delay.ts";
 import { holdCause, OPEN_GATES, prepare } from "../../deliver/prepare.ts";
-import { requestTo, sharedRequest } from "../../deliver/request.ts";
+import { typeOf } from "../../destinations/index.ts";
+import type { Preview } from "../../destinations/port.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
-import type { Destination, WebhookDestination } from "../../domain/destination.ts";
+import type { AttemptedDestination, Destination } from "../../domain/destination.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
@@ -34,7 +34,7 @@ export interface ExplainedDestination {
   readonly reason: Reason;
   /** The record that route writes for it; null: it doesn't get the call. */
   readonly copy: OutgoingRecord | null;
-  /** The first step of deliver; null where it gets none, or is of type topic. */
+  /** The first step of deliver; null where it gets none, or is not attempted. */
   readonly first: FirstStep | null;
 }
 
@@ -46,7 +46,7 @@ export type FirstStep =
   /** In line. */
   | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
 
-export interface EndpointRequest extends WebhookRequest {
+export interface EndpointRequest extends Preview {
   readonly endpoint: EndpointKey;
   readonly endpointName: string;
 }
@@ -87,7 +87,7 @@ export function createRecordExplainer(
       read,
       destinations: decisions.map(({ destination, reason }) => {
         const copy = copies.get(destination.id) ?? null;
-        const isDelivered = copy !== null && destination.kind === "webhook";
+        const isDelivered = copy !== null && destination.isAttempted;
         const first = isDelivered ? firstStep(destination, copy, delivery, nowMs) : null;
         return { destination, reason, copy, first };
       }),
@@ -103,7 +103,7 @@ function recordOf(line: Buffer, number: number, topic: string, nowMs: number): I
 
 /** As deliver decides and makes them, from what it reads back of route's copy. */
 export function firstStep(
-  destination: WebhookDestination,
+  destination: AttemptedDestination,
   copy: OutgoingRecord,
   policy: RetryPolicy,
   nowMs: number,
@@ -112,13 +112,13 @@ export function firstStep(
   const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "line");
   switch (prepared.kind) {
     case "attempt": {
-      const { webhook, delivery, endpoints } = prepared;
-      const shared = sharedRequest(destination, webhook, delivery, nowMs);
       const names = endpointNames(destination);
-      const requests = endpoints.map((each) => ({
+      const { attempts } = typeOf(destination);
+      assert(attempts !== null);
+      const requests = prepared.endpoints.map((each) => ({
         endpoint: each.key,
         endpointName: names.get(each.key) ?? each.key,
-        ...requestTo(each, shared),
+        ...attempts.preview(destination, [prepared], each, nowMs),
       }));
       return { kind: "attempt", requests };
     }

@@ -71,7 +71,7 @@ export function decide(
   return { kind: "retry", delayMs, why };
 }
 
-/** HTTP's three forms, the first one also with a zone of mail; `deliver/outcome.ts` has the same. */
+/** HTTP's three forms, the first one also with a zone of mail; `destinations/webhook/judge.ts` has the same. */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 

@@ -2,14 +2,17 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
-import { CAUSES, type HttpResult } from "../../../src/deliver/attempt.ts";
 import { decide } from "../../../src/deliver/decide.ts";
 import { OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
+import { CAUSES, type SendResult } from "../../../src/destinations/port.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
-import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import {
+  deliveryOf,
+  resultAt,
+  webhookDestination,
+} from "../../support/build/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
 const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
@@ -30,7 +33,7 @@ const policy = fc
     return { retryDelaysMs: rising, retryWindowMs };
   });
 
-const result: fc.Arbitrary<HttpResult> = fc.oneof(
+const result: fc.Arbitrary<SendResult> = fc.oneof(
   fc.record({
     kind: fc.constant("response" as const),
     status: fc.constantFrom(200, 302, 404, 408, 429, 500, 503, 503, 503, 503),
@@ -45,7 +48,7 @@ const result: fc.Arbitrary<HttpResult> = fc.oneof(
 );
 
 interface Step {
-  readonly results: readonly HttpResult[];
+  readonly results: readonly SendResult[];
   readonly tookMs: number;
   readonly lateMs: number;
   readonly heldMs: number;
@@ -115,7 +118,7 @@ function live(
       nowMs += tookMs;
       const answers = planned.endpoints.flatMap(({ key }, index) => {
         const answer = results[index];
-        return answer === undefined ? [] : [{ endpoint: key, result: answer }];
+        return answer === undefined ? [] : [resultAt(key, answer, nowMs)];
       });
       const decision = decide(planned.delivery, "any", keys, answers, retry, nowMs);
       output = decision.outputs[0];
@@ -168,7 +171,7 @@ test("an endpoint that asks for less time than there is gets at least that", () 
       let delivery: Delivery = deliveryOf({ firstAttemptAtMs: START_MS });
       const [key] = URLS.map(endpointKey);
       if (key === undefined) return;
-      const answers = [{ endpoint: key, result: { ...status, retryAfter: `${seconds}` } }];
+      const answers = [resultAt(key, { ...status, retryAfter: `${seconds}` })];
       const decision = decide(delivery, "any", [key], answers, retry, START_MS);
       let nowMs = START_MS;
       let [output] = decision.outputs;

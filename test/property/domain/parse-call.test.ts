@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { payload } from "../../../src/deliver/payload.ts";
+import { payload } from "../../../src/destinations/webhook/payload.ts";
 import { decodeValue } from "../../../src/domain/decode.ts";
 import { isJsonObject } from "../../../src/domain/json.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";

@@ -2,7 +2,7 @@
  * Sources, destinations and records of `calls` for tests; each test says only what matters to it.
  */
 
-import type { Source, TopicDestination } from "../../../src/domain/destination.ts";
+import type { Source, WrittenDestination } from "../../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { StoredRecord } from "./stored-record.ts";
@@ -20,14 +20,16 @@ export function aSource(id: string, destinations: readonly string[], more: Parti
 
 export function aTopicDestination(
   id: string,
-  more: Partial<TopicDestination> = {},
-): TopicDestination {
+  more: Partial<WrittenDestination> = {},
+): WrittenDestination {
   const base = {
     name: id,
     enabled: true,
     historical: true,
     partitions: null,
     kind: "topic",
+    isAttempted: false,
+    getsDeletions: false,
   } as const;
   return { id: id as DestinationId, ...base, ...more };
 }

@@ -3,8 +3,8 @@
 import type { Config } from "../../../src/config/config.ts";
 import type { Environment } from "../../../src/config/interpolate.ts";
 import { type Parsed, parseConfig } from "../../../src/config/parse.ts";
-import { type Problem, pathText } from "../../../src/config/problem.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
+import { type Problem, pathText } from "../../../src/settings/problem.ts";
 
 export const SMALL = `
 kafka: { brokers: [kafka-1:9092] }

@@ -12,6 +12,7 @@ export function destinationSnapshot(
     id,
     name: "Webhooks",
     kind: "webhook",
+    isAttempted: true,
     state: "delivering",
     severity: 6,
     failingSince: null,

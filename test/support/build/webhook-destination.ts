@@ -1,14 +1,17 @@
 /** Destinations and deliveries for tests; what a test does not care about has a plain value. */
 
+import type { EndpointResult } from "../../../src/deliver/decide.ts";
+import { type Content, RETRY, type Sendable } from "../../../src/destinations/port.ts";
+import { judge } from "../../../src/destinations/webhook/judge.ts";
+import type {
+  WebhookDestination,
+  WebhookEndpoint,
+} from "../../../src/destinations/webhook/settings.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
-import {
-  type Endpoint,
-  endpointKey,
-  type WebhookDestination,
-} from "../../../src/domain/destination.ts";
-import type { DestinationId, MessageId, SourceId } from "../../../src/domain/ids.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import type { DestinationId, EndpointKey, MessageId, SourceId } from "../../../src/domain/ids.ts";
 
-export function endpointOf(url: string, headers: Endpoint["headers"] = []): Endpoint {
+export function endpointOf(url: string, headers: WebhookEndpoint["headers"] = []): WebhookEndpoint {
   return { key: endpointKey(url), url, headers };
 }
 
@@ -22,6 +25,8 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
   const { id = "crm", urls = ["http://receiver.test/hook"], ...rest } = given;
   return {
     kind: "webhook",
+    isAttempted: true,
+    getsDeletions: true,
     id: id as DestinationId,
     name: "Webhooks",
     enabled: true,
@@ -62,4 +67,18 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     lastOutcome: null,
     ...given,
   };
+}
+
+/** A unit of work, of one delivery. */
+export function unitOf(content: Content, delivery: Delivery = deliveryOf()): readonly Sendable[] {
+  return [{ delivery, content, text: "" }];
+}
+
+/** What became of one endpoint in an attempt, judged as a webhook's. */
+export function resultAt(
+  endpoint: EndpointKey,
+  result: EndpointResult["result"],
+  nowMs = 0,
+): EndpointResult {
+  return { endpoint, result, outcome: result.kind === "skipped" ? RETRY : judge(result, nowMs) };
 }

@@ -1,7 +1,7 @@
 /** The settings by name, as the file and as the program has them. */
 
-import type { Node } from "../../../src/config/setting.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
+import type { Node } from "../../../src/settings/setting.ts";
 
 export interface SettingName {
   /** In the file: `timeout`. */

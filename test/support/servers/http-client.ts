@@ -1,15 +1,19 @@
 /** Deliver's HTTP as a test uses it: one promise per request. */
 
-import type { HttpPort, HttpResult } from "../../../src/deliver/attempt.ts";
-import { createHttp } from "../../../src/deliver/http.ts";
-import { requestTo, sharedRequest } from "../../../src/deliver/request.ts";
-import { parseWebhook } from "../../../src/deliver/webhook.ts";
+import { parseContent } from "../../../src/deliver/content.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
+import { createHttp } from "../../../src/destinations/webhook/http.ts";
+import { requestTo, sharedRequest } from "../../../src/destinations/webhook/request.ts";
+import type {
+  WebhookDestination,
+  WebhookEndpoint,
+} from "../../../src/destinations/webhook/settings.ts";
+import type { HttpPort } from "../../../src/destinations/webhook/transport.ts";
 import { parseNetwork } from "../../../src/domain/addresses.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
-import type { Endpoint, WebhookDestination } from "../../../src/domain/destination.ts";
 import type { Resolve } from "../../../src/http/lookup.ts";
 import { recordValue } from "../build/record-value.ts";
-import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
+import { deliveryOf, unitOf, webhookDestination } from "../build/webhook-destination.ts";
 
 /** Far above what a test takes; tests of the deadline have their own. */
 export const LONG_MS = 5_000;
@@ -28,7 +32,7 @@ type ProcessOptions = Omit<ClientOptions, "destination">;
 
 export interface HttpClient extends AsyncDisposable {
   /** The webhook of a track call, with the headers that its destination asks for. */
-  post(endpoint: Endpoint, delivery?: Partial<Delivery>): Promise<HttpResult>;
+  post(endpoint: WebhookEndpoint, delivery?: Partial<Delivery>): Promise<SendResult>;
   close(): Promise<void>;
 }
 
@@ -46,10 +50,10 @@ export function httpProcess(options: ProcessOptions) {
 
 function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
   const connections = port.open(destination);
-  const webhook = trackCall();
+  const call = trackCall();
   return {
     post: (endpoint, delivery = {}) => {
-      const shared = sharedRequest(destination, webhook, deliveryOf(delivery), Date.now());
+      const shared = sharedRequest(destination, unitOf(call, deliveryOf(delivery)), Date.now());
       return new Promise((done) => connections.send(endpoint, requestTo(endpoint, shared), done));
     },
     close: () => connections.close(),
@@ -58,13 +62,13 @@ function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
 }
 
 /** A result in one word: the status or the cause. */
-export function outcome(result: HttpResult): number | string {
+export function outcome(result: SendResult): number | string {
   return result.kind === "response" ? result.status : result.cause;
 }
 
 function trackCall() {
   const value = Buffer.from('{"type":"track","event":"Café ☕","userId":"u","properties":{"a":1}}');
-  const parsed = parseWebhook(recordValue(value));
+  const parsed = parseContent(recordValue(value));
   if (parsed.kind === "refused") throw new Error(parsed.error);
-  return parsed.webhook;
+  return parsed.content;
 }

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-import type { HttpResult } from "../../../src/deliver/attempt.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
 import type { Resolve } from "../../../src/http/lookup.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { issue } from "../build/certificates.ts";
@@ -103,7 +103,7 @@ export async function soak(
   return { samples, outcomes, openSockets: openSockets() };
 }
 
-function postTo(http: HttpClient, url: string): () => Promise<HttpResult> {
+function postTo(http: HttpClient, url: string): () => Promise<SendResult> {
   const endpoint = endpointOf(url);
   return () => http.post(endpoint);
 }

@@ -1,6 +1,7 @@
 /** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests move. */
 
-import type { Source, WebhookDestination } from "../../../src/domain/destination.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import type { Source } from "../../../src/domain/destination.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import {

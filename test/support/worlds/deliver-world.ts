@@ -7,9 +7,10 @@ import {
 import { startDelay } from "../../../src/delay/stage.ts";
 import { startAttemptsTopic } from "../../../src/deliver/attempts-topic.ts";
 import { startDeliver } from "../../../src/deliver/stage.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../../src/destinations/webhook/transport.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
-import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
@@ -123,7 +124,7 @@ export class DeliverWorld {
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
     return startDeliver(
-      { ...this.#deps(), ...registry, ...noted, http: this.http },
+      { ...this.#deps(), ...registry, ...noted, transport: webhookTransport(this.http) },
       {
         topics,
         groups,

@@ -1,6 +1,7 @@
 /** Endpoints that answer what a test says, after the time it says, on its clock. */
 
-import type { Cause, HttpPort, HttpResult } from "../../../src/deliver/attempt.ts";
+import type { Cause, SendResult } from "../../../src/destinations/port.ts";
+import type { HttpPort } from "../../../src/destinations/webhook/transport.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** A status, or a cause why there was no response. */
@@ -20,6 +21,8 @@ export interface Sent {
 
 export class ScriptedHttp implements HttpPort {
   readonly sent: Sent[] = [];
+  /** The type of each destination that was opened. */
+  readonly openedKinds: string[] = [];
   /** Connections opened and not closed. */
   openDestinations = 0;
   underWay = 0;
@@ -39,7 +42,8 @@ export class ScriptedHttp implements HttpPort {
     return false;
   }
 
-  open: HttpPort["open"] = ({ id }) => {
+  open: HttpPort["open"] = ({ id, kind }) => {
+    this.openedKinds.push(kind);
     this.openDestinations += 1;
     return {
       send: ({ url }, { body, headers }, done) => {
@@ -71,7 +75,7 @@ export class ScriptedHttp implements HttpPort {
   };
 }
 
-function resultOf(answer: Answer, durationMs: number): HttpResult {
+function resultOf(answer: Answer, durationMs: number): SendResult {
   if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
   if (typeof answer === "object" && "cause" in answer) {
     return { kind: "no-response", cause: answer.cause, durationMs };

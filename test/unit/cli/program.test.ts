@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { runProgram } from "../../../src/cli/program.ts";
-import { signature } from "../../../src/deliver/sign.ts";
+import { signature } from "../../../src/destinations/webhook/signature.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { fakeShell } from "../../support/worlds/fake-shell.ts";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { pathText } from "../../../src/config/problem.ts";
+import { pathText } from "../../../src/settings/problem.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 /** A webhook destination with something more, in the smallest configuration around it. */

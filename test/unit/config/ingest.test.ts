@@ -1,8 +1,8 @@
 // The section `ingest`: what it takes, and what it says about what it does not.
 
 import { expect, test } from "vitest";
-import { pathText } from "../../../src/config/problem.ts";
-import { parseSize, sizeText } from "../../../src/config/scalars.ts";
+import { pathText } from "../../../src/settings/problem.ts";
+import { parseSize, sizeText } from "../../../src/settings/scalars.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 const given = (ingest: string) => `${SMALL}\ningest: ${ingest}\n`;

@@ -7,8 +7,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { configurationSchema, configurationSchemaText } from "../../../src/config/json-schema.ts";
-import type { Node } from "../../../src/config/setting.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
+import type { Node } from "../../../src/settings/setting.ts";
 
 const ajv = new Ajv({ strict: false, allErrors: true });
 const isValid = ajv.compile(configurationSchema());

@@ -7,8 +7,8 @@ import { afterAll, expect, test } from "vitest";
 
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
-import { pathText, problemText } from "../../../src/config/problem.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
+import { pathText, problemText } from "../../../src/settings/problem.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 
 const TLS = join(import.meta.dirname, "../../golden/tls");

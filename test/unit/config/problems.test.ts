@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { problemsAcross } from "../../../src/config/cross-checks.ts";
-import { pathText } from "../../../src/config/problem.ts";
+import { pathText } from "../../../src/settings/problem.ts";
 import { problems, SMALL } from "../../support/build/config-source.ts";
 
 function kafka(more: string): string {

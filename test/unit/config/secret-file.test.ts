@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
-import { pathText, problemText } from "../../../src/config/problem.ts";
 import { SECRET_FILE_BYTES_MAX } from "../../../src/config/secret-file.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import { pathText, problemText } from "../../../src/settings/problem.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-secrets-"));
 const SECRETS = join(folder, "secrets");
@@ -42,7 +42,7 @@ function everything(loaded: Loaded): string {
 function sharedSecret(loaded: Loaded): unknown {
   if (loaded.kind === "invalid") throw new Error(everything(loaded));
   const [hook] = loaded.config.destinations;
-  return hook?.kind === "webhook" ? hook.sharedSecret : null;
+  return hook?.kind === "webhook" ? (hook as WebhookDestination).sharedSecret : null;
 }
 
 test.each([

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { printConfig } from "../../../src/config/print.ts";
-import { type Problem, problemText } from "../../../src/config/problem.ts";
+import { type Problem, problemText } from "../../../src/settings/problem.ts";
 import { parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const KEY = readFileSync(join(import.meta.dirname, "../../golden/tls/key.pem"), "utf8");

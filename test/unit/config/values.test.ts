@@ -2,17 +2,18 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { expect, test } from "vitest";
-import { placeAt } from "../../../src/config/config-path.ts";
 import { variableName, variables } from "../../../src/config/environment.ts";
-import { pathText } from "../../../src/config/problem.ts";
-import { durationText, parseDuration } from "../../../src/config/scalars.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
+import { placeAt } from "../../../src/settings/config-path.ts";
+import { pathText } from "../../../src/settings/problem.ts";
+import { durationText, parseDuration } from "../../../src/settings/scalars.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const LIMIT = { callsPerSecond: null, correctClock: true };
 const WEB = { id: "web", writeKeys: ["k1"], destinations: ["hook"], ...LIMIT };
 
+const WEBHOOK = { kind: "webhook", isAttempted: true, getsDeletions: true };
 const CONSOLE = {
   ...{ host: "127.0.0.1", port: 9_465, token: null },
   ...{ readOnly: true, showPayloads: false, adminAddresses: [] },
@@ -63,7 +64,7 @@ test("everything that is left out has its default", () => {
     },
     destinations: [
       {
-        kind: "webhook",
+        ...WEBHOOK,
         id: "hook",
         name: "Webhooks",
         paused: false,

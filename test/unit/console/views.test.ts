@@ -35,7 +35,7 @@ test("each destination counts as one state", () => {
       hold: { reason: "circuit-open", since: null, until: null },
     }),
     destinationSnapshot("e", { state: null }),
-    destinationSnapshot("f", { state: null, kind: "topic" }),
+    destinationSnapshot("f", { state: null, kind: "topic", isAttempted: false }),
     destinationSnapshot("g", { state: "not-owned" }),
   ];
   const { states } = overviewOf(snapshot(all), new History(), NOW);

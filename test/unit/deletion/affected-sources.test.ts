@@ -19,6 +19,8 @@ const source = (name: string, ...destinations: readonly string[]): Source => {
 };
 const files = {
   kind: "topic",
+  isAttempted: false,
+  getsDeletions: false,
   id: id("files"),
   name: "F",
   enabled: true,

@@ -6,7 +6,7 @@ import { parseSync } from "../../../src/audience/parse-sync.ts";
 import { affected, listenersBySource } from "../../../src/deletion/affected-sources.ts";
 import { type Deletion, decideDeletion, forgetRecords } from "../../../src/deletion/deletion.ts";
 import { parseRequest } from "../../../src/deletion/request.ts";
-import { parseWebhook } from "../../../src/deliver/webhook.ts";
+import { parseContent } from "../../../src/deliver/content.ts";
 import { parseDelivery } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
@@ -191,9 +191,9 @@ test("a notification is a delivery whose value has four fields in this order", (
     "switchyard-received-at": `${RECORD_MS}`,
   });
   expect(parseDelivery(first?.outgoing.headers ?? [])).toMatchObject({ kind: "delivery" });
-  expect(parseWebhook(recordValue(first?.outgoing.value ?? null))).toMatchObject({
-    kind: "webhook",
-    webhook: { type: "delete", userId: "97980" },
+  expect(parseContent(recordValue(first?.outgoing.value ?? null))).toMatchObject({
+    kind: "content",
+    content: { type: "delete", userId: "97980" },
   });
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { acceptedText, attemptFields, sampling } from "../../../src/deliver/attempt-line.ts";
 import type { Decision } from "../../../src/deliver/decide.ts";
 import type { EndpointKey, MessageId, SourceId } from "../../../src/domain/ids.ts";
-import { deliveryOf } from "../../support/build/webhook-destination.ts";
+import { deliveryOf, resultAt } from "../../support/build/webhook-destination.ts";
 
 const KEY = "0123456789abcdef" as EndpointKey;
 const NAMES = new Map([[KEY, "1 hooks.example.com"]]);
@@ -16,7 +16,7 @@ function attempted(messageId: string, source = "web") {
     source: source as SourceId,
     attempt: 2,
   });
-  const results = [{ endpoint: KEY, result: RESULT }];
+  const results = [resultAt(KEY, RESULT)];
   return { delivery, results, decision: ACCEPTED, endedAtMs: 0 };
 }
 
@@ -41,11 +41,11 @@ test.each(['"', "\\", "\n", "\u001b[31m", "\u007f", "\u009b", "\u202e", "Ã©", "â
 
 test("an attempt of another kind has none either", () => {
   const one = attempted("m-1");
-  const failed = { endpoint: KEY, result: { kind: "no-response", cause: "reset", durationMs: 1 } };
+  const failed = resultAt(KEY, { kind: "no-response", cause: "reset", durationMs: 1 });
   const others = [
     { ...one, decision: { ...ACCEPTED, name: "retry" } },
     { ...one, results: [...one.results, ...one.results] },
-    { ...one, results: [{ endpoint: KEY, result: { kind: "skipped" } }] },
+    { ...one, results: [resultAt(KEY, { kind: "skipped" })] },
     { ...one, results: [failed] },
   ] as readonly (typeof one)[];
   for (const other of others) expect(acceptedText(other, NAMES)).toBeNull();

@@ -3,18 +3,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
-import type { HttpResult, Phases } from "../../../src/deliver/attempt.ts";
 import {
   acceptedWriter,
   attemptTexts,
   attemptWriter,
 } from "../../../src/deliver/attempt-record.ts";
 import { type Decision, decide, type EndpointResult } from "../../../src/deliver/decide.ts";
+import type { Phases, SendResult } from "../../../src/destinations/port.ts";
 import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
 import { ByteText } from "../../../src/domain/byte-text.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
-import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import {
+  deliveryOf,
+  resultAt,
+  webhookDestination,
+} from "../../support/build/webhook-destination.ts";
 import { schemaProblems } from "../../support/project/json-schema.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 
@@ -29,7 +32,7 @@ const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
 const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
 const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
 
-function answer(status: number, phases: Phases = REUSED): HttpResult {
+function answer(status: number, phases: Phases = REUSED): SendResult {
   return { kind: "response", status, retryAfter: null, durationMs: 21.26, phases };
 }
 
@@ -50,7 +53,7 @@ function recordOf(
 
 function resultOf(endpoint: typeof FIRST, result: EndpointResult["result"]): EndpointResult {
   if (endpoint === undefined) throw new Error("the destination has two endpoints");
-  return { endpoint, result };
+  return resultAt(endpoint, result, NOW_MS);
 }
 
 test("an accepted attempt, as people see it", () => {
@@ -74,7 +77,7 @@ test("an accepted attempt, as people see it", () => {
   });
 });
 
-test.each<[string, HttpResult, object]>([
+test.each<[string, SendResult, object]>([
   [
     "a new connection by name, with TLS",
     answer(200, {
@@ -142,7 +145,7 @@ test("what is given up has no next attempt", () => {
 
 test("an id of odd characters, and an endpoint that is gone, are written whole", () => {
   const messageId = 'a"b\\c\u0007é\u202e' as MessageId;
-  const gone = { endpoint: "0123456789abcdef" as NonNullable<typeof FIRST>, result: answer(500) };
+  const gone = resultOf("0123456789abcdef" as NonNullable<typeof FIRST>, answer(500));
   const decision: Decision = { name: "expired", outputs: [] };
   const { read } = recordOf([gone], { decision }, { messageId });
   expect(read).toMatchObject({
@@ -166,7 +169,7 @@ test("nothing secret is in it: neither path nor query of a URL, nor the shared s
 });
 
 /** As bytes; null: it is none of those that are written so. */
-function bytesOf(result: HttpResult, delivery: Parameters<typeof deliveryOf>[0] = {}, at = NOW_MS) {
+function bytesOf(result: SendResult, delivery: Parameters<typeof deliveryOf>[0] = {}, at = NOW_MS) {
   const out = new ByteText(8);
   const decision: Decision = { name: "accepted", outputs: [] };
   const attempted = { delivery: deliveryOf(delivery), decision, endedAtMs: at };
@@ -191,7 +194,7 @@ test("an attempt that is written as bytes is the same as text", () => {
   }
 });
 
-test.each<[string, HttpResult, Parameters<typeof deliveryOf>[0]]>([
+test.each<[string, SendResult, Parameters<typeof deliveryOf>[0]]>([
   ["a later attempt", answer(200), { attempt: 1 }],
   ["a new connection", answer(200, { ...REUSED, openedMs: 0.1 }), {}],
   ["an answer that was kept", answer(200, { ...REUSED, kept: [] }), {}],

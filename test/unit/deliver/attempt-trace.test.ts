@@ -1,26 +1,22 @@
 import { expect, test } from "vitest";
-import type {
-  EndpointConnections,
-  HttpResult,
-  Phases,
-  WebhookRequest,
-} from "../../../src/deliver/attempt.ts";
 import { phaseSpans, traceAttempt } from "../../../src/deliver/attempt-trace.ts";
+import type { Phases, SendResult } from "../../../src/destinations/port.ts";
+import type { WebhookRequest } from "../../../src/destinations/webhook/request.ts";
+import { webhookTransport } from "../../../src/destinations/webhook/transport.ts";
 import { traceHeaders, traceOf, traceParent } from "../../../src/domain/trace-context.ts";
 import { aRecord } from "../../support/build/calls.ts";
 import { aTrace, type RecordedSpans, recordedSpans } from "../../support/build/recorded-spans.ts";
-import { deliveryOf, endpointOf } from "../../support/build/webhook-destination.ts";
+import {
+  deliveryOf,
+  endpointOf,
+  webhookDestination,
+} from "../../support/build/webhook-destination.ts";
 
 const ENDPOINT = endpointOf("https://crm.example.com/secret/hook");
-const REQUEST: WebhookRequest = {
-  method: "POST",
-  url: ENDPOINT.url,
-  headers: [["X-Own", "1"]],
-  body: Buffer.from("{}"),
-};
-const ACCEPTED: HttpResult = { kind: "response", status: 204, retryAfter: null, durationMs: 30 };
-const REFUSED: HttpResult = { kind: "response", status: 503, retryAfter: null, durationMs: 30 };
-const HUNG: HttpResult = { kind: "no-response", cause: "timeout", durationMs: 5_000 };
+const PREPARED = { headers: [["X-Own", "1"]], body: Buffer.from("{}") };
+const ACCEPTED: SendResult = { kind: "response", status: 204, retryAfter: null, durationMs: 30 };
+const REFUSED: SendResult = { kind: "response", status: 503, retryAfter: null, durationMs: 30 };
+const HUNG: SendResult = { kind: "no-response", cause: "timeout", durationMs: 5_000 };
 
 function attempt(
   tracing: RecordedSpans | undefined,
@@ -29,20 +25,23 @@ function attempt(
   result = ACCEPTED,
 ) {
   const sent: WebhookRequest[] = [];
-  const results: HttpResult[] = [];
-  const connections: EndpointConnections = {
-    send: (_endpoint, request, done, phases: Phases = {}) => {
-      sent.push(request);
-      Object.assign(phases, { sentMs: 1, headMs: 20 });
-      done(result);
-    },
-    update: () => undefined,
-    close: () => Promise.resolve(),
-  };
+  const results: SendResult[] = [];
+  const sender = webhookTransport({
+    trust: () => false,
+    open: () => ({
+      send: (_endpoint, request, done, phases: Phases = {}) => {
+        sent.push(request);
+        Object.assign(phases, { sentMs: 1, headMs: 20 });
+        done(result);
+      },
+      update: () => undefined,
+      close: () => Promise.resolve(),
+    }),
+  }).open(webhookDestination());
   const record = aRecord({}, { topic: "deliveries.crm", headers: traceHeaders(trace) });
-  const ports = { tracing, connections, nowMs: () => 1_000, group: "deliver.crm" };
+  const ports = { tracing, sender, nowMs: () => 1_000, group: "deliver.crm" };
   const made = traceAttempt(ports, record, deliveryOf({ attempt: 2 }), isAsked);
-  made?.send(ENDPOINT, REQUEST, (each) => results.push(each));
+  made?.send(ENDPOINT, PREPARED, (each) => results.push(each));
   made?.end({ name: result === ACCEPTED ? "accepted" : "retry", outputs: [] }, 1_040);
   const headers = sent[0]?.headers.slice(1) ?? [];
   return { made, spans: tracing?.spans ?? [], headers, results, record };
@@ -118,8 +117,10 @@ test.each([
 });
 
 test("a delivery without a trace is attempted as without traces", () => {
-  const connections = { send: () => undefined, update: () => undefined, close: async () => {} };
-  const ports = { tracing: recordedSpans(), connections, nowMs: () => 1, group: "g" };
+  const http = { send: () => undefined, update: () => undefined, close: async () => {} };
+  const transport = webhookTransport({ trust: () => false, open: () => http });
+  const sender = transport.open(webhookDestination());
+  const ports = { tracing: recordedSpans(), sender, nowMs: () => 1, group: "g" };
   expect(traceAttempt(ports, aRecord({}), deliveryOf(), true)).toBeNull();
 });
 

@@ -1,9 +1,6 @@
-// The tables of outcome.ts, choose-retry-delay.ts, output.ts and decide.ts, row by row.
+// The tables of judge.ts, choose-retry-delay.ts, output.ts and decide.ts, row by row.
 
 import { expect, test } from "vitest";
-
-import type { HttpResult } from "../../../src/deliver/attempt.ts";
-import { causeOf } from "../../../src/deliver/cause.ts";
 import {
   cutMarginMs,
   delayAfterAttempt,
@@ -11,9 +8,12 @@ import {
   delayUntil,
 } from "../../../src/deliver/choose-retry-delay.ts";
 import { decide } from "../../../src/deliver/decide.ts";
-import { judge, outcomeClass, retryAfterMs } from "../../../src/deliver/outcome.ts";
+import { outcomeClass } from "../../../src/deliver/report.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
+import { causeOf } from "../../../src/destinations/webhook/cause.ts";
+import { judge, retryAfterMs } from "../../../src/destinations/webhook/judge.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import { deliveryOf } from "../../support/build/webhook-destination.ts";
+import { deliveryOf, resultAt } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
@@ -27,10 +27,10 @@ const [A, B] = URLS.map(endpointKey) as [
   ReturnType<typeof endpointKey>,
 ];
 
-function response(status: number, retryAfter: string | null = null): HttpResult {
+function response(status: number, retryAfter: string | null = null): SendResult {
   return { kind: "response", status, retryAfter, durationMs: 1 };
 }
-const refused: HttpResult = { kind: "no-response", cause: "refused", durationMs: 1 };
+const refused: SendResult = { kind: "no-response", cause: "refused", durationMs: 1 };
 
 test.each([
   [200, "accepted"],
@@ -223,11 +223,11 @@ const SKIPPED = { kind: "skipped" } as const;
 const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
 
 function decided(
-  results: readonly HttpResult[],
+  results: readonly SendResult[],
   given: Partial<typeof started> = {},
   deliver: "any" | "every" = "any",
 ) {
-  const answers = results.map((result, index) => ({ endpoint: index === 0 ? A : B, result }));
+  const answers = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
   return decide({ ...started, ...given }, deliver, [A, B], answers, POLICY, NOW_MS);
 }
 
@@ -270,7 +270,7 @@ test("Retry-After beyond the last tier travels as not-before; the longest of sev
 });
 
 test("a rejection now and the other one before make it rejected", () => {
-  const results = [{ endpoint: B, result: response(410) }];
+  const results = [resultAt(B, response(410), NOW_MS)];
   expect(decide({ ...started, rejected: [A] }, "any", [A, B], results, POLICY, NOW_MS).name).toBe(
     "rejected",
   );
@@ -297,10 +297,7 @@ test("every: each endpoint that failed goes on by itself", () => {
 });
 
 test("every: a held endpoint's share is parked without an attempt, climbing to 2 minutes", () => {
-  const results = [
-    { endpoint: A, result: response(200) },
-    { endpoint: B, result: SKIPPED },
-  ];
+  const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
   const share = (parked: number) =>
     decide({ ...started, retryCount: parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
   expect(share(0)).toMatchObject([
@@ -310,20 +307,14 @@ test("every: a held endpoint's share is parked without an attempt, climbing to 2
 });
 
 test("any: a held endpoint counts as failed and does not delay the other", () => {
-  const results = [
-    { endpoint: A, result: SKIPPED },
-    { endpoint: B, result: refused },
-  ];
+  const results = [resultAt(A, SKIPPED), resultAt(B, refused, NOW_MS)];
   expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=skipped,${B}=refused` } },
   ]);
 });
 
 test("every: what was held is parked as long as the window is open", () => {
-  const results = [
-    { endpoint: A, result: refused },
-    { endpoint: B, result: SKIPPED },
-  ];
+  const results = [resultAt(A, refused, NOW_MS), resultAt(B, SKIPPED)];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },

@@ -1,11 +1,14 @@
 // What is remembered of a destination's attempts, row by row, and how it is said.
 
 import { expect, test } from "vitest";
-
-import type { HttpResult } from "../../../src/deliver/attempt.ts";
 import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../src/deliver/status.ts";
-import { endpointOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
+import {
+  endpointOf,
+  resultAt,
+  webhookDestination,
+} from "../../support/build/webhook-destination.ts";
 
 const A = "https://a.test/hook";
 const B = "https://b.test:8443/hook";
@@ -20,14 +23,14 @@ function conditionOf(destination = any) {
   condition.own(NOW_MS);
   const attempted = (afterMs: number, a: Said, b?: Said) => {
     const results = [a, ...(b === undefined ? [] : [b])].map((said, at) => {
-      return { endpoint: endpointOf(at === 0 ? A : B).key, result: resultOf(said) };
+      return resultAt(endpointOf(at === 0 ? A : B).key, resultOf(said));
     });
     condition.attempted({ results, endedAtMs: NOW_MS + afterMs });
   };
   return { condition, attempted };
 }
 
-function resultOf(said: Said): HttpResult | { readonly kind: "skipped" } {
+function resultOf(said: Said): SendResult | { readonly kind: "skipped" } {
   if (said === "skipped") return { kind: "skipped" };
   if (said === "timeout") return { kind: "no-response", cause: "timeout", durationMs: 5_000 };
   return { kind: "response", status: said, retryAfter: null, durationMs: 1 };

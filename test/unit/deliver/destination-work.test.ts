@@ -1,19 +1,19 @@
 // The work on a destination where its ports do not keep time as well as a manual clock does.
 
 import { expect, test } from "vitest";
-
-import type { HttpResult } from "../../../src/deliver/attempt.ts";
 import { DestinationWork } from "../../../src/deliver/destination-work.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../../src/destinations/webhook/transport.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
-import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
-const FAILED: HttpResult = { kind: "response", status: 503, retryAfter: null, durationMs: 1 };
+const FAILED: SendResult = { kind: "response", status: 503, retryAfter: null, durationMs: 1 };
 
-const ACCEPTED: HttpResult = { ...FAILED, status: 200 };
+const ACCEPTED: SendResult = { ...FAILED, status: 200 };
 
 function recordAt(offset: number): IncomingRecord {
   const place = { topic: "sw.deliveries.crm", partition: 0, offset };
@@ -23,7 +23,7 @@ function recordAt(offset: number): IncomingRecord {
 }
 
 /** One destination, which answers each request alike. Time and timers are the test's. */
-function worldOf(destination: WebhookDestination, answer: HttpResult) {
+function worldOf(destination: WebhookDestination, answer: SendResult) {
   const time = { nowMs: START_MS };
   const timers: { readonly atMs: number; readonly then: () => void }[] = [];
   let sent = 0;
@@ -32,14 +32,17 @@ function worldOf(destination: WebhookDestination, answer: HttpResult) {
   const work = new DestinationWork(destination, policy, topicNames("sw."), {
     nowMs: () => time.nowMs,
     after: (ms, then) => timers.push({ atMs: time.nowMs + ms, then }),
-    connections: {
-      send: (_endpoint, _request, done) => {
-        sent += 1;
-        answers.push(() => done(answer));
-      },
-      update: () => undefined,
-      close: () => Promise.resolve(),
-    },
+    sender: webhookTransport({
+      trust: () => false,
+      open: () => ({
+        send: (_endpoint, _request, done) => {
+          sent += 1;
+          answers.push(() => done(answer));
+        },
+        update: () => undefined,
+        close: () => Promise.resolve(),
+      }),
+    }).open(destination),
     write: (_replacements, ended) => answers.push(() => ended(true)),
     partitions: 2,
     onStart: () => undefined,

@@ -1,9 +1,9 @@
 // What an endpoint asks for by Retry-After holds for all its deliveries.
 
 import { expect, test } from "vitest";
-
-import type { HttpResult } from "../../../src/deliver/attempt.ts";
 import { EndpointGates } from "../../../src/deliver/endpoint-availability.ts";
+import type { SendResult } from "../../../src/destinations/port.ts";
+import { judge } from "../../../src/destinations/webhook/judge.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
@@ -19,7 +19,7 @@ function gates() {
   const asked = (retryAfter: string, atMs: number) => {
     const ticket = made.admit(KEY, atMs, "line") ?? -1;
     const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
-    made.settle(KEY, ticket, result, atMs);
+    made.settle(KEY, ticket, judge(result, atMs), atMs);
   };
   return { made, asked };
 }
@@ -52,7 +52,7 @@ function two() {
 function open(made: EndpointGates<string>, key = KEY): void {
   for (let count = 0; count < 20; count += 1) {
     const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
-    made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs);
+    made.settle(key, made.admit(key, atMs, "line") ?? -1, judge(SERVER_ERROR, atMs), atMs);
   }
 }
 
@@ -66,7 +66,12 @@ test("the line is held while all are away, until the first of them is not", () =
   const made = two();
   open(made);
   const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
-  made.settle(OTHER, ticket, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS);
+  made.settle(
+    OTHER,
+    ticket,
+    judge({ ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS),
+    NOW_MS,
+  );
   const held = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
   expect(made.line(NOW_MS + 1_000)).toEqual(held);
   expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
@@ -92,7 +97,7 @@ test("one that waits goes when its endpoint may be asked, or when its time is ov
   expect(made.released(NOW_MS + 1_001)).toBeUndefined();
   expect(made.release(NOW_MS + 5_001)).toBe(true);
   expect(made.due()).toBe("second");
-  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 5_002);
+  made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 5_002), NOW_MS + 5_002);
   expect(made.released(NOW_MS + 5_002)).toBe("first");
   expect(made.released(NOW_MS + 5_002)).toBeUndefined();
 });
@@ -111,7 +116,12 @@ test("those of a partition that goes are forgotten", () => {
 
 /** A probe at `atMs`, which fails 100 ms later. */
 function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
-  made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs + 100);
+  made.settle(
+    key,
+    made.admit(key, atMs, "line") ?? -1,
+    judge(SERVER_ERROR, atMs + 100),
+    atMs + 100,
+  );
 }
 
 test("held by a breaker since it opened: a probe that is under way, or failed, ends nothing", () => {
@@ -128,7 +138,7 @@ test("held by a breaker since it opened: a probe that is under way, or failed, e
     untilMs: NOW_MS + 6_050,
   });
   expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "half-open" }]);
-  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 6_100);
+  made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 6_100), NOW_MS + 6_100);
   expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
   // Between the end of its time and the probe.
   expect(made.hold(NOW_MS + 16_101)).toMatchObject({ sinceMs });
@@ -161,7 +171,7 @@ test("several endpoints hold the line since the last of them was left alone, by 
   expect(made.hold(NOW_MS + 1_000)).toBeNull();
   const ticket = made.admit(OTHER, NOW_MS + 1_500, "line") ?? -1;
   const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
-  made.settle(OTHER, ticket, asked, NOW_MS + 1_500);
+  made.settle(OTHER, ticket, judge(asked, NOW_MS + 1_500), NOW_MS + 1_500);
   expect(made.hold(NOW_MS + 2_000)).toEqual({
     reason: "retry-after",
     sinceMs: NOW_MS + 1_500,
@@ -179,8 +189,8 @@ function progressOutput() {
     (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
   );
   const accepted = { ...SERVER_ERROR, status: 200 };
-  const answered = (result: HttpResult, atMs: number) =>
-    made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, result, atMs);
+  const answered = (result: SendResult, atMs: number) =>
+    made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, judge(result, atMs), atMs);
   return { reported, made, accept: (atMs: number) => answered(accepted, atMs), answered };
 }
 

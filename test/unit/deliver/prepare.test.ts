@@ -4,8 +4,9 @@ import { expect, test } from "vitest";
 import { cutMarginMs } from "../../../src/deliver/choose-retry-delay.ts";
 import type { SlotFor } from "../../../src/deliver/circuit-breaker.ts";
 import { type Gates, OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
-import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -74,7 +75,7 @@ test("a new delivery is attempted at all endpoints with what is sent, and its wi
     endpoints: both.endpoints,
     held: [],
     delivery: { firstAttemptAtMs: NOW_MS },
-    webhook: { type: "track", userId: "u" },
+    content: { type: "track", userId: "u" },
     text: CALL.toString(),
   });
 });

@@ -2,8 +2,9 @@
 
 import { expect, onTestFinished, test } from "vitest";
 import { earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
-import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";

@@ -3,7 +3,8 @@
 
 import { expect, test } from "vitest";
 
-import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
 import type { Answer } from "../../support/worlds/scripted-http.ts";

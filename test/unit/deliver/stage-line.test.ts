@@ -1,9 +1,8 @@
 // A destination's line, held while its endpoints are away, and the retries that pass it.
 
 import { expect, onTestFinished, test } from "vitest";
-
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
-import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";

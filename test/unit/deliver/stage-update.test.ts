@@ -1,9 +1,8 @@
 // Other settings and other destinations while deliver runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-
-import { signature } from "../../../src/deliver/sign.ts";
-import type { WebhookDestination } from "../../../src/domain/destination.ts";
+import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
+import { signature } from "../../../src/destinations/webhook/signature.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { listsOf } from "../../support/build/lists.ts";
@@ -147,6 +146,17 @@ test("an attempt under way ends by the settings that it began with", async () =>
   expect(world.attempts()).toMatchObject([{ decision: "retry" }]);
   await world.settle(60_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, B]);
+});
+
+test("a destination of another type leaves its group, and starts again with a sender of that type", async () => {
+  const { world, deliver, append } = await worldOf([crm()]);
+  const before = await rebalances(world);
+  await update(world, deliver, [{ ...crm(), kind: "other" }]);
+  append(1);
+  await world.settle(30_000);
+  expect(await rebalances(world)).toEqual({ crm: (before.crm ?? 0) + 1 });
+  expect(world.http.openedKinds).toEqual(["webhook", "other"]);
+  expect(world.http.sent.map(idOf)).toEqual(["m0"]);
 });
 
 test.each([

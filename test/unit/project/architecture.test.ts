@@ -9,7 +9,9 @@ const SRC = join(import.meta.dirname, "../../../src");
 const GROUND = "domain words runtime";
 const TELEMETRY = "telemetry telemetry/log-lines telemetry/tracing";
 const STAGES = "ingest route deliver delay audience deletion";
-const CONNECT = `${GROUND} config topics registry kafka kafka/cluster control ${TELEMETRY} stage`;
+/** Each type of destination has the same row, and none imports another. */
+const TYPE = "destinations/<type>";
+const CONNECT = `${GROUND} settings config topics registry kafka kafka/cluster control ${TELEMETRY} stage`;
 
 type Row = readonly [room: string, imports: string, packages: string];
 
@@ -32,7 +34,7 @@ const TABLE: readonly Row[] = [
     "domain",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-proto @opentelemetry/resources @opentelemetry/sdk-trace",
   ],
-  ["config", "domain", "node yaml"],
+  ["settings", "domain", ""],
   ["topics", "domain", ""],
   ["http", "domain runtime", "node undici"],
   [
@@ -56,14 +58,18 @@ const TABLE: readonly Row[] = [
   ["kafka/produce", "domain runtime kafka kafka/wire kafka/cluster", ""],
   ["kafka/consume", "domain runtime telemetry kafka kafka/cluster", ""],
   ["control", "domain runtime telemetry kafka", ""],
+  // A type is a folder of its own, which its table imports, `run`, and the command `sign` of webhooks.
+  ["destinations", `domain settings ${TYPE}`, ""],
+  [TYPE, "domain settings runtime http destinations", "node undici"],
+  ["config", "domain settings destinations", "node yaml"],
   // Stages. They meet in topics alone.
   ["stage", "domain runtime telemetry telemetry/tracing kafka registry control", ""],
   ["ingest", "domain runtime telemetry telemetry/tracing kafka stage", "node ipaddr.js"],
   ["route", "domain runtime telemetry telemetry/tracing kafka stage", ""],
   [
     "deliver",
-    "domain runtime telemetry telemetry/tracing kafka http registry control stage",
-    "node undici",
+    "domain runtime telemetry telemetry/tracing kafka registry control destinations stage",
+    "",
   ],
   ["delay", "domain runtime telemetry telemetry/tracing kafka control stage", ""],
   ["audience", "domain runtime telemetry kafka stage audience/store", ""],
@@ -73,7 +79,11 @@ const TABLE: readonly Row[] = [
   ["operate/connect", CONNECT, "node commander picocolors"],
   ["operate/replay", "domain runtime words kafka registry operate/connect", ""],
   ["operate/replay/calls", `${CONNECT} route operate/connect operate/replay`, ""],
-  ["operate/timeline", "domain runtime config kafka route deliver operate/connect", ""],
+  [
+    "operate/timeline",
+    "domain runtime destinations config kafka route deliver operate/connect",
+    "",
+  ],
   ["operate/events", "domain runtime telemetry kafka stage", ""],
   [
     "operate/look",
@@ -95,12 +105,12 @@ const TABLE: readonly Row[] = [
   ],
   [
     "run",
-    `${CONNECT} ${STAGES} audience/store operate/connect operate/events console/read`,
+    `${CONNECT} destinations ${TYPE} ${STAGES} audience/store operate/connect operate/events console/read`,
     "node",
   ],
   [
     "cli",
-    `${CONNECT} deliver deletion audience/store operate/connect run
+    `${CONNECT} destinations ${TYPE} deletion audience/store operate/connect run
      cli/acls cli/audience cli/config cli/console cli/control cli/dead-letters cli/explain cli/publish cli/replay
      cli/schemas cli/skip-corrupt-batch cli/status cli/timeline cli/topics`,
     "node commander",
@@ -111,7 +121,7 @@ const TABLE: readonly Row[] = [
     "audience audience/store cli config domain kafka operate/act operate/connect operate/look runtime words",
     "commander",
   ],
-  ["cli/config", "cli config domain operate/connect words", "commander"],
+  ["cli/config", "cli settings config domain operate/connect words", "commander"],
   [
     "cli/console",
     "cli config console/read operate/connect operate/look runtime telemetry",
@@ -132,11 +142,11 @@ const TABLE: readonly Row[] = [
     "config domain kafka kafka/cluster kafka/consume operate/connect words",
     "commander",
   ],
-  ["cli/status", "cli config operate/connect operate/look runtime words", "commander"],
+  ["cli/status", "cli settings operate/connect operate/look runtime words", "commander"],
   ["cli/timeline", "config domain kafka operate/connect operate/timeline runtime", "commander"],
   [
     "cli/topics",
-    "cli config kafka kafka/cluster operate/connect runtime topics words",
+    "cli settings config kafka kafka/cluster operate/connect runtime topics words",
     "commander yaml",
   ],
   ["", "cli operate/connect", ""],
@@ -163,10 +173,11 @@ const NAMELESS = /[-/](?:utils?|helpers?|common|types?|manager|service|misc)\.ts
 const IMPORT =
   /^(?:import|export)\s+(type\s+)?(?:[^"=;]*?from\s+)?"([^"]+)"|\bimport\("(\.[^"]+)"\)/gm;
 /** Houses that load code when it is needed, so that `--help` is quick and a process holds little. */
-const LAZY = ["", "cli", "operate", "run"];
+const LAZY = ["", "destinations", "cli", "operate", "run"];
 
 function roomOf(file: string): string {
-  return file.includes("/") ? dirname(file) : "";
+  if (!file.includes("/")) return "";
+  return dirname(file).replace(/^destinations\/.+/, TYPE);
 }
 
 function houseOf(room: string): string {
@@ -208,7 +219,8 @@ function violations(file: string, source: string): readonly string[] {
   const isAllowed = ({ specifier, isType, target }: Import): boolean => {
     if (target === null) return isPackageAllowed(packages ?? [], specifier);
     const to = roomOf(target);
-    if (to === room) return true;
+    if (to === room && room !== TYPE) return true;
+    if (to === room) return dirname(target) === dirname(file);
     if (houseOf(room) === PUBLISHED && isType && to === "domain") return true;
     const ports = PORTS[room] ?? (room === "console" ? undefined : PORTS[houseOf(to)]);
     const isBounded = houseOf(room) === houseOf(to) || houseOf(room) === PUBLISHED;
@@ -287,6 +299,9 @@ test.each([
   ["deliver/decide.ts", 'import type { Brokers } from "../kafka/cluster/brokers.ts";'],
   ["deliver/stage.ts", 'import { replay } from "../operate/replay/replay.ts";'],
   ["deliver/stage.ts", 'import { match } from "../route/match.ts";'],
+  ["deliver/stage.ts", 'import { judge } from "../destinations/webhook/judge.ts";'],
+  ["destinations/webhook/http.ts", 'import { topic } from "../topic/topic.ts";'],
+  ["destinations/webhook/http.ts", 'import type { Config } from "../../config/config.ts";'],
   ["deliver/stage.ts", 'export {\n  match,\n} from "../route/match.ts";'],
   ["deliver/stage.ts", 'import "../route/match.ts";'],
   ["deliver/stage.ts", 'const { match } = await import("../route/match.ts");'],
@@ -321,6 +336,7 @@ test.each([
 test.each([
   ["main.ts", 'import { run } from "./cli/commands.ts";'],
   ["deliver/stage.ts", 'import { packRecord } from "../kafka/port.ts";'],
+  ["destinations/webhook/http.ts", 'import { judge } from "./judge.ts";'],
   ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/serial-runner.ts";'],
   ["sdk/client/analytics.ts", 'import type { Call } from "../../domain/call.ts";'],
   ["kafka/kafkajs/encoder.ts", 'import Encoder from "kafkajs/src/protocol/encoder.js";'],

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-import { judge } from "../../../src/deliver/outcome.ts";
+import { judge } from "../../../src/destinations/webhook/judge.ts";
 import { DEAD_LETTER_REASONS } from "../../../src/domain/dead-letter.ts";
 import { LAWS } from "../../chaos/violation.ts";
 
@@ -65,7 +65,7 @@ test.each([
     "operate/replay/calls/replay-calls.ts",
     "BATCH_MAX = 500;",
   ],
-  ["| the body | 64 KiB |", "deliver/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
+  ["| the body | 64 KiB |", "destinations/webhook/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
   ["128 bytes are added for each read, and 32", "http/bound-response.ts", "READ_BYTES = 128;"],
   ["each line of a long one | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
   ["checked every 50 ms", "http/bound-response.ts", "LOOK_EVERY_MS = 50;"],

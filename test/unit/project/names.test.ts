@@ -3,9 +3,9 @@
 import { describe, expect, test } from "vitest";
 
 import { variables } from "../../../src/config/environment.ts";
-import { text } from "../../../src/config/scalars.ts";
-import { optional, section } from "../../../src/config/setting.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
+import { text } from "../../../src/settings/scalars.ts";
+import { optional, section } from "../../../src/settings/setting.ts";
 import { METRICS } from "../../../src/telemetry/metrics.ts";
 
 /** Those that are there more than once. */

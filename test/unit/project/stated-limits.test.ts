@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseConfig } from "../../../src/config/parse.ts";
-import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
+import { RESPONSE_BODY_MAX_BYTES } from "../../../src/destinations/webhook/http.ts";
 import { OTHER_MAX_BYTES } from "../../../src/http/bound-response.ts";
 import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/handle-request.ts";
 import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/ingest/read-body.ts";

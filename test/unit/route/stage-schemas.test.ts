@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from "vitest";
 
-import { parseWebhook } from "../../../src/deliver/webhook.ts";
+import { parseContent } from "../../../src/deliver/content.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { encoded, framed, varint } from "../../support/build/avro.ts";
 import { headerTexts } from "../../support/build/calls.ts";
@@ -93,8 +93,8 @@ test("ids that are Avro longs keep their digits, in the key, the headers and the
   const [copy] = world.deliveries("d0");
   expect(`${copy?.key}`).toBe("157963456373623802");
   expect(idsOf(world.deliveries("d0"))).toEqual(["-9223372036854775808"]);
-  expect(parseWebhook(copy as IncomingRecord)).toMatchObject({
-    webhook: { userId: "157963456373623802", groupId: "9223372036854775807" },
+  expect(parseContent(copy as IncomingRecord)).toMatchObject({
+    content: { userId: "157963456373623802", groupId: "9223372036854775807" },
   });
 });
 

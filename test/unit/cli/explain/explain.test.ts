@@ -6,7 +6,7 @@ import picocolors from "picocolors";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { explainCommand } from "../../../../src/cli/explain/command.ts";
-import { signature } from "../../../../src/deliver/sign.ts";
+import { signature } from "../../../../src/destinations/webhook/signature.ts";
 import type { ExitStatus, Shell } from "../../../../src/operate/connect/shell.ts";
 
 const CONFIG = `

@@ -74,7 +74,7 @@ test.each([
   ["quiet", "Idle", { state: "idle" }],
   ["quiet", "On other processes", { state: "not-owned" }],
   ["quiet", "Unknown", { state: null }],
-  ["quiet", "Topic", { state: null, kind: "topic" }],
+  ["quiet", "Topic", { state: null, kind: "topic", isAttempted: false }],
 ] as const)("%s: %s", (tone, text, over) => {
   expect(stateOf(destinationSnapshot("a", over))).toEqual({ tone, text });
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AT, FLOW_AT, percentileMs } from "../../../../src/console/counters.ts";
 import { digest } from "../../../../src/console/read/digest.ts";
 import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
-import { CAUSES } from "../../../../src/deliver/attempt.ts";
+import { CAUSES } from "../../../../src/destinations/port.ts";
 import { parseMetrics } from "../../../../src/operate/connect/metrics-text.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 

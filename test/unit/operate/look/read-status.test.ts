@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { DestinationHealth } from "../../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../../src/deliver/status.ts";
 import { readStatus } from "../../../../src/operate/look/read-status.ts";
-import { webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { resultAt, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 test("what a process of this version says is read whole", () => {
   const crm = webhookDestination({ urls: ["https://a.test/", "https://b.test/"] });
@@ -12,7 +12,7 @@ test("what a process of this version says is read whole", () => {
   condition.own(0);
   const [a] = crm.endpoints;
   const result = { kind: "no-response", cause: "timeout", durationMs: 5_000 } as const;
-  condition.attempted({ results: a ? [{ endpoint: a.key, result }] : [], endedAtMs: 1_000 });
+  condition.attempted({ results: a ? [resultAt(a.key, result)] : [], endedAtMs: 1_000 });
   const hold = { reason: "retry-after", sinceMs: 1_000, untilMs: 5_000 } as const;
   const said = {
     version: "1.2.3",

@@ -29,17 +29,18 @@
  * for each request.
  */
 
+import { isIP } from "node:net";
 import type { SecureContext } from "node:tls";
 import { type Dispatcher, errors } from "undici";
 
-import { isAllowedAddress, type Network } from "../domain/addresses.ts";
-import type { SocketOptions } from "../http/connect.ts";
+import { isAllowedAddress } from "../../domain/addresses.ts";
+import type { SocketOptions } from "../../http/connect.ts";
 import {
   createDeadlines,
   type Deadline,
   type Deadlines,
   type Expiring,
-} from "../http/deadlines.ts";
+} from "../../http/deadlines.ts";
 import {
   dropConnection,
   type KeptConnection,
@@ -50,42 +51,30 @@ import {
   Origins,
   type Target,
   takeConnection,
-} from "../http/kept-connection.ts";
-import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
-import { sharedContexts, type TlsFiles } from "../http/tls.ts";
-import { systemClock } from "../runtime/clock.ts";
+} from "../../http/kept-connection.ts";
+import { boundedResolve, type Resolve, systemResolve } from "../../http/lookup.ts";
+import { sharedContexts, type TlsFiles } from "../../http/tls.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import {
   type Cause,
-  type Connected,
-  type EndpointConnections,
-  type HttpResult,
   type Phases,
-  type RealHttp,
   responded,
-  type WebhookRequest,
-} from "./attempt.ts";
+  type SendResult,
+  type TransportOptions,
+} from "../port.ts";
 import { causeOf } from "./cause.ts";
-import { noteOpening } from "./connect-timing.ts";
-import { keepAnswer } from "./response-head.ts";
+import type { WebhookRequest } from "./request.ts";
+import type { Connected, HttpConnections, RealHttp } from "./transport.ts";
 
 /** Response body that is read; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
-
-export interface HttpOptions {
-  /** At most 5 s. */
-  readonly timeoutMs: number;
-  /** Networks that may be requested although they are private. */
-  readonly allowNetworks: readonly Network[];
-  /** PEM text of a private CA, added to the public roots; null: none. */
-  readonly ca: string | null;
-}
 
 /** A name's first address may be dead: time for another, and enough for one at the world's end. */
 const ADDRESS_PATIENCE = 0.4;
 
 /** @param resolve finds the addresses of names; tests say what they are. */
 export function createHttp(
-  options: HttpOptions,
+  options: TransportOptions,
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
 ): RealHttp {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
@@ -114,7 +103,7 @@ export function createHttp(
         },
         update: (changed) => origins.update(changed.endpoints, optionsOf(changed)),
         close: () => origins.close(),
-      } satisfies EndpointConnections;
+      } satisfies HttpConnections;
     },
   };
 }
@@ -148,7 +137,7 @@ function sendOn(
   { origin, path }: Target,
   request: WebhookRequest,
   deadlines: Deadlines,
-  done: (result: HttpResult) => void,
+  done: (result: SendResult) => void,
   phases: Phases | undefined,
 ): void {
   const { method, body } = request;
@@ -165,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   readonly #origin: Origin;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #deadlines: Deadlines;
-  readonly #done: (result: HttpResult) => void;
+  readonly #done: (result: SendResult) => void;
   readonly #startedAtMs = performance.now();
   readonly #deadline: Deadline;
   #status = 0;
@@ -181,7 +170,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     origin: Origin,
     options: Dispatcher.DispatchOptions,
     deadlines: Deadlines,
-    done: (result: HttpResult) => void,
+    done: (result: SendResult) => void,
     phases: Phases | undefined,
   ) {
     this.#phases = phases;
@@ -268,11 +257,11 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#settle(this.#status === 0 ? this.#noResponse(cause) : this.#response(), "drop");
   }
 
-  #response(): HttpResult {
+  #response(): SendResult {
     return responded(this.#status, this.#retryAfter, this.#durationMs(), this.#phases);
   }
 
-  #noResponse(cause: Cause): HttpResult {
+  #noResponse(cause: Cause): SendResult {
     return { kind: "no-response", cause, durationMs: this.#durationMs(), phases: this.#phases };
   }
 
@@ -281,7 +270,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /** Only the first one counts: undici's words about a dropped connection are no news. */
-  #settle(result: HttpResult, connection: "keep" | "drop"): void {
+  #settle(result: SendResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadlines.clear(this.#deadline);
@@ -294,7 +283,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /** undici would swallow an error thrown here: a broken invariant has to end the process. */
-  #tell(result: HttpResult): void {
+  #tell(result: SendResult): void {
     try {
       this.#done(result);
     } catch (error) {
@@ -313,4 +302,39 @@ function codeOf(error: Error & { readonly code?: unknown }): string | null {
   // Several addresses were tried: the first error says as much as any.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);
+}
+
+/** When a socket got through the steps of being opened. @param nowMs since the request began. */
+function noteOpening(
+  [socket, { protocol, hostname }]: Opening,
+  phases: Phases,
+  nowMs: () => number,
+): void {
+  phases.openedMs = nowMs();
+  phases.isName = isIP(hostname) === 0;
+  phases.isSecure = protocol === "https:";
+  // One event for each address.
+  socket.once("lookup", () => {
+    phases.lookedUpMs = nowMs();
+  });
+  socket.once("connect", () => {
+    phases.connectedMs = nowMs();
+  });
+  socket.once("secureConnect", () => {
+    phases.securedMs = nowMs();
+  });
+}
+
+/**
+ * Keeps the start of a response that is not a success, for those who look for its cause: of a piece of
+ * its body, what there is room for.
+ */
+export function keepAnswer(phases: Phases, status: number, piece: Buffer): void {
+  if (status >= 200 && status < 300) return;
+  const kept = phases.kept ?? [];
+  const room = (phases.keepBytes ?? 0) - kept.reduce((sum, { length }) => sum + length, 0);
+  if (room <= 0) return;
+  // A copy: a view would keep the whole read from being freed.
+  kept.push(Buffer.from(piece.subarray(0, room)));
+  phases.kept = kept;
 }

@@ -18,18 +18,26 @@
  * destination's `payload` and secret stay the same.
  */
 
-import type { Delivery } from "../domain/delivery.ts";
-import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
-import type { WebhookRequest } from "./attempt.ts";
+import assert from "node:assert/strict";
+import { TRACE_HEADER } from "../../domain/trace-context.ts";
+import type { Header, Sendable } from "../port.ts";
 import { payload } from "./payload.ts";
-import { signature, standardSignature } from "./sign.ts";
-import type { Webhook } from "./webhook.ts";
+import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
+import { signature, standardSignature } from "./signature.ts";
 
-type Header = readonly [name: string, value: string];
+/** A request, complete but for Host, Connection and Content-Length, which the connection adds. */
+export interface WebhookRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /** In the order sent. Values may be secret. */
+  readonly headers: readonly Header[];
+  readonly body: Buffer;
+}
 
 export type Secrets = Pick<WebhookDestination, "sharedSecret" | "previousSharedSecret">;
 
-export const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
+const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
+const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 
 /** The parts that the requests of an attempt share. */
 export interface SharedRequest {
@@ -37,14 +45,19 @@ export interface SharedRequest {
   readonly headers: readonly Header[];
 }
 
-/** @param nowMs time of the attempt; only Standard Webhooks sends it. */
+/**
+ * @param unit one delivery: a webhook has one event.
+ * @param nowMs time of the attempt; only Standard Webhooks sends it.
+ */
 export function sharedRequest(
   destination: WebhookDestination,
-  webhook: Webhook,
-  delivery: Delivery,
+  unit: readonly Sendable[],
   nowMs: number,
 ): SharedRequest {
-  const body = Buffer.from(payload(webhook, delivery, destination.payload));
+  const only = unit[0];
+  assert(only !== undefined && unit.length === 1);
+  const { delivery, content } = only;
+  const body = Buffer.from(payload(content, delivery, destination.payload));
   const { sharedSecret } = destination;
   const headers: Header[] = [USER_AGENT, ["Content-Type", "application/json"]];
   if (sharedSecret !== null) headers.push(["X-Signature", signature(body, sharedSecret)]);
@@ -57,13 +70,47 @@ export function sharedRequest(
   return { body, headers };
 }
 
-export function requestTo(endpoint: Endpoint, { body, headers }: SharedRequest): WebhookRequest {
-  const all = endpoint.headers.length === 0 ? headers : [...headers, ...endpoint.headers];
+/** @param traceparent absent: the request names no trace. */
+export function requestTo(
+  endpoint: WebhookEndpoint,
+  { body, headers }: SharedRequest,
+  traceparent?: string,
+): WebhookRequest {
+  const own = endpoint.headers.length === 0 ? headers : [...headers, ...endpoint.headers];
+  const all =
+    traceparent === undefined ? own : [...own, [TRACE_HEADER.parent, traceparent] as const];
   return { method: "POST", url: endpoint.url, headers: all, body };
 }
 
+/**
+ * The request of an operator event, signed as webhooks are.
+ *
+ *   header              sent                    value
+ *   Content-Type        always                  application/cloudevents+json; charset=utf-8
+ *   X-Signature         with a shared secret    hex HMAC-SHA1 of the body
+ *   webhook-*           with a shared secret    as Standard Webhooks has them; the id is the event's
+ *   static headers      as configured           as configured
+ *
+ * @param text the CloudEvent in JSON.
+ */
+export function eventRequest(
+  endpoint: WebhookEndpoint,
+  secrets: Secrets,
+  { id, text }: { readonly id: string; readonly text: string },
+  nowMs: number,
+): WebhookRequest {
+  const body = Buffer.from(text);
+  const { sharedSecret } = secrets;
+  const headers: Header[] = [USER_AGENT, ["Content-Type", EVENT_CONTENT_TYPE]];
+  if (sharedSecret !== null) {
+    headers.push(["X-Signature", signature(body, sharedSecret)]);
+    headers.push(...standardWebhook(secrets, body, id, nowMs));
+  }
+  return requestTo(endpoint, { body, headers });
+}
+
 /** The headers of Standard Webhooks. */
-export function standardWebhook(
+function standardWebhook(
   { sharedSecret, previousSharedSecret }: Secrets,
   body: Buffer,
   messageId: string,

@@ -3,8 +3,8 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { eventRequest } from "../../../src/deliver/event-request.ts";
-import { endpointOf } from "../../support/build/webhook-destination.ts";
+import { eventRequest } from "../../../../src/destinations/webhook/request.ts";
+import { endpointOf } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;
 const TEXT = '{"specversion":"1.0"}';

@@ -1,16 +1,10 @@
-/** The list `destinations`: where calls go, and how. */
+/** The settings of a webhook destination. */
 
-import {
-  type Endpoint,
-  endpointKey,
-  type TopicDestination,
-  type WebhookDestination,
-} from "../domain/destination.ts";
-import type { DestinationId } from "../domain/ids.ts";
-import type { Invalid, Place } from "./config-path.ts";
-import { webUrl } from "./endpoint-url.ts";
-import { tlsFiles } from "./pem.ts";
-import { flag, oneOf, rate, secret, textLike, wholeNumber } from "./scalars.ts";
+import { type AttemptedDestination, type Endpoint, endpointKey } from "../../domain/destination.ts";
+import type { Invalid, Place } from "../../settings/config-path.ts";
+import { webUrl } from "../../settings/endpoint-url.ts";
+import { tlsFiles } from "../../settings/pem.ts";
+import { flag, oneOf, secret } from "../../settings/scalars.ts";
 import {
   list,
   optional,
@@ -19,35 +13,36 @@ import {
   section,
   setting,
   type Values,
-  variants,
-} from "./setting.ts";
-import { id } from "./source-settings.ts";
-import { staticHeaders } from "./static-headers.ts";
+} from "../../settings/setting.ts";
+import { checkStandardSecrets, staticHeaders } from "../../settings/webhook-fields.ts";
+import { attemptSettings, commonSettings, idSetting, integrationName } from "../common-settings.ts";
+import type { Header } from "../port.ts";
 
-/** The key's bytes in base64, padded or not. */
-const STANDARD_SECRET =
-  /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
+export interface WebhookEndpoint extends Endpoint {
+  /** Static headers in the order of the configuration. Values may be secret. */
+  readonly headers: readonly Header[];
+}
+
+export interface WebhookDestination extends AttemptedDestination {
+  /** Secret; null: no `X-Signature`. Never empty. */
+  readonly sharedSecret: string | null;
+  /** Secret of before a rotation, for Standard Webhooks only. */
+  readonly previousSharedSecret: string | null;
+  /** 1 to 5, http or https, each URL once. */
+  readonly endpoints: readonly WebhookEndpoint[];
+  readonly payload: "standard" | "full";
+  readonly messageIdHeader: boolean;
+  readonly attemptHeader: boolean;
+  readonly standardWebhooks: boolean;
+  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
+  readonly tls: {
+    readonly ca: string | null;
+    readonly cert: string | null;
+    readonly key: string | null;
+  } | null;
+}
+
 const ENDPOINTS = { min: 1, max: 5 };
-const integrationName = textLike("a name, without blanks at its ends", /^\S(?:.*\S)?$/);
-
-const ID = required(
-  id<DestinationId>(),
-  "Names the destination, its topic and its consumer group.",
-);
-
-const base = {
-  enabled: setting(flag(), true, "Whether calls are routed and delivered to it."),
-  historical: setting(
-    flag(),
-    true,
-    "Whether it takes historical data. If not, it gets the time of receipt in place of the call's own.",
-  ),
-  partitions: optional(
-    wholeNumber(1, 10_000),
-    "Partitions of its topic when that is created; left out: `kafka.partitions`.",
-  ),
-};
-
 const endpoint = section(
   "",
   {
@@ -61,17 +56,17 @@ const endpoint = section(
       "Static headers, added to each request. Values are secret.",
     ),
   },
-  ({ url, headers }): Endpoint => ({ key: endpointKey(url), url, headers }),
+  ({ url, headers }): WebhookEndpoint => ({ key: endpointKey(url), url, headers }),
 );
 
 const webhookFields = {
-  id: ID,
+  id: idSetting,
   name: setting(
     integrationName,
     "Webhooks",
     "The integration name that calls use in `integrations`. Case-sensitive.",
   ),
-  ...base,
+  ...commonSettings,
   sharedSecret: optional(
     secret("a text that is not empty"),
     "Signs each body (`X-Signature`). Left out: no signature.",
@@ -91,20 +86,7 @@ const webhookFields = {
     "any",
     "With several endpoints: done when any accepts, or when every one has.",
   ),
-  paused: setting(
-    flag(),
-    false,
-    "Whether nothing is posted for now. Calls are still routed to it and wait in order.",
-  ),
-  concurrency: setting(
-    wholeNumber(1, 10_000),
-    64,
-    "Deliveries in attempt at the same time, in each process.",
-  ),
-  requestsPerSecond: optional(
-    rate(1_000_000),
-    "Most requests a second, over all processes; left out: no limit.",
-  ),
+  ...attemptSettings,
   messageIdHeader: setting(flag(), false, "Adds the header `X-Switchyard-Message-Id`."),
   attemptHeader: setting(flag(), false, "Adds a header with the attempt's number."),
   traceparent: setting(
@@ -120,25 +102,10 @@ const webhookFields = {
   tls: optionalSection(tlsFiles("Files for TLS to this destination's endpoints."), false),
 };
 
-const webhook = section("Delivered by Switchyard as webhooks.", webhookFields, checkWebhook);
-
-const topic = section(
-  "Only its topic is written; others consume it.",
-  {
-    id: ID,
-    name: required(integrationName, "The integration name; must be given for a topic."),
-    ...base,
-  },
-  (values): TopicDestination => ({ kind: "topic", ...values }),
-);
-
-export const destinationSettings = list(
-  "Where calls go. Each destination has:",
-  variants("", "type", "Delivered by Switchyard, or left on its topic for others.", {
-    webhook,
-    topic,
-  }),
-  { min: 0, max: Number.POSITIVE_INFINITY },
+export const webhookSettings = section(
+  "Delivered by Switchyard as webhooks.",
+  webhookFields,
+  checkWebhook,
 );
 
 /** Rules between the settings of a webhook destination. */
@@ -148,7 +115,8 @@ function checkWebhook(
 ): WebhookDestination | Invalid {
   const standard = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
   const traced = values.traceparent ? checkHeaders(TRACEPARENT, values, place) : null;
-  return standard ?? traced ?? { kind: "webhook", ...values };
+  const type = { kind: "webhook", isAttempted: true, getsDeletions: true } as const;
+  return standard ?? traced ?? { ...type, ...values };
 }
 
 function checkStandardWebhooks(
@@ -162,21 +130,6 @@ function checkStandardWebhooks(
   }
   invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
   return checkHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
-}
-
-/** One that libraries of Standard Webhooks would read in another way. */
-export function checkStandardSecrets(
-  secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
-  place: Place,
-): Invalid | null {
-  let invalid: Invalid | null = null;
-  for (const [name, secret] of Object.entries(secrets)) {
-    if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
-    const found = "whsec_ before something else";
-    const expected = "base64 after whsec_, as Standard Webhooks has it";
-    invalid = place.child(name).fail({ found, expected, hint: null });
-  }
-  return invalid;
 }
 
 interface OwnHeaders {

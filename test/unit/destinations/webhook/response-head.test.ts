@@ -2,8 +2,8 @@
 
 import { expect, test } from "vitest";
 
-import type { Phases } from "../../../src/deliver/attempt.ts";
-import { keepAnswer } from "../../../src/deliver/response-head.ts";
+import type { Phases } from "../../../../src/destinations/port.ts";
+import { keepAnswer } from "../../../../src/destinations/webhook/http.ts";
 
 function keptOf(status: number, pieces: readonly string[], keepBytes = 8): string | null {
   const phases: Phases = { keepBytes };

@@ -16,10 +16,10 @@
  * and JSON.stringify give the body back.
  */
 
-import type { Call, Caller } from "../domain/call.ts";
-import type { Delivery } from "../domain/delivery.ts";
-import { asIsoTimestamp, isoTimestamp, isoTimestamps } from "../domain/timestamp.ts";
-import type { Webhook } from "./webhook.ts";
+import type { Call, Caller } from "../../domain/call.ts";
+import type { Delivery } from "../../domain/delivery.ts";
+import { asIsoTimestamp, isoTimestamp, isoTimestamps } from "../../domain/timestamp.ts";
+import type { Content } from "../port.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -32,16 +32,16 @@ const timeOfReceipt = isoTimestamps();
 export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
 
 export function payload(
-  webhook: Webhook,
+  content: Content,
   delivery: PayloadTimes,
   shape: "standard" | "full",
 ): string {
   const timestamp = isoTimestamp(delivery.timestampMs);
-  if (webhook.type === "delete") {
-    return JSON.stringify({ type: "delete", userId: webhook.userId, timestamp });
+  if (content.type === "delete") {
+    return JSON.stringify({ type: "delete", userId: content.userId, timestamp });
   }
-  const fields = standard(webhook, timestamp);
-  return JSON.stringify(shape === "full" ? withTheRest(fields, webhook, delivery) : fields);
+  const fields = standard(content, timestamp);
+  return JSON.stringify(shape === "full" ? withTheRest(fields, content, delivery) : fields);
 }
 
 function standard(call: Call, timestamp: string): Fields {

@@ -240,3 +240,14 @@ export function size(min: number, max: number): Decoder<number> {
     },
   });
 }
+
+const ID_CHARACTERS_MAX = 200;
+
+/** The ids of sources and destinations. */
+export function id<Id extends string>(): Decoder<Id> {
+  return text(`lower-case letters, digits and dashes, at most ${ID_CHARACTERS_MAX}`, (given) => {
+    return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX
+      ? value(given as Id)
+      : wrong();
+  });
+}

@@ -19,7 +19,7 @@
  *   any other                                        other
  */
 
-import type { Cause } from "./attempt.ts";
+import type { Cause } from "../port.ts";
 
 const BY_CODE: Readonly<Record<string, Cause>> = {
   ENOTFOUND: "dns",
@@ -75,9 +75,4 @@ export function causeOf(code: string | null): Cause {
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   return BY_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1] ?? "other";
-}
-
-/** Certificate and TLS errors are logged as errors: somebody has to do something about them. */
-export function isTlsCause(cause: Cause): boolean {
-  return cause.startsWith("tls");
 }

@@ -82,3 +82,22 @@ function readHeader(
   }
   return [name, given];
 }
+
+/** The key's bytes in base64, padded or not. */
+const STANDARD_SECRET =
+  /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
+
+/** One that libraries of Standard Webhooks would read in another way. */
+export function checkStandardSecrets(
+  secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
+  place: Place,
+): Invalid | null {
+  let invalid: Invalid | null = null;
+  for (const [name, secret] of Object.entries(secrets)) {
+    if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
+    const found = "whsec_ before something else";
+    const expected = "base64 after whsec_, as Standard Webhooks has it";
+    invalid = place.child(name).fail({ found, expected, hint: null });
+  }
+  return invalid;
+}

@@ -4,8 +4,8 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { hmacSha1 } from "../../../src/deliver/hmac-sha1.ts";
-import { anyText } from "../../support/build/generated-text.ts";
+import { hmacSha1 } from "../../../../src/destinations/webhook/signature.ts";
+import { anyText } from "../../../support/build/generated-text.ts";
 
 const byNode = (body: Uint8Array, secret: string) =>
   createHmac("sha1", secret).update(body).digest("hex");

@@ -12,23 +12,13 @@
  * the destination's owner never configured.
  */
 
-import type { HttpResult } from "./attempt.ts";
-
-export type Outcome =
-  | { readonly kind: "accepted" }
-  | {
-      readonly kind: "retry";
-      /** How long the endpoint asks to be left alone; null when it does not say. */
-      readonly retryAfterMs: number | null;
-    }
-  | { readonly kind: "rejected" };
+import { type Outcome, RETRY, type SendResult } from "../port.ts";
 
 const ACCEPTED: Outcome = { kind: "accepted" };
 const REJECTED: Outcome = { kind: "rejected" };
-const RETRY: Outcome = { kind: "retry", retryAfterMs: null };
 
 /** @param nowMs when the response came; dates in `Retry-After` are measured from it. */
-export function judge(result: HttpResult, nowMs: number): Outcome {
+export function judge(result: SendResult, nowMs: number): Outcome {
   if (result.kind === "no-response") return RETRY;
   const { status } = result;
   if (status >= 200 && status < 300) return ACCEPTED;
@@ -37,12 +27,6 @@ export function judge(result: HttpResult, nowMs: number): Outcome {
   }
   if (status === 408 || status === 425 || (status >= 500 && status < 600)) return RETRY;
   return REJECTED;
-}
-
-/** The `outcome` label of the metric for requests, and what `switchyard-last-result` carries. */
-export function outcomeClass(result: HttpResult): string {
-  if (result.kind === "no-response") return result.cause;
-  return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
 }
 
 const HTTP_DATE =

@@ -1,15 +1,18 @@
-// What no call, however odd, may do to the body of its webhook.
+// What no call, however odd, may do to the body of its content.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
-import { payload } from "../../../src/deliver/payload.ts";
-import { sharedRequest } from "../../../src/deliver/request.ts";
-import { parseWebhook } from "../../../src/deliver/webhook.ts";
-import { readTimestamp } from "../../../src/domain/timestamp.ts";
-import { costlyInputs } from "../../support/build/generated-inputs.ts";
-import { recordValue } from "../../support/build/record-value.ts";
-import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import { parseContent } from "../../../../src/deliver/content.ts";
+import { payload } from "../../../../src/destinations/webhook/payload.ts";
+import { sharedRequest } from "../../../../src/destinations/webhook/request.ts";
+import { readTimestamp } from "../../../../src/domain/timestamp.ts";
+import { costlyInputs } from "../../../support/build/generated-inputs.ts";
+import { recordValue } from "../../../support/build/record-value.ts";
+import {
+  deliveryOf,
+  unitOf,
+  webhookDestination,
+} from "../../../support/build/webhook-destination.ts";
 
 /** Each input is a whole call. */
 const numRuns = costlyInputs(10);
@@ -57,9 +60,9 @@ const shape = fc.constantFrom("standard" as const, "full" as const);
 test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is in it", () => {
   fc.assert(
     fc.property(call, shape, (given, as) => {
-      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
+      const parsed = parseContent(recordValue(JSON.stringify(given)));
       if (parsed.kind === "refused") throw new Error(parsed.error);
-      const body = payload(parsed.webhook, deliveryOf(), as);
+      const body = payload(parsed.content, deliveryOf(), as);
       expect(JSON.stringify(JSON.parse(body))).toBe(body);
       expect(Object.hasOwn(JSON.parse(body), "writeKey")).toBe(false);
     }),
@@ -70,16 +73,16 @@ test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is 
 test("a full body is the standard one, and then what it does not say yet, in its order", () => {
   fc.assert(
     fc.property(anyCall, (given) => {
-      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
+      const parsed = parseContent(recordValue(JSON.stringify(given)));
       if (parsed.kind === "refused") throw new Error(parsed.error);
-      const { webhook } = parsed;
+      const { content } = parsed;
       const bodies = (["standard", "full"] as const).map((as) => {
-        return Object.entries(JSON.parse(payload(webhook, deliveryOf(), as)) as object);
+        return Object.entries(JSON.parse(payload(content, deliveryOf(), as)) as object);
       });
       const [standard = [], full = []] = bodies;
       expect(full.slice(0, standard.length)).toEqual(standard);
       const appended = full.slice(standard.length).map(([name]) => name);
-      if (webhook.type === "delete") {
+      if (content.type === "delete") {
         expect(appended).toEqual([]);
         return;
       }
@@ -89,10 +92,10 @@ test("a full body is the standard one, and then what it does not say yet, in its
         return atMs === null ? null : new Date(atMs).toISOString();
       };
       const known: Readonly<Record<string, unknown>> = {
-        ...webhook,
+        ...content,
         messageId: "m-1",
-        originalTimestamp: iso(webhook.originalTimestamp),
-        sentAt: iso(webhook.sentAt),
+        originalTimestamp: iso(content.originalTimestamp),
+        sentAt: iso(content.sentAt),
         receivedAt: new Date(deliveryOf().receivedAtMs).toISOString(),
       };
       const expected = APPENDED.filter((name) => !said.has(name) && (known[name] ?? null) !== null);
@@ -108,13 +111,12 @@ test("a full body is the standard one, and then what it does not say yet, in its
 test("every attempt sends the same bytes and the same signature", () => {
   fc.assert(
     fc.property(call, fc.nat({ max: 20 }), fc.nat(), (given, attempt, nowMs) => {
-      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
+      const parsed = parseContent(recordValue(JSON.stringify(given)));
       if (parsed.kind === "refused") throw new Error(parsed.error);
-      const first = sharedRequest(webhookDestination(), parsed.webhook, deliveryOf(), 0);
+      const first = sharedRequest(webhookDestination(), unitOf(parsed.content), 0);
       const later = sharedRequest(
         webhookDestination(),
-        parsed.webhook,
-        deliveryOf({ attempt }),
+        unitOf(parsed.content, deliveryOf({ attempt })),
         nowMs,
       );
       expect(later).toEqual(first);

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 
-import { signature, standardSignature } from "../../../src/deliver/sign.ts";
+import { signature, standardSignature } from "../../../../src/destinations/webhook/signature.ts";
 
 test.each([
   ["abc123", '{"cool":true}', "5099cab379b3be52908387457007040cc934ef86"],

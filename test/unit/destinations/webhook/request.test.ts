@@ -2,17 +2,17 @@
 
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-
-import { requestTo, sharedRequest } from "../../../src/deliver/request.ts";
-import { parseWebhook, roundsIntegers } from "../../../src/deliver/webhook.ts";
-import type { WebhookDestination } from "../../../src/domain/destination.ts";
-import type { MessageId } from "../../../src/domain/ids.ts";
-import { recordValue } from "../../support/build/record-value.ts";
+import { parseContent, roundsIntegers } from "../../../../src/deliver/content.ts";
+import { requestTo, sharedRequest } from "../../../../src/destinations/webhook/request.ts";
+import type { WebhookDestination } from "../../../../src/destinations/webhook/settings.ts";
+import type { MessageId } from "../../../../src/domain/ids.ts";
+import { recordValue } from "../../../support/build/record-value.ts";
 import {
   deliveryOf,
   endpointOf,
+  unitOf,
   webhookDestination,
-} from "../../support/build/webhook-destination.ts";
+} from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;
 const BODY =
@@ -23,10 +23,10 @@ const BASE = [
 ];
 
 function headersOf(given: Partial<WebhookDestination>, messageId = "m-1") {
-  const parsed = parseWebhook(recordValue('{"type":"track","event":"e","userId":"u"}'));
+  const parsed = parseContent(recordValue('{"type":"track","event":"e","userId":"u"}'));
   if (parsed.kind === "refused") throw new Error(parsed.error);
   const delivery = deliveryOf({ messageId: messageId as MessageId, attempt: 2 });
-  const shared = sharedRequest(webhookDestination(given), parsed.webhook, delivery, NOW_MS);
+  const shared = sharedRequest(webhookDestination(given), unitOf(parsed.content, delivery), NOW_MS);
   expect(shared.body.toString()).toBe(BODY);
   return shared.headers;
 }
@@ -41,12 +41,12 @@ test("with a secret the signature is of the body as sent", () => {
 });
 
 test("with payload: full the signature is of the full body", () => {
-  const parsed = parseWebhook(
+  const parsed = parseContent(
     recordValue('{"type":"track","event":"e","userId":"u","traits":{"a":1}}'),
   );
   if (parsed.kind === "refused") throw new Error(parsed.error);
   const destination = webhookDestination({ payload: "full", standardWebhooks: true });
-  const { body, headers } = sharedRequest(destination, parsed.webhook, deliveryOf(), NOW_MS);
+  const { body, headers } = sharedRequest(destination, unitOf(parsed.content), NOW_MS);
   expect(body.toString()).toContain('"messageId"');
   const sent = Object.fromEntries(headers);
   expect(sent["X-Signature"]).toBe(createHmac("sha1", "s3cr3t").update(body).digest("hex"));

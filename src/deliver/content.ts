@@ -1,18 +1,16 @@
 /** The content of a delivery's record: a call, or a delete notification of the deletion stage. */
 
-import type { Call } from "../domain/call.ts";
+import type { Content } from "../destinations/port.ts";
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
 import { isIdField } from "../domain/exact-ids.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { parseCall } from "../domain/parse-call.ts";
-import { type DeleteNotification, parseDelete } from "../domain/parse-delete.ts";
+import { parseDelete } from "../domain/parse-delete.ts";
 
-export type Webhook = Call | DeleteNotification;
-
-export type ParsedWebhook =
+export type ParsedContent =
   | {
-      readonly kind: "webhook";
-      readonly webhook: Webhook;
+      readonly kind: "content";
+      readonly content: Content;
       /** Its JSON. */
       readonly text: string;
     }
@@ -22,17 +20,17 @@ export type ParsedWebhook =
       readonly error: string;
     };
 
-export function parseWebhook(record: RecordValue): ParsedWebhook {
+export function parseContent(record: RecordValue): ParsedContent {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
   const { json, text, bytes } = decoded;
   if (isJsonObject(json) && json.type === "delete") {
     const parsed = parseDelete(json);
     if (parsed.kind !== "delete") return parsed;
-    return { kind: "webhook", webhook: parsed.notification, text };
+    return { kind: "content", content: parsed.notification, text };
   }
   const parsed = parseCall(json, bytes.length);
-  return parsed.kind === "call" ? { kind: "webhook", webhook: parsed.call, text } : parsed;
+  return parsed.kind === "call" ? { kind: "content", content: parsed.call, text } : parsed;
 }
 
 /**

@@ -1,0 +1,200 @@
+/**
+ * A type of destination, as the rest of the program sees it. `index.ts` has the table of types.
+ *
+ *   who asks        for
+ *   config          `settings`, `plain`, `warnings` and `whenDisabled`
+ *   explain         `preview`: what an attempt would send
+ *   deliver         a `Transport`, opened once for the process, and a `Sender` from it for each destination
+ *
+ *   an attempt      calls of its sender
+ *   starts          `prepare` makes what its requests share
+ *   is sent         `send`, once for each endpoint
+ *   gets a result   `judge`: accepted, to be retried, or rejected
+ *
+ * A unit of work is a list of deliveries that are sent together; today each list has one.
+ */
+
+import type { Network } from "../domain/addresses.ts";
+import type { Call } from "../domain/call.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import type { AttemptedDestination, Destination, Endpoint } from "../domain/destination.ts";
+import type { DeleteNotification } from "../domain/parse-delete.ts";
+import type { Section } from "../settings/setting.ts";
+
+export interface DestinationType<D extends Destination = Destination> {
+  /** Decodes a destination of this type from its map in the file. */
+  readonly settings: Section<D>;
+  /** The destination with its lists and maps as the file would have them. Parts may be secret. */
+  plain(destination: D): object;
+  /** Settings that are allowed and still most likely a mistake: sentences without the path. */
+  warnings(destination: D): readonly string[];
+  /** What a disabled destination misses: the rest of the sentence `crm is disabled: …`. */
+  readonly whenDisabled: string;
+  /** Null: the deliver stage attempts nothing of this type. */
+  readonly attempts: Attempts<D> | null;
+}
+
+interface Attempts<D> {
+  /** The request that an endpoint would be sent. */
+  preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
+  /** Loads the code that sends, which a process without the deliver stage does not need. */
+  open(options: TransportOptions): Promise<Transport>;
+}
+
+export type Header = readonly [name: string, value: string];
+
+export interface Preview {
+  readonly method: string;
+  /** All but its origin may be secret. */
+  readonly url: string;
+  /** In the order sent. */
+  readonly headers: readonly Header[];
+  /** Those of them whose values may be secret. */
+  readonly secret: readonly Header[];
+  readonly body: Buffer;
+}
+
+export type Content = Call | DeleteNotification;
+
+/** One delivery, with the content of its record. */
+export interface Sendable {
+  readonly delivery: Delivery;
+  readonly content: Content;
+  /** Its JSON, as the record has it. */
+  readonly text: string;
+}
+
+export interface TransportOptions {
+  /** At most 5 s. */
+  readonly timeoutMs: number;
+  /** Networks that may be requested although they are private. */
+  readonly allowNetworks: readonly Network[];
+  /** PEM text of a private CA, added to the public roots; null: none. */
+  readonly ca: string | null;
+}
+
+export interface Transport {
+  /** What sends the deliveries of one destination. The caller closes it. */
+  open(destination: AttemptedDestination): Sender;
+  /**
+   * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns
+   * whether it is another one.
+   */
+  trust(ca: string | null): boolean;
+}
+
+/** The sender of one destination. What `prepare` returns is for its `send` alone. */
+export interface Sender<Prepared = unknown> {
+  prepare(unit: readonly Sendable[], nowMs: number): Prepared;
+  /**
+   * Sends to one of the destination's endpoints at once. `done` is called once, never before `send`
+   * has returned, at the latest at the deadline.
+   *
+   * @param phases filled in on the way; absent: nobody wants to know.
+   * @param traceparent the trace that the request names; absent: none.
+   */
+  send(
+    endpoint: Endpoint,
+    prepared: Prepared,
+    done: (result: SendResult) => void,
+    phases?: Phases,
+    traceparent?: string,
+  ): void;
+  /** @param nowMs when the result came; dates in it are measured from then. */
+  judge(result: SendResult, nowMs: number): Outcome;
+  /** What a span of a request to an endpoint is called, and says. Nothing in it is secret. */
+  span(endpoint: Endpoint): { readonly name: string; readonly attributes: SpanAttributes };
+  /**
+   * Goes over to other settings of the same destination. Connections that they do not need are closed
+   * as soon as nobody uses them.
+   */
+  update(destination: AttemptedDestination): void;
+  /** Drops every connection; requests in flight end as `reset`. */
+  close(): Promise<void>;
+}
+
+type SpanAttributes = Readonly<Record<string, string | number>>;
+
+export type Outcome =
+  | { readonly kind: "accepted" }
+  | {
+      readonly kind: "retry";
+      /** How long the endpoint asks to be left alone; null when it does not say. */
+      readonly retryAfterMs: number | null;
+    }
+  | { readonly kind: "rejected" };
+
+/** A failure without a response, or one that does not say when to try again. */
+export const RETRY: Outcome = { kind: "retry", retryAfterMs: null };
+
+/** Why there was no response. The list is a metric's label: it has to stay short. */
+export const CAUSES = [
+  "dns",
+  "refused",
+  "unreachable",
+  "address",
+  "reset",
+  "timeout",
+  "tls-self-signed",
+  "tls-unknown-ca",
+  "tls-expired",
+  "tls-wrong-host",
+  "tls-protocol",
+  "tls",
+  "protocol",
+  "other",
+] as const;
+
+export type Cause = (typeof CAUSES)[number];
+
+/** The result of one request. A type without statuses takes those of HTTP that mean the same. */
+export type SendResult =
+  | {
+      readonly kind: "response";
+      /** 200 to 999; 1xx are skipped. */
+      readonly status: number;
+      /** The header `Retry-After` as sent, or null. */
+      readonly retryAfter: string | null;
+      readonly durationMs: number;
+      readonly phases?: Phases | undefined;
+    }
+  | {
+      readonly kind: "no-response";
+      readonly cause: Cause;
+      readonly durationMs: number;
+      /** Those that the request was sent with. */
+      readonly phases?: Phases | undefined;
+    };
+
+/** Made in one way, so that all have one shape. Pure. */
+export function responded(
+  status: number,
+  retryAfter: string | null,
+  durationMs: number,
+  phases: Phases | undefined,
+): SendResult {
+  return { kind: "response", status, retryAfter, durationMs, phases };
+}
+
+/**
+ * How far a request has come, in milliseconds from its beginning. An absent step was not reached; the
+ * first four are absent, too, where a connection was there already.
+ */
+export interface Phases {
+  /** A socket is made, and its host looked up if it is a name. */
+  openedMs?: number;
+  lookedUpMs?: number;
+  connectedMs?: number;
+  securedMs?: number;
+  /** The request was written. */
+  sentMs?: number;
+  /** The answer's head is there. */
+  headMs?: number;
+  /** Of the host of a socket that was made: it is a name. */
+  isName?: boolean;
+  isSecure?: boolean;
+  /** So many bytes of an answer that is none of success are kept; absent: none. */
+  readonly keepBytes?: number;
+  /** The head of that answer. */
+  kept?: Buffer[];
+}
