@@ -1,11 +1,11 @@
-// Goes on as a file of this checkout, on a Node that can and with the flags that it
-// should have: plain JavaScript for Node 20+.
+// Runs a file of this checkout with Node 24 and the given flags. Plain JavaScript, because it also has to
+// run with Node 20.
 //
-//   this process                             the file runs
-//   Node 24 with the flags                   in it
-//   another one, which has process.execve    in its place: the same process, which npm and the
-//                                            terminal know, without a parent that takes memory
-//   an older Node                            in a child, which gets this one's signals
+//   this process is                   the file runs
+//   Node 24 with the flags            in this process
+//   a Node with process.execve        in a new program that replaces this one: it keeps the process ID that
+//                                     npm and the terminal know, and needs no parent process in memory
+//   an older Node                     in a child process, which gets this one's signals
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -14,28 +14,28 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
 export const NODE_MAJOR = 24;
-/** Why: docs/decisions/0007-garbage-collection.md */
+/** For the reasons, see docs/decisions/0007-garbage-collection.md. */
 export const NODE_FLAGS = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
   "--no-allocation-site-pretenuring",
   "--v8-pool-size=1",
 ];
-/** The binary that the package `node` puts into the checkout. */
+/** The binary that the npm package `node` installs in the checkout. */
 export const OWN_NODE = join(ROOT, "node_modules/node/bin/node");
 
 export function nodeMajor() {
   return Number(process.versions.node.split(".")[0]);
 }
 
-/** @param node the binary to go on with. */
+/** @param node the Node binary to use. */
 export async function goOn(node, file, args, flags = NODE_FLAGS) {
   if (node === process.execPath && hasAll(flags)) {
     process.argv = [process.execPath, file, ...args];
     await import(pathToFileURL(file).href);
     return;
   }
-  // Those that somebody gave come last, so that they win.
+  // Flags from the command line come last, so that they take precedence.
   const given = node === process.execPath ? process.execArgv : [];
   const argv = [...flags, ...given, file, ...args];
   if (typeof process.execve === "function") {
@@ -45,7 +45,7 @@ export async function goOn(node, file, args, flags = NODE_FLAGS) {
   }
 }
 
-/** Whatever their values: somebody may have chosen others. */
+/** Compares only the names: the command line may set other values. */
 function hasAll(flags) {
   const names = process.execArgv.map(nameOf);
   return flags.every((flag) => names.includes(nameOf(flag)));
@@ -58,23 +58,23 @@ function nameOf(flag) {
     .replaceAll("_", "-");
 }
 
-/** Ends this process as the child ends. */
+/** Exits with the child's status. */
 function runInChild(node, argv) {
   const child = spawn(node, argv, { stdio: "inherit" });
-  // The terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
+  // The terminal sends Ctrl-C to both processes; a signal that only this process gets is passed on.
   const isInteractive = process.stdin.isTTY || process.stdout.isTTY;
   process.on("SIGINT", () => {
     if (!isInteractive) child.kill("SIGINT");
   });
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
-    process.stderr.write(`switchyard: ${node} cannot be run: ${error.message}\n`);
+    process.stderr.write(`switchyard: cannot run ${node}: ${error.message}\n`);
     process.exit(1);
   });
   child.on("exit", (status, signal) => process.exit(exitStatus(status, signal)));
 }
 
-/** A shell's number for how a process ended. */
+/** The exit status that a shell reports for a process that ended like this. */
 export function exitStatus(status, signal) {
   return signal === null ? (status ?? 1) : 128 + (constants.signals[signal] ?? 0);
 }

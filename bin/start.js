@@ -1,11 +1,11 @@
-// Starts src/main.ts. Stripping types and compiling take a short command most of its time, so both
-// are kept for the next one.
+// Starts src/main.ts. A short command spends most of its time stripping types and compiling, so the result
+// is cached for the next command.
 //
-//   `run`                                    keeps nothing: it lives long, and its memory is as
-//                                            measured (docs/decisions/0007-garbage-collection.md)
-//   another command                          keeps it below node_modules, a folder of whoever owns
-//                                            the checkout: one that anybody can write can plant code
-//   the folder cannot be written             nothing is kept
+//   `run`                         uses no cache: it is long-running, and its memory was measured without one
+//                                 (docs/decisions/0007-garbage-collection.md)
+//   another command               caches below node_modules, which belongs to the owner of the checkout: in a
+//                                 folder that anybody can write to, others could plant code
+//   the folder is not writable    nothing is cached
 
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";

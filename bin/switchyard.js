@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// Starts bin/start.js with Node 24 or newer, which runs TypeScript as it is: with this one when it
-// is one, else with the one that `npm ci` put into the checkout.
+// Starts bin/start.js with Node 24 or later, which runs TypeScript directly. If this is an older Node, uses
+// the one that `npm ci` installs in the checkout.
 //
 //   `run`             has the V8 flags of docs/decisions/0007-garbage-collection.md
-//   another command   has none: with flags that change how V8 compiles, it would not take what Node brings
-//                     compiled, and `--help` would take half as long again
+//   another command   has no flags: flags that change how V8 compiles prevent it from using the code that
+//                     Node ships compiled, and `--help` would take 50 % longer
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -21,8 +21,8 @@ if (nodeMajor() >= NODE_MAJOR) {
   await goOn(OWN_NODE, MAIN, args, flags);
 } else {
   process.stderr.write(
-    `switchyard: Node ${process.versions.node} cannot run this, it needs Node ${NODE_MAJOR}. ` +
-      "Install that, or run `npm ci` in the checkout, which brings one.\n",
+    `Switchyard requires Node ${NODE_MAJOR} or later, but this is Node ${process.versions.node}. ` +
+      `Run \`npm ci\` in this checkout to install a local Node ${NODE_MAJOR}.\n`,
   );
   process.exitCode = 1;
 }

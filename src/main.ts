@@ -1,19 +1,20 @@
 /**
- * Command line to exit status. The only place that ends the process.
+ * Runs the command and exits with its status. No other file ends the process.
  *
- *   a stream cannot be written               then
- *   output, its reader has seen enough
- *     a command that only prints             ends at once, as done: `dead-letters list | head`
- *     any other                              goes on: its work does not depend on a reader
- *   output, for another cause (disk full)    goes on, and has failed
- *   errors and progress                      goes on
+ *   writing fails on                            then
+ *   standard output, because the reader closed it
+ *     a command that only prints                exits with 0 immediately: `dead-letters list | head`
+ *     any other command                         continues: its work does not depend on a reader
+ *   standard output, for another reason         continues, and exits with 1
+ *     (disk full)
+ *   standard error                              continues
  */
 
 import { runProgram } from "./cli/program.ts";
 import { processShell } from "./operate/connect/shell.ts";
 
-// Names are looked up on these threads, each for as long as its name server is silent (lookup.ts).
-// Node starts them when the first one has something to do.
+// A lookup of a host name blocks one of these threads until the name server responds (http/lookup.ts).
+// Node starts the threads when the first one is needed.
 process.env.UV_THREADPOOL_SIZE ??= "12";
 
 let onlyPrints = false;
@@ -28,7 +29,7 @@ const shell = processShell(() => {
   onlyPrints = true;
 });
 const status = await runProgram(process.argv.slice(2), shell);
-// Output to pipes is written asynchronously, and process.exit waits for nothing.
+// Writes to pipes are asynchronous, and process.exit does not wait for them.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise<void>((resolve) => stream.write("", () => resolve()));
 }

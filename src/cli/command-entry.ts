@@ -1,4 +1,4 @@
-/** A command of the program, before its file is loaded. */
+/** An entry in the table of commands: what the help needs, and how to load the command. */
 
 import type { Command } from "commander";
 
@@ -8,7 +8,7 @@ export type MakeCommand = (shell: Shell, exit: (status: ExitStatus) => void) => 
 
 export interface CommandEntry {
   readonly name: string;
-  /** As the command itself has it. */
+  /** The same text as the command's own summary. */
   readonly summary: string;
   readonly load: () => Promise<MakeCommand>;
 }

@@ -1,6 +1,6 @@
 /**
- * The commands in the order of the help. A command's file is loaded only when the command is named:
- * `switchyard --version` would otherwise load everything that `run` needs.
+ * The commands in the order in which the help lists them. A command's file is loaded only when that
+ * command is called; otherwise `switchyard --version` would load everything that `run` needs.
  */
 
 import type { CommandEntry } from "./command-entry.ts";
@@ -23,7 +23,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "acls",
-    summary: "print the least rights on Kafka, as commands of kafka-acls or for Strimzi",
+    summary: "print the Kafka ACLs that each stage and command needs",
     load: async () => (await import("./acls/command.ts")).aclsCommand,
   },
   {
@@ -33,7 +33,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "publish",
-    summary: "write calls from JSON lines to the topic of calls",
+    summary: "write calls from JSON lines to the calls topic",
     load: async () => (await import("./publish/command.ts")).publishCommand,
   },
   {
@@ -43,12 +43,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "timeline",
-    summary: "tell one call's way: received, routed, attempted, waiting, accepted or given up",
+    summary: "show what happened to one call, from receipt to its final state",
     load: async () => (await import("./timeline/command.ts")).timelineCommand,
   },
   {
     name: "delete",
-    summary: "ask for the deletion of a user",
+    summary: "request the deletion of a user",
     load: async () => (await import("./delete-command.ts")).deleteCommand,
   },
   {
@@ -63,12 +63,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "pause",
-    summary: "stop posting to a destination for a while",
+    summary: "pause a destination",
     load: async () => (await import("./control/command.ts")).pauseCommand,
   },
   {
     name: "resume",
-    summary: "end the pause of a destination",
+    summary: "resume a paused destination",
     load: async () => (await import("./control/command.ts")).resumeCommand,
   },
   {
@@ -78,17 +78,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "retry",
-    summary: "retry now the deliveries of a destination that await retry",
+    summary: "attempt the deliveries that await retry now",
     load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {
     name: "wait",
-    summary: "wait until nothing is left for a destination",
+    summary: "wait until a destination has no backlog",
     load: async () => (await import("./control/retry-cancel-wait.ts")).waitCommand,
   },
   {
     name: "cancel",
-    summary: "give up what waits for a destination",
+    summary: "dead-letter the deliveries that wait for a destination",
     load: async () => (await import("./control/retry-cancel-wait.ts")).cancelCommand,
   },
   {
@@ -103,12 +103,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "skip-corrupt-batch",
-    summary: "give up one damaged batch, so that its stage goes on",
+    summary: "skip one corrupt batch so that a halted stage can continue",
     load: async () => (await import("./skip-corrupt-batch/command.ts")).skipCorruptBatchCommand,
   },
   {
     name: "sign",
-    summary: "print the X-Signature of a body",
+    summary: "print the X-Signature of a request body",
     load: async () => (await import("./sign-command.ts")).signCommand,
   },
   {
@@ -118,12 +118,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "demo",
-    summary: "show the whole path on a real Kafka with sample calls",
+    summary: "deliver sample calls through a real Kafka",
     load: async () => (await import("./local-commands.ts")).demoCommand,
   },
   {
     name: "completion",
-    summary: "print the completion of a shell",
+    summary: "print a completion script for a shell",
     load: async () => (await import("./completion-command.ts")).completionOf(COMMANDS),
   },
 ];

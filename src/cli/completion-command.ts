@@ -1,6 +1,6 @@
 /**
- * `switchyard completion`: a script for the shell, made from the commands themselves. It holds all
- * words, so that completing starts no program.
+ * `switchyard completion`: generates a shell script from the commands. The script contains all words, so
+ * completing does not start Switchyard.
  */
 
 import { Argument, Command } from "commander";
@@ -10,15 +10,15 @@ import { completionScript, type ShellName, type Words } from "./completion-scrip
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** @param entries all commands, this one too. */
+/** @param entries all commands, including this one. */
 export function completionOf(entries: readonly CommandEntry[]): MakeCommand {
   return (shell) => completionCommand(entries, shell);
 }
 
 function completionCommand(entries: readonly CommandEntry[], shell: Shell): Command {
   return new Command("completion")
-    .summary("print the completion of a shell")
-    .description("Prints a script by which a shell completes commands and options.")
+    .summary("print a completion script for a shell")
+    .description("Prints a script with which a shell completes commands and options.")
     .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(SHELLS))
     .addHelpText(
       "after",
@@ -38,7 +38,7 @@ function completionCommand(entries: readonly CommandEntry[], shell: Shell): Comm
     });
 }
 
-/** Of the command and of those inside it. */
+/** The words that may follow the command, and those that may follow each of its subcommands. */
 function wordsOf(command: Command, before = ""): readonly Words[] {
   const path = `${before} ${command.name()}`.trim();
   const inner = command.commands.map((each) => each.name());

@@ -1,15 +1,15 @@
 /**
- * Scripts by which shells complete. Pure.
+ * The completion scripts for bash, zsh and fish. Pure.
  *
- *   the word to complete                  offered
- *   of a path of commands, such as        its commands, the choices of its argument, its options;
- *     `config check`                        files where none of these fits
- *   an option's value                     files
+ *   the word to complete                  is completed with
+ *   follows commands, such as             subcommands, choices of the argument, options;
+ *     `config check`                        files if none of these match
+ *   is an option's value                  files
  */
 
 export type ShellName = "bash" | "zsh" | "fish";
 
-/** Words that may follow a path of commands; the path of the program itself is empty. */
+/** The words that may follow a command. `path` is its full name, and empty for the program itself. */
 export interface Words {
   readonly path: string;
   readonly words: readonly string[];
@@ -20,14 +20,14 @@ export function completionScript(shell: ShellName, all: readonly Words[]): strin
     case "bash":
       return bash(all);
     case "zsh":
-      // zsh runs completions of bash.
+      // zsh can run bash completions.
       return `autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
     case "fish":
       return fish(all);
   }
 }
 
-/** Names are of letters and dashes: nothing needs quoting inside the quotes. */
+/** Names consist of letters and dashes, so nothing has to be escaped inside the quotes. */
 function bash(all: readonly Words[]): string {
   const paths = all.flatMap(({ path }) => (path === "" ? [] : [`"${path}"`])).join("|");
   const cases = all.map(({ path, words }) => `    "${path}") words="${words.join(" ")}" ;;`);

@@ -1,10 +1,10 @@
-/** Asks a person on the terminal. Everything but a yes is a no, and so is Ctrl-C. */
+/** Asks for confirmation on the terminal. Anything other than yes, including Ctrl-C, means no. */
 
 import { createInterface } from "node:readline/promises";
 
 import type { Shell } from "../operate/connect/shell.ts";
 
-/** Whether somebody is there to answer. */
+/** True if both standard input and standard error are a terminal. */
 export function canAsk({ stdin, errIsTerminal }: Shell): boolean {
   return errIsTerminal && (stdin as Partial<NodeJS.ReadStream>).isTTY === true;
 }

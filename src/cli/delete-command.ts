@@ -1,4 +1,4 @@
-/** `switchyard delete`: one deletion request. The stage `deletion` carries it out. */
+/** `switchyard delete`: writes one deletion request, which the deletion stage carries out. */
 
 import { Command } from "commander";
 
@@ -26,34 +26,34 @@ import { WrongUsage } from "../words/wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
-  /** In the order given, perhaps repeated; absent: every source. */
+  /** May contain duplicates. Every source if absent. */
   readonly source?: readonly string[];
 }
 
 export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("delete")
-    .summary("ask for the deletion of a user")
+    .summary("request the deletion of a user")
     .description(
-      "Writes a deletion request. The webhook destinations of the user's sources are told, and " +
-        "unless sources are named the user leaves every stored audience and trait.",
+      "Writes a deletion request. The webhook destinations of the affected sources are notified. " +
+        "Without --source, the user is also removed from all audiences and computed traits.",
     )
-    .argument("<user>", "the user's id")
+    .argument("<user>", "user ID")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option(
       "--source <id>",
-      "only at this source; may be repeated (default: every source)",
+      "notify only destinations of this source (repeatable; default: every source)",
       (id: string, earlier: readonly string[] = []) => [...earlier, id],
     )
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
-      "\nExit status: 0 the request was written, 1 failed, 2 wrong usage or configuration.\n\n" +
+      "\nExit status: 0 the request was written; 1 failed; 2 invalid usage or configuration.\n\n" +
         "Examples:\n  switchyard delete u1 --config switchyard.yaml\n" +
         "  switchyard delete u1 --source web --source ios --config switchyard.yaml",
     )
     .action(async (user: string, options: DeleteOptions) => {
-      if (user === "") throw new WrongUsage("the user's id is empty.");
+      if (user === "") throw new WrongUsage("the user ID is empty.");
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
@@ -67,7 +67,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
         return commandProducer(kafka, shell, signal).send([request]);
       });
       const [problem] = refused;
-      if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
+      if (problem !== undefined) throw new Error(`Cannot write to ${topic}: ${problem.error}`);
       const { listeners, others } = notified;
       const text = reportedText(topic, notified);
       tell(options, shell, text, {
@@ -80,7 +80,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     });
 }
 
-/** The request has a time of its own, so that a replay of it gives the same message ids. */
+/** The request contains its own time, so that a replay of the request produces the same message IDs. */
 function deletionRequest(
   userId: string,
   sources: readonly string[] | null,
@@ -99,21 +99,21 @@ function deletionRequest(
 }
 
 interface Reported {
-  /** One for each notification that will be sent. */
+  /** One entry for each notification that will be sent. */
   readonly listeners: readonly { readonly destination: string; readonly source: string }[];
-  /** Every destination that is not told, with the reason. */
+  /** Every destination that is not notified, with the reason. */
   readonly others: readonly { readonly destination: string; readonly because: string }[];
 }
 
 function reportedText(topic: string, { listeners, others }: Reported): string {
   const notified = listeners.map(({ destination, source }) => `${destination} for ${source}`);
-  const requested = `Deletion requested (${topic}). To be told: ${notified.join(", ") || "nobody"}.\n`;
+  const requested = `Deletion requested (${topic}). To be notified: ${notified.join(", ") || "none"}.\n`;
   if (others.length === 0) return requested;
   const notNotified = others.map(({ destination, because }) => `${destination} (${because})`);
-  return `${requested}Not told: ${notNotified.join(", ")}.\n`;
+  return `${requested}Not notified: ${notNotified.join(", ")}.\n`;
 }
 
-/** The destinations that are told and those that are not, or what is wrong. */
+/** The destinations that are notified and those that are not, or an error. */
 function reportedOf(sourceIds: readonly string[] | null, config: Config): Reported | string {
   const { sources, destinations } = config;
   const found = affected(
@@ -123,7 +123,7 @@ function reportedOf(sourceIds: readonly string[] | null, config: Config): Report
   const unknown = sourceIds?.find((id) => !sources.some((source) => source.id === id));
   if (found.kind === "refused" || unknown !== undefined) {
     const known = sources.map(({ id }) => id).join(", ");
-    return `no source has the id "${unknown}". Configured: ${known || "none"}.`;
+    return `no source has the ID "${unknown}". Configured sources: ${known || "none"}.`;
   }
   const listeners = found.sources.flatMap(({ source, listeners: own }) =>
     own.map(({ destination }) => ({ destination, source })),

@@ -1,4 +1,4 @@
-/** The FILE of a command, or standard input; and its lines. */
+/** Reads the input of a command, a file or standard input, line by line. */
 
 import { constants, createReadStream } from "node:fs";
 import { access, stat } from "node:fs/promises";
@@ -12,9 +12,10 @@ export class UnreadableInput extends Error {
 }
 
 /**
- * Looks at the file without opening it, before anything else is waited for. A pipe may be opened once.
+ * Checks that the file can be read before the command waits for Kafka. Does not open the file, because a
+ * pipe can be opened only once.
  *
- * @throws UnreadableInput as `openInput` does later.
+ * @throws UnreadableInput for the same reasons as `openInput`.
  */
 export async function checkInput(file: string | undefined): Promise<void> {
   if (file === undefined) return;
@@ -26,7 +27,7 @@ export async function checkInput(file: string | undefined): Promise<void> {
   }
 }
 
-/** @throws UnreadableInput naming the file when it cannot be read. */
+/** @throws UnreadableInput with the file's name if it cannot be read. */
 export async function* openInput(file: string | undefined, shell: Shell): AsyncGenerator<Buffer> {
   const stream =
     file === undefined ? shell.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
@@ -42,11 +43,11 @@ function unreadable(what: string, cause: unknown): UnreadableInput {
 }
 
 export interface Line {
-  /** From 1. */
+  /** The first line is 1. */
   readonly number: number;
-  /** Without its line feed; null when it is longer than allowed. */
+  /** Without the line feed; null if the line is longer than allowed. */
   readonly bytes: Buffer | null;
-  /** Whether a line feed ends it. The last line of what was cut has none. */
+  /** False if no line feed ends the line, as in the last line of a truncated file. */
   readonly isEnded: boolean;
 }
 
@@ -55,12 +56,11 @@ const BLANK = /^\s*$/;
 const NEVER = new AbortController().signal;
 
 /**
- * The lines that each chunk completes, so that what is typed goes out at once. Blank ones are
- * counted and left out.
+ * Yields the lines that each chunk completes, so that typed lines are processed immediately. Blank lines
+ * are counted but not yielded.
  *
- * @param maxBytes of a line; memory does not grow beyond it.
- * @param signal ends it when it aborts, also while it waits for input. A line that is not complete
- *   by then is left out.
+ * @param maxBytes maximum size of a line, which also limits the memory that is used.
+ * @param signal ends the iteration, even while it waits for input. An incomplete line is then dropped.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
@@ -96,7 +96,7 @@ export async function* linesOf(
   if (partBytes > 0 && !signal.aborted) yield end(false);
 }
 
-/** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */
+/** Yields chunks until the signal aborts, even if a read is still waiting for input. */
 async function* until(chunks: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const reader = chunks[Symbol.asyncIterator]();
   const { promise: aborted, resolve } = Promise.withResolvers<null>();

@@ -1,6 +1,6 @@
 /**
- * `switchyard kafka` and `switchyard demo`: programs under `tools/` of a checkout, which the image
- * does not have. They run as child processes.
+ * `switchyard kafka` and `switchyard demo` run programs from `tools/` as child processes. They need a
+ * checkout: the image does not contain `tools/`.
  */
 
 import { spawn } from "node:child_process";
@@ -19,9 +19,9 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
     .summary("start, stop or show a local Kafka for development")
     .description("Starts, stops or shows a local Apache Kafka for development.");
   const actions = {
-    up: "start it and leave it running; says its address",
-    down: "end it and remove its data",
-    status: "say whether it runs, and where",
+    up: "start Kafka in the background and print its address",
+    down: "stop Kafka and remove its data",
+    status: "show whether Kafka is running, and its address",
   };
   for (const [action, summary] of Object.entries(actions)) {
     const command = new Command(action)
@@ -30,10 +30,10 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
       .addHelpText("after", `\nExample:\n  switchyard kafka ${action}`);
     if (action === "up") {
       command
-        .option("--registry", "start a schema registry beside it")
-        .option("--brokers <count>", "so many brokers, which keep each topic three times")
-        .option("--tls", "clients use TLS")
-        .option("--sasl", "clients log in with a password");
+        .option("--registry", "also start a schema registry")
+        .option("--brokers <n>", "start n brokers, with three replicas of each topic")
+        .option("--tls", "require TLS")
+        .option("--sasl", "require authentication with a password");
     }
     command.action(async (options: Readonly<Record<string, string | boolean>>) => {
       const args = Object.entries(options).flatMap(([name, value]) =>
@@ -45,18 +45,22 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
   }
   return kafka.addHelpText(
     "after",
-    "\nBrokers in SWITCHYARD_KAFKA_BROKERS win, as does a registry in SWITCHYARD_REGISTRY_URL; else\n" +
-      "Docker is used, else Java 17+ with Maven. Several brokers, TLS and log-ins need Java.\n\n" +
+    "\nIf SWITCHYARD_KAFKA_BROKERS or SWITCHYARD_REGISTRY_URL is set, those brokers or that registry are\n" +
+      "used and nothing is started. Otherwise Docker is used if it is available, and Java 17 or later with\n" +
+      "Maven if not. --brokers, --tls and --sasl need Java.\n\n" +
       "Examples:\n  switchyard kafka up\n  switchyard kafka up --registry\n  switchyard kafka up --brokers 3 --tls --sasl\n  switchyard kafka status\n  switchyard kafka down",
   );
 }
 
 export function demoCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("demo")
-    .summary("show the whole path on a real Kafka with sample calls")
-    .description("Shows the whole path on a real Kafka: sample calls, webhooks, a retry.")
-    .option("--once", "end after the closing table; exit status 0 if everything arrived")
-    .option("-c, --config <file>", "run with this configuration in place of the demonstration's")
+    .summary("deliver sample calls through a real Kafka")
+    .description(
+      "Starts Kafka, Switchyard and a receiver, publishes sample calls, and shows how they are " +
+        "delivered, including a retry.",
+    )
+    .option("--once", "exit after the closing table, with status 0 if every call arrived")
+    .option("-c, --config <file>", "configuration file (default: the demo's own)")
     .addHelpText("after", "\nExamples:\n  switchyard demo\n  switchyard demo --once")
     .action(async ({ once: isOnce, config }: { once?: boolean; config?: string }) => {
       const args = [...(isOnce ? ["--once"] : []), ...(config ? ["--config", config] : [])];
@@ -68,13 +72,13 @@ async function runTool(shell: Shell, tool: string, args: readonly string[]): Pro
   const file = join(ROOT, "tools", tool, "main.ts");
   if (!existsSync(file)) {
     shell.err(
-      `error: \`switchyard ${tool}\` belongs to a checkout of the project, and this is none. ` +
+      `error: \`switchyard ${tool}\` is only available in a checkout of the repository. ` +
         "Clone the repository and run it there.\n",
     );
     return 1;
   }
   const child = spawn(process.execPath, [file, ...args], { stdio: "inherit", env: process.env });
-  // The terminal sends Ctrl-C to both; the child ends by itself and decides the status.
+  // The terminal sends Ctrl-C to both processes. The child ends on its own and decides the status.
   const ignore = () => undefined;
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", ignore).on("SIGTERM", pass).on("SIGHUP", pass);

@@ -1,4 +1,4 @@
-/** The commands, and the exit status of their outcomes: 0 done, 1 failed, 2 wrong usage. */
+/** Parses the command line and runs the command. Exit status: 0 done, 1 failed, 2 invalid usage. */
 
 import { Command, CommanderError } from "commander";
 
@@ -10,7 +10,7 @@ import type { CommandEntry } from "./command-entry.ts";
 import { COMMANDS } from "./command-table.ts";
 import { UnreadableInput } from "./input.ts";
 
-/** Runs the command that `args` name. Never throws. */
+/** Runs the command in `args`. Never throws. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<ExitStatus> {
   let status: ExitStatus = 0;
   const program = new Command("switchyard")
@@ -21,12 +21,12 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     .configureOutput({
       writeOut: shell.out,
       writeErr: shell.err,
-      // Commander puts a suggestion on a line of its own.
+      // Commander writes a suggestion on a separate line.
       outputError: (text, write) => write(text.replace(/\n(?=\(Did you mean)/, " ")),
     })
     .addHelpText(
       "after",
-      "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 done; 1 failed; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard run --config switchyard.yaml\n" +
@@ -57,24 +57,24 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
   }
 }
 
-/** The program itself has no option with a value: the first other word names the command. */
+/** The program itself has no option with a value, so the first word that is not an option is the command. */
 function nameOf(args: readonly string[]): string | undefined {
   const words = args.filter((arg) => !arg.startsWith("-"));
   return words[0] === "help" ? words[1] : words[0];
 }
 
-/** As the help of the program shows a command. */
+/** A command that the program's help lists, without its implementation. */
 function inSummary({ name, summary }: CommandEntry): Command {
   return new Command(name).summary(summary);
 }
 
-/** Wrong usage is answered by one line, and by where the help is. */
+/** After an error in the usage, one line shows how to get the help. */
 function pointToHelp(command: Command, path = command.name()): void {
   command.showHelpAfterError(`Help: ${path} --help`);
   for (const inner of command.commands) pointToHelp(inner, `${path} ${inner.name()}`);
 }
 
-/** Of the command that the words before any option name. */
+/** The full name of the called command, such as `switchyard config check`. */
 function pathOf(program: Command, args: readonly string[]): string {
   let command = program;
   let path = program.name();
@@ -87,14 +87,14 @@ function pathOf(program: Command, args: readonly string[]): string {
   return path;
 }
 
-/** Commander hands its settings down only to commands that it makes itself. */
+/** Commander passes settings on only to commands that it creates itself. */
 function inherit(command: Command, parent: Command): Command {
   command.copyInheritedSettings(parent);
   for (const inner of command.commands) inherit(inner, command);
   return command;
 }
 
-/** A sentence for foreseen errors; all there is for others. */
+/** The message of an expected error, or the stack of any other error. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isForeseen = error.name === "Error" || error instanceof UnreadableInput;

@@ -1,4 +1,4 @@
-/** `switchyard run`: options and configuration; `run.ts` does it. */
+/** `switchyard run`: reads options and configuration. `run/run.ts` runs the stages. */
 
 import { Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
@@ -24,16 +24,17 @@ const IN_SHORT = DEFAULT_STAGES.length === STAGE_NAMES.length ? "all" : DEFAULT_
 export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("run")
     .summary("run the stages")
-    .description("Runs the stages until it is asked to stop (SIGTERM or Ctrl-C).")
+    .description("Runs the stages until SIGTERM or Ctrl-C.")
     .addOption(configOption())
     .option(
       "-s, --stages <list>",
-      `stages with commas, of ${STAGE_NAMES.join(", ")} (default: ${IN_SHORT})`,
+      `stages to run, separated by commas: ${STAGE_NAMES.join(", ")} (default: ${IN_SHORT})`,
       parseStages,
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  switchyard run --config switchyard.yaml\n" +
+      "\nExit status: 0 stopped; 1 failed; 2 invalid usage or configuration.\n\n" +
+        "Examples:\n  switchyard run --config switchyard.yaml\n" +
         "  switchyard run --stages route,deliver --config switchyard.yaml",
     )
     .action(async (options: RunOptions) => {
@@ -58,17 +59,18 @@ function parseStages(text: string): readonly StageName[] {
   const similar = nearest(unknown, STAGE_NAMES);
   const meant = similar === null ? "" : ` Did you mean ${similar}?`;
   const stages = STAGE_NAMES.join(", ");
-  throw new InvalidArgumentError(`"${unknown}" is no stage. Stages: ${stages}.${meant}`);
+  throw new InvalidArgumentError(`"${unknown}" is not a stage. Stages: ${stages}.${meant}`);
 }
 
-/** Ingest knows the source of a call by its write key alone. */
+/** The ingest stage finds the source of a call only by its write key. */
 export function warnOfKeys({ sources }: Pick<Config, "sources">, shell: Shell): void {
   const without = sources.filter(({ writeKeys }) => writeKeys.length === 0).map(({ id }) => id);
   if (without.length === 0) return;
   const { yellow } = shell.errColors;
   const who = without.length === 1 ? "the source" : "the sources";
   const has = without.length === 1 ? "has no write key" : "have no write keys";
+  const them = without.length === 1 ? "it" : "them";
   shell.err(
-    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so ingest takes no calls for ${without.length === 1 ? "it" : "them"}\n`,
+    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so ingest rejects calls from ${them}\n`,
   );
 }

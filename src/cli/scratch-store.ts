@@ -1,5 +1,5 @@
 /**
- * An ordered store on disk for the length of one command, for data that may not fit into memory.
+ * A temporary ordered store on disk, for commands whose data may not fit into memory.
  */
 
 import { rmSync } from "node:fs";
@@ -10,12 +10,12 @@ import { join } from "node:path";
 import { openLevelStore, removeStore } from "../audience/store/level-store.ts";
 import type { OrderedStore } from "../audience/store/ordered-store.ts";
 
-/** It is gone, with all that was in it, when `work` has ended. */
+/** Removes the store and its contents when `work` ends. */
 export async function withScratchStore<Result>(
   work: (store: OrderedStore) => Promise<Result>,
 ): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), "switchyard-"));
-  // A reader that has seen enough ends the process, with nothing awaited any more.
+  // If the reader of standard output closes the pipe, the process exits without running `finally`.
   const remove = () => rmSync(directory, { recursive: true, force: true });
   process.once("exit", remove);
   const store = await openLevelStore(directory);

@@ -1,14 +1,14 @@
 /**
- * `switchyard sign`: the signature that receivers should compute.
+ * `switchyard sign`: prints the signature that receivers should compute.
  *
- *   the secret comes from                 the body from
- *   --secret, which other users of        FILE, else standard input
+ *   the secret comes from                 the body comes from
+ *   --secret, which other users of        FILE or standard input
  *     the machine can see
- *   --secret-file FILE                    the same
- *   --secret-file -, standard input       FILE alone
- *   --secret-env NAME, the environment    FILE, else standard input
+ *   --secret-file FILE                    FILE or standard input
+ *   --secret-file -, standard input       FILE
+ *   --secret-env NAME, the environment    FILE or standard input
  *
- * One line end after a secret in a file, in a variable or on standard input is not part of it.
+ * One line end after a secret in a file, in a variable or on standard input is not part of the secret.
  */
 
 import { Command } from "commander";
@@ -27,16 +27,20 @@ interface SignOptions {
 
 export function signCommand(shell: Shell): Command {
   return new Command("sign")
-    .summary("print the X-Signature of a body")
-    .description("Prints the X-Signature of a body: the hex HMAC-SHA1 of its exact bytes.")
-    .argument("[file]", "the body; without it, standard input")
-    .option("--secret <secret>", "the destination's shared secret; other users can see it")
-    .option("--secret-file <file>", "a file with the shared secret; -: standard input")
-    .option("--secret-env <name>", "the environment variable that holds the shared secret")
+    .summary("print the X-Signature of a request body")
+    .description(
+      "Prints the X-Signature of a request body: the hex HMAC-SHA1 of its exact bytes, keyed with the " +
+        "destination's shared secret.",
+    )
+    .argument("[file]", "file with the body (default: standard input)")
+    .option("--secret <secret>", "the shared secret; other users of the machine can see it")
+    .option("--secret-file <file>", "file with the shared secret, or - for standard input")
+    .option("--secret-env <name>", "environment variable with the shared secret")
     .addHelpText(
       "after",
-      "\nEvery byte of the body counts, a line feed at the end too. Of a secret that is read, one line\n" +
-        "end is left out.\n\nExamples:\n" +
+      "\nEvery byte of the body is signed, including a line feed at its end. One line end after a secret in\n" +
+        "a file, in a variable or on standard input is ignored.\n\n" +
+        "Exit status: 0 printed; 1 an input cannot be read; 2 invalid usage.\n\nExamples:\n" +
         "  switchyard sign --secret-file secret.txt body.json\n" +
         "  switchyard sign --secret-env CRM_SECRET body.json\n" +
         "  pass show crm | switchyard sign --secret-file - body.json\n" +
@@ -46,13 +50,13 @@ export function signCommand(shell: Shell): Command {
       assertUsage(file, options);
       const secret = await secretOf(options, shell);
       if (secret === "") {
-        throw new WrongUsage("the secret is empty. Give the destination's sharedSecret.");
+        throw new WrongUsage("the secret is empty. Use the destination's sharedSecret.");
       }
       shell.out(`${signature(await whole(file, shell), secret)}\n`);
     });
 }
 
-/** @throws WrongUsage unless there is one secret and room for the body. */
+/** @throws WrongUsage unless exactly one secret is given, and standard input has only one purpose. */
 function assertUsage(
   file: string | undefined,
   { secret, secretFile, secretEnv }: SignOptions,
@@ -60,11 +64,11 @@ function assertUsage(
   const given = [secret, secretFile, secretEnv].filter((each) => each !== undefined);
   if (given.length !== 1) {
     const ways = "--secret-file, --secret-env or --secret";
-    throw new WrongUsage(`give the shared secret once, by ${ways}.`);
+    throw new WrongUsage(`exactly one of ${ways} is required.`);
   }
   if (secretFile === "-" && file === undefined) {
     throw new WrongUsage(
-      "standard input is the secret (--secret-file -), so name the file of the body.",
+      "a body file is required with --secret-file -, which reads the secret from standard input.",
     );
   }
 }
@@ -75,7 +79,8 @@ async function secretOf(
 ): Promise<string> {
   if (secretEnv !== undefined) {
     const value = shell.env[secretEnv];
-    if (value === undefined) throw new WrongUsage(`the environment has no ${secretEnv}.`);
+    if (value === undefined)
+      throw new WrongUsage(`the environment variable ${secretEnv} is not set.`);
     return withoutNewline(value);
   }
   if (secretFile === undefined) return secret ?? "";

@@ -1,4 +1,4 @@
-/** `--source`, for commands that read calls from lines: lines have no header that names their source. */
+/** `--source`, for commands that read calls from JSON lines, which have no `source-id` header. */
 
 import { Option } from "commander";
 
@@ -12,20 +12,20 @@ export interface SourceOption {
 }
 
 export function sourceOption(): Option {
-  return new Option("--source <id>", "the source of the calls, as the header source-id names it");
+  return new Option("--source <id>", "ID of the source of the calls, as in the source-id header");
 }
 
 /**
- * Headers of the record that a line becomes.
+ * The headers of the records that the lines become.
  *
- * @param id if it is undefined, the calls name their source, or the default source applies.
+ * @param id if undefined, each call names its source, or the default source applies.
  * @throws WrongUsage if no source has the ID.
  */
 export function sourceHeaders(id: string | undefined, sources: readonly Source[]): RecordHeaders {
   if (id === undefined) return [];
   if (!sources.some((source) => source.id === id)) {
     const known = sources.map((source) => source.id).join(", ");
-    throw new WrongUsage(`no source has the id "${id}". Configured: ${known || "none"}.`);
+    throw new WrongUsage(`no source has the ID "${id}". Configured sources: ${known || "none"}.`);
   }
   return [[SOURCE_HEADER, Buffer.from(id)]];
 }

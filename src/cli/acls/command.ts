@@ -1,6 +1,6 @@
 /**
- * `switchyard acls`: the least rights on Kafka of each stage and command, as commands that grant
- * them or as resources of Strimzi. It asks no broker, and changes nothing.
+ * `switchyard acls`: prints the Kafka ACLs that each stage and command needs, as kafka-acls commands or as
+ * Strimzi resources. Does not connect to Kafka, and changes nothing.
  */
 
 import { Command, Option } from "commander";
@@ -32,26 +32,36 @@ const ROLE = "{role}";
 
 export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("acls")
-    .summary("print the least rights on Kafka, as commands of kafka-acls or for Strimzi")
+    .summary("print the Kafka ACLs that each stage and command needs")
     .description(
-      "Prints the least rights on Kafka of each stage and command, as commands of kafka-acls that " +
-        "grant them, or as KafkaUser resources of Strimzi. It asks no broker and changes nothing.",
+      "Prints the minimum Kafka ACLs of each stage and command, as kafka-acls commands that create " +
+        "them, or as Strimzi KafkaUser resources. Does not connect to Kafka, and changes nothing.",
     )
     .addOption(configOption())
-    .option("--principal <name>", "who gets them; {role} is the role", `User:switchyard-${ROLE}`)
-    .option("--roles <names>", "only these, with commas; one of stages and commands")
+    .option(
+      "--principal <name>",
+      "principal; {role} is replaced by the role",
+      `User:switchyard-${ROLE}`,
+    )
+    .option("--roles <names>", "only these roles, separated by commas")
     .addOption(
-      new Option("--output <form>", "commands of kafka-acls, KafkaUser resources, or JSON")
+      new Option("--output <form>", "kafka-acls commands, KafkaUser resources, or JSON")
         .choices(["commands", "strimzi", "json"])
         .default("commands"),
     )
-    .option("--tool <command>", "for commands: the tool, with its own options", "kafka-acls.sh")
+    .option(
+      "--tool <command>",
+      "for commands: the tool to run, with its own options",
+      "kafka-acls.sh",
+    )
     .option("--json", "the same as --output json")
     .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
-      `\nRoles: ${ROLE_NAMES.join(", ")}.\nOne principal for all roles: --principal User:switchyard.\n` +
-        "With kafka.createTopics, stages may create topics of the prefix.\n\nExamples:\n" +
+      `\nRoles: ${rolesText()}.\n\n` +
+        "To use one principal for all roles, set --principal User:switchyard. If kafka.createTopics is set,\n" +
+        "the ACLs allow stages to create topics that begin with the prefix.\n\n" +
+        "Exit status: 0 printed; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard acls --config switchyard.yaml\n" +
         "  switchyard acls --roles deliver,delay --principal User:sender --config switchyard.yaml\n" +
         "  switchyard acls --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -\n" +
@@ -60,10 +70,10 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .action(async (options: AclsOptions) => {
       const roles = rolesOf(options.roles);
       if (roles.kind === "unknown") {
-        throw new WrongUsage(`"${roles.name}" is no role. Roles: ${ROLE_NAMES.join(", ")}.`);
+        throw new WrongUsage(`"${roles.name}" is not a role. Roles: ${ROLE_NAMES.join(", ")}.`);
       }
       if (options.principal.trim() === "") {
-        throw new WrongUsage("--principal is empty. Give a name, such as User:switchyard.");
+        throw new WrongUsage("--principal is empty. Set a name, such as User:switchyard.");
       }
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
@@ -86,13 +96,19 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       const { kafkaUsers, userName } = await import("./strimzi.ts");
       const unfit = rights.find(({ principal }) => userName(principal) === null);
       if (unfit !== undefined) {
-        const expected = "User: and lower-case letters, digits, dashes and dots";
-        throw new WrongUsage(`${unfit.principal} cannot be a KafkaUser: ${expected}.`);
+        const expected = "Expected User: and lower-case letters, digits, dashes and dots";
+        throw new WrongUsage(`${unfit.principal} is not a valid name of a KafkaUser. ${expected}.`);
       }
       const authentication = authenticationOf(loaded.config);
       shell.out(kafkaUsers(rights, { cluster: options.cluster, authentication }));
       return exit(0);
     });
+}
+
+/** In lines of at most 100 characters: commander does not wrap this text. */
+function rolesText(): string {
+  const half = Math.ceil(ROLE_NAMES.length / 2);
+  return `${ROLE_NAMES.slice(0, half).join(", ")},\n${ROLE_NAMES.slice(half).join(", ")}`;
 }
 
 function rightsOf(
@@ -110,7 +126,7 @@ function rightsOf(
   }));
 }
 
-/** Null: Strimzi makes no credentials for such a log-in. */
+/** Null if Strimzi cannot create credentials for this authentication. */
 function authenticationOf({ kafka }: Config): "scram-sha-512" | "tls" | null {
   if (kafka.sasl !== null) {
     return kafka.sasl.mechanism === "scram-sha-512" ? "scram-sha-512" : null;

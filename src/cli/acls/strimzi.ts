@@ -1,15 +1,14 @@
 /**
- * Grants as `KafkaUser` resources of Strimzi, whose user operator makes the users and their rights.
- * The operator takes one resource for each user, so roles of one principal share theirs.
+ * Prints grants as Strimzi `KafkaUser` resources, from which the user operator creates users and ACLs.
+ * The operator expects one resource per user, so the roles of a principal share a resource.
  *
- *   ours                     Strimzi's
- *   prefixed                 patternType: prefix
- *   an entry of several      a rule for each: a rule has one resource
- *     names
- *   the cluster              type: cluster, without a name
- *   sasl scram-sha-512       authentication scram-sha-512: the operator makes a password
- *   a client certificate     authentication tls: the operator makes a certificate
- *   another log-in           no authentication: users and passwords are made elsewhere
+ *   here                         in Strimzi
+ *   a prefixed grant             patternType: prefix
+ *   a grant on several names     one rule per name: a rule has one resource
+ *   a grant on the cluster       type: cluster, without a name
+ *   sasl scram-sha-512           authentication scram-sha-512: the operator creates a password
+ *   a client certificate         authentication tls: the operator creates a certificate
+ *   any other authentication     no authentication: users and passwords are created elsewhere
  */
 
 import { Document } from "yaml";
@@ -18,7 +17,7 @@ import type { Grant } from "../../domain/permissions.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
 export interface StrimziOptions {
-  /** Of the `Kafka` resource, as the label `strimzi.io/cluster` has it. */
+  /** Name of the `Kafka` resource, for the label `strimzi.io/cluster`. */
   readonly cluster: string;
   readonly authentication: "scram-sha-512" | "tls" | null;
 }
@@ -29,13 +28,13 @@ export interface RoleGrants {
   readonly grants: readonly Grant[];
 }
 
-/** The resource's name; null: such a principal cannot be one. */
+/** The resource's name; null if the principal is not a valid resource name. */
 export function userName(principal: string): string | null {
   const name = /^User:(?:CN=)?(.*)$/.exec(principal)?.[1] ?? "";
   return RESOURCE_NAME.test(name) ? name : null;
 }
 
-/** One YAML document for each user. `userName` has taken all principals. */
+/** One YAML document per user. `userName` must accept all principals. */
 export function kafkaUsers(roles: readonly RoleGrants[], options: StrimziOptions): string {
   const byUser = Map.groupBy(roles, ({ principal }) => userName(principal) ?? principal);
   return [...byUser].map(([name, ofUser]) => document(name, ofUser, options)).join("---\n");

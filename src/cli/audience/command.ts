@@ -1,4 +1,4 @@
-/** `switchyard audience`: publish a sync, list audiences and members, approve a sync. */
+/** `switchyard audience`: publishes and approves syncs, and lists audiences and members. */
 
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";
@@ -54,9 +54,7 @@ type Exit = (status: ExitStatus) => void;
 export function audienceCommand(shell: Shell, exit: Exit): Command {
   return new Command("audience")
     .summary("publish syncs, list audiences and their members, approve syncs")
-    .description(
-      "Writes syncs of audiences, and shows audiences, their members and syncs awaiting approval.",
-    )
+    .description("Publishes and approves audience syncs, and shows audiences and their members.")
     .addCommand(publishSync(shell, exit))
     .addCommand(list(shell, exit))
     .addCommand(members(shell, exit))
@@ -65,27 +63,30 @@ export function audienceCommand(shell: Shell, exit: Exit): Command {
 
 function publishSync(shell: Shell, exit: Exit): Command {
   return new Command("publish")
-    .summary("write a complete sync from a file of user ids")
+    .summary("publish a complete sync from a list of user IDs")
     .description(
-      "Reads user ids, one a line, and writes them as a complete sync: each user who is new " +
-        "becomes a member, and each member who is not listed any more is removed. Without " +
-        "--file it reads standard input. Repeated ids count once. All of the list is read, into a " +
-        "temporary directory, before anything is written. Then the command waits up to a minute " +
-        "until the audience stage has applied earlier syncs of this audience. A list is refused if " +
-        "they are not applied by then, if it is empty, lacks more than half of the members or " +
-        "begins with the name of a column, or if its last line was cut.",
+      "Reads user IDs, one per line, and publishes them as a complete sync: listed users become " +
+        "members, and members who are not listed are removed. Duplicate IDs are ignored. The whole " +
+        "list is read into a temporary directory before anything is written. The command then waits " +
+        "up to a minute until the audience stage has applied earlier syncs of this audience. The list " +
+        "is rejected if those have not been applied by then, if it is empty, if it lacks more than " +
+        "half of the current members, if its first line is a column name, or if its last line is " +
+        "truncated.",
     )
-    .requiredOption("--name <name>", "the audience's name, which gives the trait")
-    .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
-    .option("--file <file>", "the user ids")
-    .option("--force", "publish a list that would be refused, without comparing it")
+    .requiredOption("--name <name>", "name of the audience, from which the trait is derived")
+    .option("--audience <id>", "ID of the audience (default: its name in snake_case)")
+    .option("--file <file>", "file with the user IDs (default: standard input)")
+    .option(
+      "--force",
+      "publish a list that would be rejected, without comparing it with the members",
+    )
     .option("--json", "print the outcome as one JSON object")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .addHelpText(
       "after",
-      "\nExit status: 0 written; 1 the list is refused, cannot be read or has a line that is no id, " +
-        "and nothing was written, or it was interrupted; 2 wrong usage or configuration.\n\nExample:\n" +
+      "\nExit status: 0 the sync was published; 1 the list was rejected, invalid or unreadable and\n" +
+        "nothing was written, or the command was interrupted; 2 invalid usage or configuration.\n\nExample:\n" +
         '  switchyard audience publish --name "VIP Customers" --file users.txt',
     )
     .action(async (options: PublishOptions) => {
@@ -122,7 +123,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
     });
 }
 
-/** Nobody, of an audience that is not there yet. */
+/** Yields nothing if the audience does not exist yet. */
 async function* membersNow(
   kafka: Kafka,
   topics: TopicNames,
@@ -137,7 +138,7 @@ async function* membersNow(
 
 function list(shell: Shell, exit: Exit): Command {
   return new Command("list")
-    .summary("show the audiences, their last syncs and those awaiting approval")
+    .summary("show audiences, their last syncs and syncs awaiting approval")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
@@ -146,7 +147,7 @@ function list(shell: Shell, exit: Exit): Command {
         const claims = await readClaims(kafka, configuredTopics(config), signal);
         const all = claims.all();
         if (options.json === true) shell.out(audiencesJson(all));
-        else shell.out(all.length === 0 ? "There is no audience.\n" : audienceTable(all));
+        else shell.out(all.length === 0 ? "There are no audiences.\n" : audienceTable(all));
         return 0;
       }),
     );
@@ -154,11 +155,11 @@ function list(shell: Shell, exit: Exit): Command {
 
 function members(shell: Shell, exit: Exit): Command {
   return new Command("members")
-    .summary("print an audience's members, one a line")
-    .argument("<id>", "the audience's id")
+    .summary("print the members of an audience, one per line")
+    .argument("<id>", "ID of the audience")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
-    .option("--json", "one JSON text a line")
+    .option("--json", "print one JSON string per line")
     .action((id: string, options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
@@ -179,8 +180,8 @@ function members(shell: Shell, exit: Exit): Command {
 
 function approve(shell: Shell, exit: Exit): Command {
   return new Command("approve")
-    .summary("apply a sync that awaits approval: its removals are carried out")
-    .argument("<id>", "the audience's id")
+    .summary("approve the sync that awaits approval, and remove its missing members")
+    .argument("<id>", "ID of the audience")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object")
@@ -191,7 +192,7 @@ function approve(shell: Shell, exit: Exit): Command {
         if (audience === null) return unknown(id, shell);
         if (audience.awaitingApproval === null) {
           shell.err(
-            `error: no sync of audience ${visibleCell(id)} awaits approval. See: switchyard audience list\n`,
+            `error: no sync of audience ${visibleCell(id)} awaits approval. Run \`switchyard audience list\`.\n`,
           );
           return 1;
         }
@@ -207,7 +208,8 @@ function approve(shell: Shell, exit: Exit): Command {
 }
 
 function unknown(id: string, shell: Shell): 1 {
-  shell.err(`error: there is no audience ${JSON.stringify(id)}. See: switchyard audience list\n`);
+  const name = visibleCell(JSON.stringify(id));
+  shell.err(`error: audience ${name} does not exist. Run \`switchyard audience list\`.\n`);
   return 1;
 }
 

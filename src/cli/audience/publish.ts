@@ -1,22 +1,22 @@
 /**
- * Publishes a complete sync of an audience: ids in, one a line, `begin`, `members` and `end` out.
+ * Publishes a complete sync of an audience: reads IDs, one per line, and writes `begin`, `members` and `end`.
  *
- *   the input                          then
+ *   the list                           then
  *   cannot be read to its end          nothing is written
- *   has a line that is no id           the same
- *   cannot be compared, because        the same, unless it is forced
+ *   has a line that is not an ID       nothing is written
+ *   cannot be compared, because        nothing is written without --force
  *     earlier syncs of the audience
  *     are not applied (`unapplied.ts`)
- *   is refused (`whole-list.ts`)       the same, unless it is forced
- *   any other                          all of it is written; the `end` has the number of different ids
+ *   is rejected (`whole-list.ts`)      nothing is written without --force
+ *   is any other                       it is written whole; `end` has the number of distinct IDs
  *
- *   an interruption, or a crash        then
- *   before the `begin` is written      nothing is written
- *   after it                           no `end`: ids that were written are members, nobody is removed.
- *                                      The next publication has another sync id: its `begin` abandons
- *                                      this sync, and its `end` removes who is not in the list
- *   after the `end`                    the sync is complete. The next publication of the same list
- *                                      changes nothing
+ *   a crash or an interruption         then
+ *   before `begin` is written          nothing is written
+ *   between `begin` and `end`          the IDs that were written become members, and nobody is removed.
+ *                                      The next publication has another sync ID: its `begin` abandons
+ *                                      this sync, and its `end` removes members who are not in its list
+ *   after `end`                        the sync is complete. Publishing the same list again changes
+ *                                      nothing
  */
 
 import { parseSync } from "../../audience/parse-sync.ts";
@@ -45,18 +45,18 @@ import {
 export interface PublishAudienceOptions {
   readonly input: AsyncIterable<Buffer>;
   readonly producer: Pick<Producer, "send">;
-  /** The topic of syncs. */
+  /** The topic `audience-syncs`. */
   readonly topic: string;
   readonly audienceId: string;
   readonly audienceName: string;
   readonly syncId: string;
-  /** Empty; for the ids of the list. */
+  /** An empty store for the IDs of the list. */
   readonly seen: OrderedStore;
   /** Waits until earlier syncs of the audience are applied: `untilApplied`. */
   readonly applied: (onWaiting: (records: number) => void) => Promise<Unapplied | null>;
-  /** The members of the audience now, asked for once these are applied. */
+  /** The current members, read after earlier syncs have been applied. */
   readonly members: () => AsyncIterable<readonly string[]>;
-  /** Publishes a list also when it is refused. */
+  /** Publish the list even if it would be rejected. */
   readonly force: boolean;
   readonly json?: boolean;
   readonly signal: AbortSignal;
@@ -65,9 +65,9 @@ export interface PublishAudienceOptions {
 
 const NO_MEMBERS = { members: 0, missing: 0, isCut: false };
 const UNENDED =
-  "The last line is not ended by a line feed. If the list was cut there, publish it again.";
+  "The last line does not end in a line feed. If the list is truncated, publish the whole list again.";
 
-/** Returns the exit status. @throws WrongUsage when no sync can have this name or id. */
+/** Returns the exit status. @throws WrongUsage if the audience's name or ID is invalid. */
 export async function publishAudience(options: PublishAudienceOptions): Promise<0 | 1> {
   const { topic, audienceId, audienceName, syncId, signal, shell } = options;
   const begin = { type: "begin", audienceId, audienceName, syncId };
@@ -96,17 +96,17 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   }
   if (against.unendedId !== null) progress.say(UNENDED);
   if (!(await write(options, begin, count))) {
-    progress.say("Interrupted: the sync was not ended, so nobody is removed.");
+    progress.say("Interrupted: the sync is incomplete, so no members are removed.");
     tell(options, shell, "", outcome("interrupted"));
     return 1;
   }
   progress.end();
-  const text = `${counted(count.read, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`;
+  const text = `Published ${counted(count.read, "user")} of audience ${visibleCell(audienceId)} as sync ${syncId} (${topic}).\n`;
   tell(options, shell, text, outcome("written"));
   return 0;
 }
 
-/** A text for the person in front of it when nothing is to be written. */
+/** Returns a message if nothing must be written. */
 async function readAndJudge(
   options: PublishAudienceOptions,
   count: { read: number; unapplied: number },
@@ -118,22 +118,22 @@ async function readAndJudge(
   const { wrongLine, unendedId } = list;
   if (wrongLine !== null) {
     return (
-      `line ${wrongLine} is no id: text of at most ${ID_MAX_BYTES} bytes in UTF-8 is expected.\n` +
-      "Nothing was written. Put the line right and publish the list again."
+      `error: line ${wrongLine} is not a user ID: expected UTF-8 text of at most ${ID_MAX_BYTES} bytes.\n` +
+      "Nothing was written. Correct the line and publish the list again."
     );
   }
   const refused = refusalOfAny(list);
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // Waiting, and reading the members, end in an error too if they are interrupted.
+    // An interruption also makes waiting and reading the members fail.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });
   if (signal.aborted) return "Interrupted: nothing was written.";
   const refusal = force ? null : whyNot(refused, compared);
   if (refusal === null) return { unendedId };
-  return `error: audience ${visibleCell(audienceId)} is not published: ${refusal.why}.\nNothing was written. ${refusal.todo}`;
+  return `error: audience ${visibleCell(audienceId)} was not published: ${refusal.why}.\nNothing was written. ${refusal.todo}`;
 }
 
 async function compareWithMembers(
@@ -148,16 +148,16 @@ async function compareWithMembers(
   return unapplied ?? compare(seen, members(), unendedId);
 }
 
-/** Null: the list may be published. */
+/** Null if the list may be published. */
 function whyNot(refused: string | null, compared: Compared | Unapplied) {
   if (!("kind" in compared)) {
     const why = refused ?? refusalOf(compared);
-    return why === null ? null : { why, todo: "If the list is right, publish it with --force." };
+    return why === null ? null : { why, todo: "If the list is correct, publish it with --force." };
   }
   const uncompared = "--force publishes it without comparing it with the members.";
   if (compared.kind === "unknown") {
     return {
-      why: `it cannot be checked whether its earlier syncs have been applied: ${compared.error}`,
+      why: `Switchyard could not check whether earlier syncs have been applied: ${compared.error}`,
       todo: `Fix that, and publish the list again; ${uncompared}`,
     };
   }
@@ -165,12 +165,12 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
   const have = records === 1 ? "has" : "have";
   const since = `${instantText(oldestAtMs)} UTC (${ageText(Date.now() - oldestAtMs)})`;
   return {
-    why: `${counted(records, "record")} of its earlier syncs ${have} not been applied, the oldest of them since ${since}, so the members are not known`,
+    why: `${counted(records, "record")} of earlier syncs ${have} not been applied, the oldest since ${since}, so the current members are unknown`,
     todo: `Start the audience stage, or wait until it has caught up, and publish the list again; ${uncompared}`,
   };
 }
 
-/** Whether it was written whole. */
+/** Returns false if it was interrupted. */
 async function write(
   options: PublishAudienceOptions,
   begin: object,

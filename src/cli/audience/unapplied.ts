@@ -1,14 +1,15 @@
 /**
- * Waits until the audience stage has applied the records of one audience that are in `audience-syncs`.
- * Before that, its members are not yet what its earlier syncs make of them.
+ * Waits until the audience stage has applied all records of one audience in `audience-syncs`. Until then,
+ * the stored members do not reflect the audience's earlier syncs.
  *
- *   the records of the audience          then
+ *   the audience's records               result
  *   are all applied                      null
- *   are not all applied after a minute   the result says how many are left, and since when
- *   cannot be read, or the group of      the result says why: at once, or if Kafka is away, after a minute
- *     the stage cannot be seen
+ *   are not all applied after a minute   how many are left, and since when
+ *   cannot be read, or the stage's       the reason: immediately, or after a minute if Kafka is
+ *     consumer group is not visible        unreachable
  *
- * A record belongs to the audience whose id is its key (docs/audiences.md#sending-a-sync). Those of others may wait.
+ * A record belongs to the audience whose ID is its key (docs/audiences.md#sending-a-sync). Other audiences' records
+ * are not waited for.
  */
 
 import { type Kafka, MissingPermissionError } from "../../kafka/port.ts";
@@ -37,7 +38,7 @@ interface Unknown {
   readonly error: string;
 }
 
-/** A record of the audience. */
+/** Where a record of the audience is. */
 interface Place {
   readonly partition: number;
   readonly offset: number;
@@ -48,12 +49,12 @@ export interface Waiting {
   readonly kafka: Pick<Kafka, "admin" | "read">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The topic of syncs, and the group of the audience stage. */
+  /** The topic `audience-syncs`, and the consumer group of the audience stage. */
   readonly reading: Reading;
   readonly audienceId: string;
 }
 
-/** @param onWaiting called for each poll that finds some. @throws the signal's reason. */
+/** @param onWaiting called after each poll that finds unapplied records. @throws the signal's reason. */
 export async function untilApplied(
   waiting: Waiting,
   onWaiting: (records: number) => void,
@@ -66,7 +67,7 @@ export async function untilApplied(
     signal.throwIfAborted();
     const isOver = clock.nowMs() >= untilMs;
     if (found instanceof Error) {
-      // Trying again does not help if a permission is missing.
+      // A retry cannot succeed while a permission is missing.
       const isLasting = isOver || found instanceof MissingPermissionError;
       if (isLasting) return { kind: "unknown", error: found.message };
     } else if ("error" in found) {
@@ -83,7 +84,7 @@ export async function untilApplied(
   }
 }
 
-/** Each poll reads only what was not there at the one before, and returns all that is not applied now. */
+/** Each poll reads only records that are new since the last poll, and returns all that are not applied. */
 function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
   const readTo = new Map<number, number>();
   let ours: readonly Place[] = [];
@@ -91,7 +92,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
     const unfinished = (await unfinishedIn(kafka, [reading])).get(reading.topic);
     if (unfinished?.kind === "unknown") return unfinished;
     const parts = unfinished?.kind === "known" ? unfinished.parts : [];
-    // An open transaction of a producer can hold records back.
+    // Records behind an open transaction of another producer cannot be read.
     using late = hearingLimit(WAIT_MS);
     const limited = AbortSignal.any([signal, late.signal]);
     for (const part of parts) {
@@ -108,7 +109,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
           }
         }
       } catch (error) {
-        // It was tried for half a minute, or another attempt cannot help.
+        // Reading has already been retried for half a minute, or a retry cannot succeed.
         return { kind: "unknown", error: asError(error).message };
       }
       if (limited.aborted) {

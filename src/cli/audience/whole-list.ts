@@ -1,14 +1,14 @@
 /**
- * A list of user ids that is read to its end before anything is written, and whether it may be
- * published: an export that failed looks like one that ends early.
+ * Reads a list of user IDs to its end, and decides whether it may be published. A failed export can look
+ * like a short list, so suspicious lists are rejected.
  *
- *   the list                                                        then
- *   is empty                                                        refused
- *   begins with the name of a column, as an export with a header    refused
- *   lacks more than half of the members, of any number              refused
- *   ends in a line without a line feed that is no member, while a   refused: the line was cut
- *   member that begins with it is missing
- *   is any other                                                    published
+ *   the list                                                      then
+ *   is empty                                                      rejected
+ *   begins with a column name, like an export with a header       rejected
+ *   lacks more than half of the members, however few there are    rejected
+ *   ends without a line feed, its last line is not a member, and  rejected: the line was truncated
+ *     a member whose ID begins with that line is missing
+ *   is any other                                                  published
  */
 
 import type { OrderedStore } from "../../audience/store/ordered-store.ts";
@@ -17,7 +17,7 @@ import { linesOf } from "../input.ts";
 
 export const ID_MAX_BYTES = 1_024;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-/** Of the keys in the store, so that all of them lie before `BEHIND_IDS`. */
+/** Prefix of the keys in the store, all of which sort before `BEHIND_IDS`. */
 const ID_PREFIX = "u";
 const BEHIND_IDS = "v";
 const PIECE_USERS = 5_000;
@@ -25,24 +25,24 @@ const PIECE_USERS = 5_000;
 const PIECE_BYTES = 512 * 1_024;
 
 export interface ListRead {
-  /** Of a line that is no id, from 1; null: all are. */
+  /** Number of the first line that is not an ID, from 1; null if all lines are IDs. */
   readonly wrongLine: number | null;
-  /** Null: the list is empty. */
+  /** Null if the list is empty. */
   readonly firstId: string | null;
   /** The last id if no line feed ends its line. */
   readonly unendedId: string | null;
 }
 
 export interface Compared {
-  /** Of the audience now. */
+  /** Current members of the audience. */
   readonly members: number;
-  /** Members that the list lacks. */
+  /** Members who are not in the list. */
   readonly missing: number;
-  /** Whether the last line is the beginning of a member that is missing. */
+  /** True if the last line is the beginning of a missing member's ID. */
   readonly isCut: boolean;
 }
 
-/** @param store empty; gets the ids, so that a list may have any size. */
+/** @param store an empty store, to which the IDs are written, so that a list can have any size. */
 export async function readList(
   input: AsyncIterable<Buffer>,
   store: OrderedStore,
@@ -69,7 +69,7 @@ export async function readList(
   return { wrongLine: null, firstId, unendedId };
 }
 
-/** Null: the line is no id. */
+/** Null if the line is not an ID. */
 function readId(bytes: Buffer): string | null {
   try {
     const id = UTF8.decode(bytes).replace(/\r$/, "");
@@ -79,7 +79,7 @@ function readId(bytes: Buffer): string | null {
   }
 }
 
-/** The different ids that were read, as many at a time as fit into a record. */
+/** The distinct IDs of the list, in batches that fit into a record. */
 export async function* listedIds(store: OrderedStore): AsyncGenerator<readonly string[]> {
   let ids: string[] = [];
   let bytes = 0;
@@ -120,20 +120,20 @@ export async function compare(
 
 const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
 
-/** Why the list is not to be published to any members; null: it has to be compared with them. */
+/** Why the list must not be published, whatever the members are; null if it has to be compared. */
 export function refusalOfAny({ firstId }: ListRead): string | null {
   if (firstId === null) return "the list is empty";
   return COLUMN.test(firstId)
-    ? `its first line, ${firstId.trim()}, is the name of a column: export the list without a header`
+    ? `its first line, ${firstId.trim()}, is a column name: export the list without a header`
     : null;
 }
 
-/** Why the list is not to be published; null: it may be. */
+/** Why the list must not be published; null if it may be. */
 export function refusalOf({ members, missing, isCut }: Compared): string | null {
   if (2 * missing > members) {
-    return `${missing.toLocaleString("en")} of its ${counted(members, "member")} are not in the list, which is more than half`;
+    return `more than half of its members are not in the list (${missing.toLocaleString("en")} of ${counted(members, "member")})`;
   }
   return isCut
-    ? "the last line is not ended by a line feed, and a member whose id begins with it is not in the list: the line was cut"
+    ? "its last line is truncated: the line does not end in a line feed, and a member whose ID begins with it is not in the list"
     : null;
 }

@@ -1,4 +1,4 @@
-/** `switchyard config`: its commands, of which `check` and `print` are here. */
+/** `switchyard config`, with its subcommands `check` and `print`. The others have their own files. */
 
 import { Command } from "commander";
 import {
@@ -20,13 +20,13 @@ interface PrintOptions extends ConfigOption {
 
 export function configCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   const check = new Command("check")
-    .summary("say whether the configuration can be used, and every problem with it")
-    .description("Says whether the configuration can be used, and every problem with it.")
+    .summary("check the configuration and list every problem")
+    .description("Checks the configuration and lists every problem and warning.")
     .addOption(configOption())
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nExit status: 0 it can be used, 2 it cannot.\n\nExamples:\n" +
+      "\nExit status: 0 the configuration is valid; 2 it is invalid.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  SWITCHYARD_CONFIG=switchyard.yaml switchyard config check",
     )
@@ -37,25 +37,26 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const { sources, destinations } = loaded.config;
       sayWarnings(loaded.reminders, shell);
       const length = loaded.warnings.length + loaded.reminders.length;
-      const warned = length === 0 ? "" : ` ${counted(length, "warning")}, said above.`;
+      const warned = length === 0 ? "" : ` See the ${counted(length, "warning")} above.`;
       shell.out(
-        `${shell.colors.green("The configuration can be used:")} ` +
+        `${shell.colors.green("The configuration is valid:")} ` +
           `${counted(sources.length, "source")}, ${counted(destinations.length, "destination")}.${warned}\n`,
       );
     });
   const print = new Command("print")
-    .summary("print the effective configuration, secrets hidden")
+    .summary("print the effective configuration without secrets")
     .description(
-      "Prints the effective configuration as YAML: the file, with defaults filled in and the " +
-        "environment's settings in place. Secrets are hidden.",
+      "Prints the effective configuration as YAML: the file, with defaults and the settings from the " +
+        "environment. Secrets are hidden.",
     )
     .addOption(configOption())
     .addHelpText(
       "after",
-      "\nExamples:\n  switchyard config print --config switchyard.yaml\n" +
+      "\nExit status: 0 printed; 2 the configuration is invalid.\n\n" +
+        "Examples:\n  switchyard config print --config switchyard.yaml\n" +
         "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
     )
-    .option("--json", "print JSON, without where a value comes from")
+    .option("--json", "print JSON, without the origin of each value")
     .action(async (options: PrintOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
@@ -79,7 +80,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addCommand(schemaCommand(shell));
 }
 
-/** Prints one line, also of a configuration that cannot be used. */
+/** Prints one line, even if the configuration is invalid. */
 async function checkJson(options: ConfigOption, shell: Shell): Promise<ExitStatus> {
   const loaded = await load(options, shell);
   const isUsable = loaded.kind === "config";

@@ -1,20 +1,19 @@
-/** A comparison of configurations as people read it. Ids and paths only, never a value. */
+/** The text of a comparison of configurations. It contains IDs and paths, but never a value. */
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Colors } from "../../operate/connect/shell.ts";
 
-/** The result, as `--json` prints it. Hashes as in `configHash`. */
+/** The result as `--json` prints it. The hashes are those of `configHash`. */
 export interface Diff {
   readonly changes: Changes;
-  /** Of the current configuration, and of the proposed one. */
   readonly hashes: { readonly current: string; readonly proposed: string };
   readonly processes: readonly ProcessRuns[];
 }
 
 export interface ProcessRuns {
   readonly admin: string;
-  /** `unknown`: it could not be asked, and `error` says why. */
+  /** `unknown` if the process did not report its hash, with the reason in `error`. */
   readonly runs: "current" | "proposed" | "another" | "unknown";
   readonly hash: string | null;
   readonly error: string | null;
@@ -39,7 +38,7 @@ export function diffText({ changes, hashes, processes }: Diff, colors: Colors): 
   const summary =
     lines.length === 0
       ? green("Nothing changes.")
-      : `${countText(changes)} at once, ${needsRestart.length} after a restart.`;
+      : `${countText(changes)} immediately, ${needsRestart.length} after a restart.`;
   const hash =
     hashes.current === hashes.proposed
       ? `Hash ${hashes.current}.`
@@ -77,13 +76,13 @@ function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: 
     case "current":
       return green(`${address} runs the current configuration.`);
     case "proposed":
-      return green(`${address} runs the proposed one already.`);
+      return green(`${address} already runs the proposed configuration.`);
     case "another":
       return yellow(
-        `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it waits for a restart, ` +
-          "has refused a file, or has another environment.",
+        `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it has to be restarted, ` +
+          "its configuration file is invalid, or its environment differs.",
       );
     case "unknown":
-      return yellow(`${address} could not be asked: ${visibleCell(error ?? "")}`);
+      return yellow(`Cannot read the hash of ${address}: ${visibleCell(error ?? "")}`);
   }
 }

@@ -1,8 +1,8 @@
 /**
- * `switchyard config diff`: what another file would change, before it is put in place.
+ * `switchyard config diff`: shows what another file would change before it is deployed.
  *
- * It compares two files, and asks the processes only for their hash: nothing that could tell a
- * secret leaves them (docs/decisions/0022-comparing-configurations.md).
+ * Compares two files, and reads only the hash from the processes, so that no secret leaves them
+ * (docs/decisions/0022-comparing-configurations.md).
  */
 
 import { Command } from "commander";
@@ -27,23 +27,27 @@ interface DiffOptions extends ConfigOption {
 
 export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("diff")
-    .summary("show what another file would change, and what of it needs a restart")
+    .summary("show what another file would change, and which changes need a restart")
     .description(
-      "Compares FILE, or standard input, with the configuration in place (--config), both with " +
-        "this environment. Shows which entries and settings would change, which of them at once " +
-        "and which only after a restart. Values are never shown. With --admin it asks processes " +
-        "whether the configuration in place is the one that they run.",
+      "Compares a file with the current configuration (--config), both with the variables of this " +
+        "environment. Shows which entries and settings would change immediately, and which only after " +
+        "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
+        "current configuration.",
     )
-    .argument("[file]", "the configuration to compare; standard input without it")
+    .argument("[file]", "configuration file to compare (default: standard input)")
     .addOption(configOption())
-    .option("--admin <host:port>", "admin port of a process; may be repeated", adminAddress)
+    .option(
+      "--admin <host:port>",
+      "admin port of a process (repeatable, or several separated by commas)",
+      adminAddress,
+    )
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nRelative paths in both start at the folder of the configuration in place.\n\n" +
-        "Exit status: 0 nothing would change, and the processes run what is in place; 1 something " +
-        "would\nchange, or a process runs something else or cannot be asked; 2 a file cannot be " +
-        "used.\n\nExamples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
+      "\nRelative paths in both files are relative to the folder of the current configuration.\n\n" +
+        "Exit status: 0 nothing would change, and the processes run the current or the proposed\n" +
+        "configuration; 1 something would change, a process runs another configuration, or a process\n" +
+        "cannot be reached; 2 invalid usage, or a file is invalid.\n\nExamples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
         "  kubectl exec -i deploy/switchyard -- switchyard config diff --admin localhost:9464 < new.yaml",
     )
     .action(async (file: string | undefined, options: DiffOptions) => {
@@ -51,7 +55,7 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     });
 }
 
-/** @throws WrongUsage: status 1 says that something would change. */
+/** @throws WrongUsage if the file cannot be read: exit status 1 means that something would change. */
 async function contentOf(file: string | undefined, shell: Shell): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
@@ -95,7 +99,7 @@ async function showDiff(
 async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessRuns> {
   try {
     const hash = hashOf(await scrape(admin, new AbortController().signal));
-    if (hash === null) return { admin, hash, runs: "unknown", error: "it names no hash" };
+    if (hash === null) return { admin, hash, runs: "unknown", error: "it reports no hash" };
     const isProposed = hash === hashes.proposed ? "proposed" : "another";
     return { admin, hash, runs: hash === hashes.current ? "current" : isProposed, error: null };
   } catch (error) {

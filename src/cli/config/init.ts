@@ -1,4 +1,4 @@
-/** `switchyard config init` and `config schema`: a first configuration file, and the schema by which editors check it. */
+/** `switchyard config init` and `config schema` write a first configuration file, and the schema that editors check it with. */
 
 import { Command } from "commander";
 
@@ -11,13 +11,13 @@ export function initCommand(shell: Shell, exit: (status: ExitStatus) => void): C
   return new Command("init")
     .summary("write a first configuration file with comments")
     .description(
-      `Writes a first configuration file with comments, and next to it ${SCHEMA_FILE}, by which ` +
-        "editors complete settings and check them. Existing files are not overwritten.",
+      `Writes a first configuration file with comments, and next to it ${SCHEMA_FILE}, with which ` +
+        "editors complete and check settings. Existing files are not overwritten.",
     )
-    .argument("[file]", "the file to write; - prints it instead", "switchyard.yaml")
+    .argument("[file]", "file to write, or - for standard output", "switchyard.yaml")
     .addHelpText(
       "after",
-      "\nExit status: 0 the files were written; 1 one of them exists or cannot be written.\n\n" +
+      "\nExit status: 0 the files were written; 1 a file exists or cannot be written.\n\n" +
         "Examples:\n  switchyard config init\n  switchyard config init - > switchyard.yaml",
     )
     .action(async (file: string) => {

@@ -20,7 +20,7 @@ export interface Serving {
   readonly port?: number;
 }
 
-/** @throws Error if it cannot listen, or if the files are not built. */
+/** @throws Error if the port cannot be bound, or if the console's files have not been built. */
 export async function serveConsole(
   { loaded, load, admin = [], port }: Serving,
   shell: Shell,
@@ -28,7 +28,7 @@ export async function serveConsole(
 ): Promise<ExitStatus> {
   const { console: settings } = loaded.config;
   const current = followFile(loaded, load, () => Date.now());
-  // Messages about the connection would repeat: the console shows them.
+  // The console shows connection problems, so they are not printed as well.
   const quiet = { ...shell, err: () => undefined };
   const inSilence: UseKafka = (work) => withKafka(current().config, quiet, {}, work);
   const ended = new AbortController();
@@ -65,8 +65,9 @@ interface Usable {
 }
 
 /**
- * The configuration of a command that keeps running. Before each use, but at most once a second, its files are
- * checked, and read again if one of them has changed. An invalid file leaves the configuration before it.
+ * The configuration of a long-running command. Before each use, but at most once a second, checks whether
+ * one of the files has changed, and if so reads them again. If a file is invalid, the previous configuration
+ * stays in use.
  */
 export function followFile(first: Usable, load: () => Loaded, nowMs: () => number): () => Usable {
   let usable = first;

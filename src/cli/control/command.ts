@@ -1,4 +1,4 @@
-/** `switchyard pause` and `switchyard resume`: a destination, while it runs. */
+/** `switchyard pause` and `switchyard resume`. */
 
 import { Command } from "commander";
 import { resumeDestination } from "../../control/write-operator-action.ts";
@@ -29,23 +29,24 @@ interface PauseOptions extends ControlOptions {
   readonly untilResumed?: boolean;
 }
 
-/** A longer pause is one without an end. */
+/** For a longer pause, an operator leaves out --for. */
 const FOR_MAX_MS = 365 * 86_400_000;
 
 export function pauseCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("pause")
-    .summary("stop posting to a destination for a while")
+    .summary("pause a destination")
     .description(
-      "Pauses a destination: in all processes nothing is posted to it any more, within two seconds. " +
-        "Its calls are routed on and wait in order. It stays so over restarts. If it is paused " +
-        "already, the end of that pause stays as it is, unless one of the options is given.",
+      "Pauses a destination in all processes within two seconds, until it is resumed. No requests are " +
+        "sent to it. Its calls are still routed, and stay in its queue in order. The pause survives " +
+        "restarts. If the destination is already paused, the end of that pause changes only with --for " +
+        "or --until-resumed.",
     )
     .option(
       "--for <duration>",
-      "it goes on by itself after that, such as 2h",
+      "resume automatically after this time, such as 2h",
       durationWithin(1, FOR_MAX_MS),
     )
-    .option("--until-resumed", "it has no end, also if it is paused until a time already");
+    .option("--until-resumed", "do not resume automatically, even if the current pause has an end");
   return controlOptions(command)
     .addHelpText(
       "after",
@@ -54,13 +55,13 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
     )
     .action((id: string, options: PauseOptions) => {
       if (options.for !== undefined && options.untilResumed === true) {
-        throw new WrongUsage("--for and --until-resumed exclude each other.");
+        throw new WrongUsage("--for and --until-resumed cannot be combined.");
       }
       return withDestination(id, options, shell, exit, async (looking) => {
         const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
         const operating = await operatingOn(looking, shell);
         const paused = await pauseNow({ looking, by: "command" }, operating, asked);
-        // It is so before all is counted.
+        // The pause is in force before the deliveries are counted, which can take a while.
         if (options.json !== true) shell.out(`${visibleCell(pausedSentence(paused))}\n`);
         const waiting = await waitingOfPaused(looking, paused.pause.untilMs);
         const { untilMs } = paused.pause;
@@ -74,10 +75,11 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
 
 export function resumeCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("resume")
-    .summary("end the pause of a destination")
+    .summary("resume a paused destination")
     .description(
-      "Ends a pause that `switchyard pause` began, within two seconds in all processes. What waits " +
-        "is posted in order. A destination that is no longer configured may be named, too.",
+      "Ends a pause that was started with `switchyard pause` or in the console, in all processes " +
+        "within two seconds. Queued deliveries are then delivered in order. The destination may have " +
+        "been removed from the configuration.",
     );
   return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)
@@ -85,7 +87,7 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
-      if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is no id of a destination.`);
+      if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is not a valid destination ID.`);
       await withKafka(config, shell, options, async (kafka, signal) => {
         await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);
       });

@@ -1,4 +1,4 @@
-/** `switchyard retry`, `wait` and `cancel`: the deliveries that wait for one destination. */
+/** `switchyard retry`, `wait` and `cancel` act on the backlog of one destination. */
 
 import { Command } from "commander";
 
@@ -36,15 +36,15 @@ interface CancelOptions extends ControlOptions {
 }
 
 const YEAR_MS = 365 * 86_400_000;
-/** The author that records name. */
+/** Recorded as the author of the operator action. */
 const BY = "command";
 
 export function retryCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("retry")
-    .summary("retry now the deliveries of a destination that await retry")
+    .summary("attempt the deliveries that await retry now")
     .description(
-      "Returns the deliveries that wait in delay topics for one destination, and for nobody else. " +
-        "They are posted now, at the pace that its endpoints take. A `Retry-After` is waited for.",
+      "Attempts the deliveries of one destination that await retry now, instead of when they are due, " +
+        "as fast as its endpoints accept them. `Retry-After` is still respected.",
     );
   return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
@@ -52,7 +52,7 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
       withDestination(id, options, shell, exit, async (looking) => {
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that awaited retry. \`switchyard wait ${id}\` waits until they are gone.\n`;
+        const done = `Returned for an attempt: ${counted(waiting, "delivery", "deliveries")} of ${id}. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
@@ -60,19 +60,18 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
 
 export function cancelCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("cancel")
-    .summary("give up what waits for a destination")
+    .summary("dead-letter the deliveries that wait for a destination")
     .description(
-      "Makes dead letters of the deliveries that wait for a destination: in its line, among those " +
-        "that are due again, and in delay topics. Their reason is `cancelled`, and they can be " +
-        "replayed (`switchyard dead-letters replay --reason cancelled`).",
+      "Dead-letters the whole backlog of a destination, queued or awaiting retry, with the reason " +
+        "`cancelled`. `switchyard dead-letters replay --reason cancelled` sends the deliveries again.",
     )
     .option(
       "--older-than <duration>",
-      "only calls received before that, such as 2d",
+      "only calls received longer ago than this, such as 2d",
       durationWithin(1, YEAR_MS),
     )
-    .option("--dry-run", "count them, and change nothing")
-    .option("--yes", "do it");
+    .option("--dry-run", "count the deliveries without cancelling them")
+    .option("--yes", "cancel the deliveries (required without --dry-run)");
   return controlOptions(command)
     .addHelpText(
       "after",
@@ -81,7 +80,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
     )
     .action((id: string, options: CancelOptions) => {
       if (options.dryRun !== true && options.yes !== true) {
-        throw new WrongUsage("--yes is needed to cancel; --dry-run shows how many there are.");
+        throw new WrongUsage("--yes is required. To count the deliveries first, use --dry-run.");
       }
       return withDestination(id, options, shell, exit, async (looking) => {
         const isDryRun = options.dryRun === true;
@@ -92,7 +91,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
         const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
         const done = isDryRun
           ? `${what} would be cancelled.\n`
-          : `Cancelled: ${what}. They become dead letters now (\`switchyard dead-letters list --reason cancelled --destination ${id}\`).\n`;
+          : `Cancelled: ${what}. To list the dead letters, run \`switchyard dead-letters list --reason cancelled --destination ${id}\`.\n`;
         const receivedBefore = new Date(beforeMs).toISOString();
         const outcome = { destination: id, receivedBefore, dryRun: isDryRun, count: waiting };
         tell(options, shell, done, outcome);
@@ -102,16 +101,21 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
 
 export function waitCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("wait")
-    .summary("wait until nothing is left for a destination")
+    .summary("wait until a destination has no backlog")
     .description(
-      "Waits until all that there is for a destination now was delivered or given up: in its line, " +
-        "among those that are due again, and in delay topics. Later calls are not waited for.",
+      "Waits until the current backlog of a destination has been delivered or dead-lettered, " +
+        "including deliveries that await retry. Does not wait for later calls.",
     )
-    .option("--timeout <duration>", "give up after that, such as 10m", durationWithin(1, YEAR_MS));
+    .option(
+      "--timeout <duration>",
+      "stop waiting after this time, such as 10m",
+      durationWithin(1, YEAR_MS),
+    );
   return controlOptions(command)
     .addHelpText(
       "after",
-      "\nExit status: 0 nothing is left, 1 something is, or failed; 2 wrong usage or configuration.\n\n" +
+      "\nExit status: 0 nothing is left; 1 deliveries are left, or failed; 2 invalid usage or\n" +
+        "configuration.\n\n" +
         "Example:\n  switchyard wait crm --timeout 10m --config switchyard.yaml",
     )
     .action((id: string, options: DrainOptions) =>
@@ -134,11 +138,11 @@ async function waitAndSay(
     options.timeout ?? null,
   );
   const isDrained = sumOf(remaining) === 0;
-  const text = isDrained ? `Nothing is left for ${destination}.\n` : "";
+  const text = isDrained ? `No deliveries are left for ${destination}.\n` : "";
   tell(options, shell, text, { destination, drained: isDrained, remaining });
   if (isDrained) return 0;
   shell.err(
-    `${signal.aborted ? "Interrupted" : "The time is over"}. ${remainingText(remaining)}.\n`,
+    `${signal.aborted ? "Interrupted" : "The timeout has expired"}. ${remainingText(remaining)}.\n`,
   );
   return 1;
 }

@@ -1,4 +1,4 @@
-/** `switchyard explain`: the fate of calls, and the exact requests. Needs no Kafka. */
+/** `switchyard explain`: shows where calls would be routed, and the exact requests. Does not connect to Kafka. */
 
 import { Command } from "commander";
 import {
@@ -12,7 +12,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { linesOf, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 
-/** The largest value that a record on `calls` may have. */
+/** Maximum size of a record's value in the `calls` topic. */
 const LINE_MAX_BYTES = 1_024 * 1_024;
 
 interface ExplainOptions extends ConfigOption, SourceOption {
@@ -23,17 +23,18 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
   return new Command("explain")
     .summary("show where calls would go, and why")
     .description(
-      "Shows for each call its source, which destinations get it and why, and the exact requests " +
-        "(method, URL, headers with signature, body; the connection adds Host, Connection and " +
-        "Content-Length). Sends nothing.",
+      "Shows the source of each call, which destinations would receive it and why, and the exact " +
+        "requests: method, URL, headers with the signature, and body. The connection also adds Host, " +
+        "Connection and Content-Length. Sends nothing, and does not connect to Kafka.",
     )
-    .argument("[file]", "calls as JSON lines; without it, standard input")
+    .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
     .addOption(configOption())
     .addOption(sourceOption())
-    .option("--json", "one JSON object a line")
+    .option("--json", "print one JSON object per call")
     .addHelpText(
       "after",
-      "\nStatic headers are shown as they are sent, secret ones too.\n\nExamples:\n" +
+      "\nHeaders are shown as they are sent, including those that contain secrets.\n\n" +
+        "Exit status: 0 shown; 1 the input cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard explain --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain --source web`,
     )
@@ -60,5 +61,5 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
 const TOO_LARGE = {
   kind: "unusable",
   reason: "too-large",
-  error: `the line has more than ${LINE_MAX_BYTES} bytes, and \`calls\` takes no larger record`,
+  error: `the line has more than ${LINE_MAX_BYTES} bytes, the maximum for a record in \`calls\``,
 } as const;

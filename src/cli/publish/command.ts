@@ -1,4 +1,4 @@
-/** `switchyard publish`: calls from JSON lines to the topic `calls`. `publish.ts` does it. */
+/** `switchyard publish`: writes calls from JSON lines to the `calls` topic. */
 
 import { Command } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
@@ -25,20 +25,20 @@ interface PublishOptions extends ConfigOption, KafkaTimeoutOption, SourceOption 
 
 export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("publish")
-    .summary("write calls from JSON lines to the topic of calls")
+    .summary("write calls from JSON lines to the calls topic")
     .description(
-      "Reads calls as JSON lines, checks each, and writes the valid ones to the topic of calls. " +
-        "Says which lines were refused and why.",
+      "Reads calls, checks each of them, and writes the valid ones to the calls topic. Reports which " +
+        "lines were rejected, and why.",
     )
-    .argument("[file]", "calls, one JSON object a line; without it, standard input")
+    .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .addOption(sourceOption())
-    .option("--json", "one JSON object a line: each refused line, then the outcome")
+    .option("--json", "print one JSON object per rejected line, then one for the outcome")
     .addHelpText(
       "after",
-      "\nExit status: 0 every line was written, 1 a line was refused or not written, or the file " +
-        "cannot be read, 2 wrong usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 every line was written; 1 a line was rejected or not written, or the input\n" +
+        "cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard publish --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
     )

@@ -1,11 +1,11 @@
 /**
- * Publishes calls: lines in, records out, in order.
+ * Publishes calls: reads lines and writes them as records, in order.
  *
- *   a line                                       what becomes of it
- *   blank                                        nothing
- *   longer than a record may be                  refused
- *   that route would make a dead letter          refused, with the same reason
- *   any other                                    written as it is, keyed as route expects
+ *   a line that                                    is
+ *   is blank                                       skipped
+ *   is longer than a record may be                 rejected
+ *   the route stage would dead-letter              rejected, with the same reason
+ *   is any other                                   written unchanged, with the key of its user
  */
 
 import { callKey } from "../../domain/call.ts";
@@ -27,23 +27,23 @@ import { type Line, linesOf } from "../input.ts";
 export interface PublishOptions {
   readonly input: AsyncIterable<Buffer>;
   readonly producer: Producer;
-  /** The topic of calls. */
+  /** The topic `calls`. */
   readonly topic: string;
   readonly sources: readonly Source[];
   readonly defaultSource: SourceId | null;
-  /** Headers of each record: `source-id`, or none if the calls name their source or the default source is meant. */
+  /** The headers of each record: `source-id`, or none if each call names its source or the default source applies. */
   readonly headers: RecordHeaders;
-  /** Stops reading; lines read so far are written, unless the producer gives up. */
+  /** Stops reading. Lines that have been read are still written, unless the producer fails. */
   readonly signal: AbortSignal;
-  /** Objects on standard output in place of sentences. */
+  /** Print JSON objects instead of sentences. */
   readonly json?: boolean;
   readonly shell: Shell;
 }
 
-/** A record on `calls` is at most 1 MiB; key and headers take the rest. */
+/** A record in `calls` is at most 1 MiB, of which 1 KiB is reserved for key and headers. */
 const LINE_MAX_BYTES = 1_048_576 - 1_024;
 
-/** Returns the exit status: 1 when a line was refused or not written, or when it was interrupted. */
+/** Returns the exit status: 1 if a line was rejected or not written, or if the command was interrupted. */
 export async function publish(options: PublishOptions): Promise<0 | 1> {
   const { input, producer, topic, signal, json = false, shell } = options;
   const { sources, defaultSource, headers } = options;
@@ -57,7 +57,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   };
   const refuse = (line: number, error: string) => {
     count.refused += 1;
-    say(`line ${line} refused: ${visibleCell(error)}`, { kind: "refused", line, error });
+    say(`line ${line} rejected: ${visibleCell(error)}`, { kind: "refused", line, error });
   };
   for await (const lines of linesOf(input, LINE_MAX_BYTES, signal)) {
     const records = new Map<OutgoingRecord, number>();
@@ -83,7 +83,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
 
-/** Null: they were not written, which was said, and nothing else can be. */
+/** Null if the records were not written. That has been reported, and nothing else can be written. */
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
@@ -105,10 +105,10 @@ type Checked =
   | { readonly kind: "call"; readonly key: Buffer }
   | { readonly kind: "refused"; readonly error: string };
 
-/** As route checks a record, so that records written here are routed there. */
+/** The same checks as in the route stage, so that every record that is written can be routed. */
 function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): Checked {
   if (bytes === null) {
-    return { kind: "refused", error: `too-large: the line has over ${LINE_MAX_BYTES} bytes` };
+    return { kind: "refused", error: `too-large: the line has more than ${LINE_MAX_BYTES} bytes` };
   }
   const decoded = decodeValue({ value: bytes, headers: [] });
   if (decoded.kind === "refused") return refusal(decoded);
@@ -126,5 +126,5 @@ function refusal({ reason, error }: { reason: string; error: string }): Checked 
 }
 
 function countText({ written, refused }: { written: number; refused: number }): string {
-  return `${counted(written, "call")} written, ${counted(refused, "line")} refused`;
+  return `${counted(written, "call")} written, ${counted(refused, "line")} rejected`;
 }

@@ -1,13 +1,13 @@
 /**
- * `switchyard schemas`: the Avro schemas of a folder against a registry.
+ * `switchyard schemas`: compares the Avro schemas of a folder with a registry, and registers them.
  *
- *   outcome                                                  exit
- *   check: all are registered, their compatibility is set    0
- *   check: something would be registered or set              1, so that a deployment can check
- *   check or register: a schema does not fit                 1, nothing is registered
- *   register: all are registered                             0
- *   the registry refuses, or does not answer                 1
- *   no `registry` in the configuration, unusable schemas     2
+ *   outcome                                                    exit
+ *   check: all are registered and their compatibility is set   0
+ *   check: something would be registered or set                1, so that a deployment can check it
+ *   check, register: a schema is incompatible                  1, and nothing is registered
+ *   register: all are registered                               0
+ *   the registry rejects a request or is unreachable           1
+ *   `registry` is not configured, or a schema is invalid       2
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -58,30 +58,32 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
   return new Command("schemas")
     .summary("register Avro schemas, or check what would be registered")
     .description(
-      "The Avro schemas of calls, audience syncs, deletion requests and attempts, or those of " +
-        "another folder, against the schema registry. The subject is the record's full name. " +
-        "Compatibility is BACKWARD_TRANSITIVE: a new schema reads what any former one wrote.",
+      "Compares Avro schemas with the schema registry, and registers them. By default these are the " +
+        "schemas of calls, audience syncs, deletion requests and attempts. The subject is the full " +
+        "name of the record. The compatibility is BACKWARD_TRANSITIVE: a new schema can read what all " +
+        "earlier versions wrote.",
     )
     .addCommand(
       sub(
         "check",
-        "say what would be registered",
-        "Says what would be registered; exit status 1 if anything would, or does not fit.",
+        "show what would be registered",
+        "Shows what would be registered, without changing anything.",
         check,
       ),
     )
     .addCommand(
       sub(
         "register",
-        "set the compatibility and register",
-        "Sets the subjects' compatibility and registers the schemas, unless one does not fit.",
+        "register the schemas and set their compatibility",
+        "Sets the compatibility of the subjects and registers the schemas. Registers nothing if a " +
+          "schema is incompatible.",
         register,
       ),
     )
     .addHelpText(
       "after",
-      "\nExit status: 0 nothing to do or all done; 1 something would be registered (check), does " +
-        "not fit, or failed; 2 wrong usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 all schemas are registered; 1 a schema is not registered (check), a schema is\n" +
+        "incompatible, or failed; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard schemas check --config switchyard.yaml\n" +
         "  switchyard schemas register --config switchyard.yaml\n" +
         "  switchyard schemas register --dir my-schemas --context staging --config switchyard.yaml",
@@ -97,14 +99,13 @@ async function withSubjects(
   if (loaded === null) return 2;
   const { registry } = loaded.config;
   if (registry === null) {
-    shell.err(
-      `${shell.errColors.red("error:")} the configuration has no \`registry\`; give at least registry.url\n`,
-    );
+    shell.err(`${shell.errColors.red("error:")} registry.url is not set in the configuration\n`);
     return 2;
   }
   const ordered = orderSchemas(readFolder(options.dir));
   if (ordered.kind === "invalid" || ordered.schemas.length === 0) {
-    const problems = ordered.kind === "invalid" ? ordered.problems : ["no *.avsc file is there"];
+    const problems =
+      ordered.kind === "invalid" ? ordered.problems : ["the folder has no *.avsc file"];
     for (const problem of problems) {
       shell.err(`${shell.errColors.red("error:")} ${options.dir}: ${problem}\n`);
     }
@@ -121,7 +122,7 @@ async function withSubjects(
   );
 }
 
-/** Throws an Error when it cannot be read. */
+/** @throws Error if the folder or a file cannot be read. */
 function readFolder(folder: string) {
   const names = readdirSync(folder).filter((name) => name.endsWith(".avsc"));
   return names.sort().map((name) => {
@@ -141,18 +142,18 @@ async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<Exit
   }
   if (plan.json) return 1;
   shell.out(
-    `${shell.colors.yellow(`${counted(waiting, "schema")} to register or set`)}. Do it with: switchyard schemas register\n`,
+    `${shell.colors.yellow(`${counted(waiting, "schema")} to register or set`)}. Run: switchyard schemas register\n`,
   );
   return 1;
 }
 
-/** Looks at all of them first, so that one that does not fit keeps the others back. */
+/** Checks all schemas first, so that nothing is registered if one of them is incompatible. */
 async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
   const before = await verdictsOf(subjects, plan);
   if (before.some(({ action }) => action === "refused")) {
     printVerdicts(before, plan, shell);
     if (!plan.json)
-      shell.out(shell.colors.red("A schema does not fit, so nothing is registered.\n"));
+      shell.out(shell.colors.red("A schema is incompatible, so nothing was registered.\n"));
     return 1;
   }
   const verdicts: Verdict[] = [];
@@ -164,7 +165,7 @@ async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<E
     if (state.kind === "registered") versions.set(schema.name, state.version);
     const action = state.kind === "registered" ? "nothing" : "refused";
     verdicts.push({ subject, says: stateText(state), action });
-    // Schemas that use it would have nothing to refer to.
+    // The schemas that use this one cannot be registered without it.
     if (state.kind !== "registered") break;
   }
   printVerdicts(verdicts, plan, shell);

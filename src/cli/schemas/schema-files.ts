@@ -1,15 +1,15 @@
 /**
- * The Avro schemas of a folder, in the order in which they can be registered: those that others use
- * first. The subject of a schema is its full name, since several types share a topic.
+ * Reads the Avro schemas of a folder, and puts those that others use first, so that they can be registered
+ * in that order. The subject of a schema is its full name, because several types share a topic.
  *
- *   a name in a schema                        is
- *   of a primitive type                       that type
- *   of a type defined before in the same one  that type
- *   of a schema of another file               a reference to its subject
- *   any other                                 a problem
+ *   a name in a schema that is                    means
+ *   a primitive type                              that type
+ *   defined earlier in the same schema            that type
+ *   the schema of another file                    a reference to its subject
+ *   anything else                                 a problem
  *
- *   also a problem: no JSON, no record or enum with a name, one name in two files, schemas that use
- *   each other
+ * Also a problem: a file that is not JSON, a schema that is not a named type, a name that two files define,
+ * and schemas that use each other.
  */
 
 export interface SchemaFile {
@@ -19,17 +19,17 @@ export interface SchemaFile {
 
 export interface NamedSchema {
   readonly file: string;
-  /** Full, such as `switchyard.Call`. */
+  /** Full name, such as `switchyard.Call`. */
   readonly name: string;
-  /** JSON without blanks. */
+  /** JSON without white space. */
   readonly text: string;
-  /** Full names of the schemas that it uses itself. */
+  /** Full names of the schemas that this one uses directly. */
   readonly uses: readonly string[];
 }
 
 export type OrderedSchemas =
   | { readonly kind: "schemas"; readonly schemas: readonly NamedSchema[] }
-  /** A sentence for each problem. */
+  /** One sentence per problem. */
   | { readonly kind: "invalid"; readonly problems: readonly string[] };
 
 const PRIMITIVE = ["null", "boolean", "int", "long", "float", "double", "bytes", "string"];
@@ -73,20 +73,20 @@ function inOrder(byName: ReadonlyMap<string, NamedSchema>): OrderedSchemas {
   return { kind: "schemas", schemas };
 }
 
-/** A sentence when it is none. */
+/** Returns a sentence if the file is not a schema. */
 function readSchema(file: string, text: string): NamedSchema | string {
   let schema: unknown;
   try {
     schema = JSON.parse(text);
   } catch {
-    return `${file} is no JSON`;
+    return `${file} is not JSON`;
   }
   if (
     !isObject(schema) ||
     !NAMED.includes(String(schema.type)) ||
     typeof schema.name !== "string"
   ) {
-    return `${file} is no Avro record or enum with a name`;
+    return `${file} is not a named Avro type, such as a record or an enum`;
   }
   const names = { defined: new Set<string>(), used: new Set<string>() };
   walk(schema, "", names);
@@ -124,7 +124,7 @@ function walk(schema: unknown, namespace: string, names: Names): void {
   else walk(type, namespace, names);
 }
 
-/** A dotted name brings its own. */
+/** A dotted name contains its namespace. */
 function namespaceOf(schema: Readonly<Record<string, unknown>>, around: string): string {
   const { name, namespace } = schema;
   if (typeof name === "string" && name.includes(".")) return name.slice(0, name.lastIndexOf("."));

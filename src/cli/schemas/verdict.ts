@@ -1,15 +1,15 @@
 /**
- * The words of `switchyard schemas` about a subject, and whether something is to be done.
+ * What `switchyard schemas` prints about a subject, and what has to be done for it.
  *
- *   the subject                            compatibility          state                       to do
- *   has the schema                         BACKWARD_TRANSITIVE    registered as version 2     nothing
- *   has the schema                         another one            …; is NONE                  set
- *   is not there                           any                    new                         register
- *   has others, this one fits              any                    fits, not registered        register
- *   has others, this one does not fit      any                    does not fit                refused
- *   has others, the registry cannot tell    any                    not registered, unchecked   register
- *   of a schema that uses one that is      -                      uses X, not registered      register
- *     not registered
+ *   the subject                              compatibility          to do
+ *   has the schema                           BACKWARD_TRANSITIVE    nothing
+ *   has the schema                           any other              set the compatibility
+ *   does not exist                           any                    register
+ *   has only other, compatible schemas       any                    register
+ *   has only other, incompatible schemas     any                    rejected
+ *   has other schemas, and the registry      any                    register
+ *     cannot check this one yet
+ *   uses a schema that is not registered     unknown                register
  */
 
 import { COMPATIBILITY } from "../../registry/port.ts";
@@ -30,11 +30,11 @@ export function verdictOf(subject: string, { state, compatibility }: CheckedSubj
   return { subject, says, action: isDone ? "nothing" : "do" };
 }
 
-/** Of a schema that cannot be asked about. */
+/** The verdict for a schema that cannot be checked before another one is registered. */
 export function waitingFor(subject: string, used: string): Verdict {
   return {
     subject,
-    says: `not asked about: it uses ${used}, which is not registered`,
+    says: `not checked: it uses ${used}, which is not registered`,
     action: "do",
   };
 }
@@ -44,12 +44,12 @@ export function stateText(state: SubjectState): string {
     case "registered":
       return `registered as version ${state.version}, id ${state.id}`;
     case "new":
-      return "not there yet";
+      return "new";
     case "compatible":
-      return "not registered; it reads what all versions wrote";
+      return "not registered; compatible with all versions";
     case "unchecked":
-      return "not registered; the registry checks it when it is, since it uses others";
+      return "not registered; uses other schemas, so the registry checks it when it is registered";
     case "incompatible":
-      return `does not read what former versions wrote${state.why === "" ? "" : `: ${state.why}`}`;
+      return `incompatible: cannot read what earlier versions wrote${state.why === "" ? "" : `: ${state.why}`}`;
   }
 }

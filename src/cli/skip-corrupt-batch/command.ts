@@ -1,4 +1,4 @@
-/** `switchyard skip-corrupt-batch`: gives up exactly one damaged batch, so that its stage goes on. */
+/** `switchyard skip-corrupt-batch`: skips one corrupt batch, so that the stage that it halted can continue. */
 
 import { Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
@@ -23,22 +23,22 @@ interface SkipFlags extends ConfigOption, KafkaTimeoutOption {
 
 export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("skip-corrupt-batch")
-    .summary("give up one damaged batch, so that its stage goes on")
+    .summary("skip one corrupt batch so that a halted stage can continue")
     .description(
-      "Moves the consumer group of a halted stage behind one damaged batch. Its records are given " +
-        "up. The batch is read first: one that is whole is never skipped.",
+      "Moves the consumer group of a halted stage past one corrupt batch. The records of the batch are " +
+        "lost. Reads the batch first, and never skips one that is intact.",
     )
-    .argument("<topic>", "as the error names it")
-    .argument("<partition>", "as the error names it", number)
-    .argument("<offset>", "as the error names it", number)
+    .argument("<topic>", "topic, as in the error")
+    .argument("<partition>", "partition, as in the error", number)
+    .argument("<offset>", "offset, as in the error", number)
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
-    .option("--dry-run", "say what would be skipped, and change nothing")
+    .option("--dry-run", "show what would be skipped without skipping it")
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
-      "\nThe processes of the stage may run on. A halted one goes on within a minute.\n\n" +
-        "Exit status: 0 the batch was skipped, or would be; 1 it was not; 2 wrong usage or\n" +
+      "\nYou do not have to stop the stage's processes: a halted stage continues within a minute.\n\n" +
+        "Exit status: 0 the batch was, or would be, skipped; 1 it was not; 2 invalid usage or\n" +
         "configuration.\n\nExamples:\n" +
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --dry-run --config switchyard.yaml\n" +
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --config switchyard.yaml",
@@ -50,7 +50,7 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
       const group = groupOf(topic, config);
       if (group === null) {
         const read = inputTopics(config).join(", ");
-        throw new WrongUsage(`no stage reads ${topic}. Read are: ${read}.`);
+        throw new WrongUsage(`no stage reads ${topic}. Topics that stages read: ${read}.`);
       }
       const { dryRun = false, json = false } = flags;
       const { skipCorrupt } = await import("./skip-corrupt-batch.ts");
@@ -69,5 +69,5 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
 
 function number(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError(`"${text}" is no whole number.`);
+  throw new InvalidArgumentError(`"${text}" is not a whole number.`);
 }

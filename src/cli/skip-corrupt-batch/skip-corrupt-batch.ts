@@ -1,14 +1,14 @@
 /**
- * Moves a group behind one damaged batch.
+ * Moves a consumer group past one corrupt batch.
  *
- *   step                                               a crash after it
- *   1  the group's offset is read, and the batch there  nothing has changed
- *   2  a batch that is whole, or another one: refused   the same
- *   3  the offset behind the batch is committed         the batch is given up: done
+ *   step                                                after a crash
+ *   1  read the group's offset, and the batch there     nothing has changed
+ *   2  reject a batch that is intact or another one     nothing has changed
+ *   3  commit the offset behind the batch               the batch is skipped: done
  *
- * A group with members refuses the commit. A halted stage is a member only while it tries again, so
- * the command tries until the stage is away. Before each try the offset is read again. Records above
- * the batch that are finished already stay finished.
+ * The coordinator rejects the commit while the group has members. A halted stage is a member only while it
+ * retries, so the command repeats all steps until the group is empty. Records behind the batch that have
+ * been processed stay processed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,18 +22,18 @@ import { tell } from "../../operate/connect/tell.ts";
 import { counted } from "../../words/count.ts";
 
 const TRY_AGAIN_MS = 500;
-/** Longer than a halted stage waits at most, and the brokers' patience with a dead member. */
+/** Longer than a halted stage waits between retries, and longer than the session timeout of a dead member. */
 const GIVE_UP_AFTER_MS = 150_000;
 const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"];
 
 export interface SkipOptions {
   readonly topic: string;
   readonly partition: number;
-  /** Of the batch, as the error names it. */
+  /** The offset of the batch in the error. */
   readonly offset: number;
   readonly group: string;
   readonly dryRun: boolean;
-  /** One JSON object in place of sentences. */
+  /** Print one JSON object instead of sentences. */
   readonly json?: boolean;
   readonly signal: AbortSignal;
 }
@@ -61,23 +61,23 @@ export async function skipCorrupt(
     if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
     try {
       await kafka.admin.commit(group, topic, [passedCommit(at, corrupt.behind)]);
-      const text = `Skipped. ${group} goes on at offset ${corrupt.behind}, within a minute.\n`;
+      const text = `Skipped. ${group} continues at offset ${corrupt.behind} within a minute.\n`;
       return done("skipped", text);
     } catch (error) {
       const types = errorTypes(error);
       if (!HAS_MEMBERS.some((type) => types.has(type))) throw error;
     }
     if (performance.now() >= untilMs) {
-      const error = `processes hold on to ${group}. Stop those of its stage, then try again.`;
+      const error = `${group} still has members. Stop the processes of its stage, then try again.`;
       return done("refused", "", error);
     }
-    if (tries === 0) shell.err(`Waiting until no process is a member of ${group} ...\n`);
+    if (tries === 0) shell.err(`Waiting until ${group} has no members ...\n`);
     await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) throw new Error("interrupted; nothing was changed");
   }
 }
 
-/** Where the group goes on: at its commit, or with the first record. */
+/** Where the group continues: at its committed offset, or at the first record. */
 async function groupAt(
   { admin }: Kafka,
   { topic, partition, group }: SkipOptions,
@@ -91,7 +91,7 @@ async function groupAt(
   return { partition, offset: log.first, metadata: "" };
 }
 
-/** Why nothing is skipped; null: the batch is the one that is meant, and it is damaged. */
+/** Why nothing is skipped; null if the batch is the requested one, and corrupt. */
 export function refusalOf(
   { topic, partition, offset, group }: SkipOptions,
   { offset: position }: CommittedOffset,
@@ -99,19 +99,19 @@ export function refusalOf(
 ): string | null {
   const where = `${group} is at offset ${position} of partition ${partition} of ${topic}`;
   if (corrupt === null) {
-    if (position > offset) return `${where}, and has passed offset ${offset}.`;
+    if (position > offset) return `${where}, and has already passed offset ${offset}.`;
     if (position < offset) {
-      return `${where}: records before the batch are not finished. Let the stage finish them, then try again.`;
+      return `${where}: records before the batch have not been processed. Let the stage process them, then try again.`;
     }
-    return `${where}, and the batch there is whole. Nothing is skipped.`;
+    return `${where}, and the batch there is intact. Nothing is skipped.`;
   }
   if (corrupt.offset === offset || position === offset) return null;
-  return `${where}, and the damaged batch there begins at ${corrupt.offset}, not at ${offset}.`;
+  return `${where}, and the corrupt batch there begins at ${corrupt.offset}, not at ${offset}.`;
 }
 
 type Outcome = "skipped" | "would-skip" | "refused";
 
-/** One line; every key is always there. @param at where the group is, or was. */
+/** Every key is always present. @param at where the group is, or was. */
 function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,
@@ -134,7 +134,7 @@ function outcomeJson(
   };
 }
 
-/** At most so many. @param position of the group. */
+/** The maximum number of records that are lost. @param position the group's offset. */
 function lostRecords({ behind, offset }: CorruptBatch, position: number): number {
   return behind - Math.max(position, offset);
 }
@@ -143,10 +143,10 @@ function foundText(corrupt: CorruptBatch, group: string, position: number): stri
   const { topic, partition, offset, behind, corruption, isEndKnown } = corrupt;
   const end = isEndKnown
     ? ""
-    : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
+    : `The end of the batch is unknown: ${behind} is the first offset behind it that can be read.\n`;
   const lost = lostRecords(corrupt, position);
   return (
-    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${corruption}).\n${end}` +
-    `${group} is at ${position}: up to ${counted(lost, "record")} ${lost === 1 ? "is" : "are"} given up.`
+    `Corrupt batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${corruption}).\n${end}` +
+    `${group} is at offset ${position}: at most ${counted(lost, "record")} will be lost.`
   );
 }

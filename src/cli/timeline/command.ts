@@ -1,4 +1,4 @@
-/** `switchyard timeline`: what became of one call. */
+/** `switchyard timeline`: shows what happened to one call. */
 
 import { Command, InvalidArgumentError } from "commander";
 
@@ -32,30 +32,34 @@ interface TraceOptions extends ConfigOption, KafkaTimeoutOption {
 
 export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("timeline")
-    .summary("tell one call's way: received, routed, attempted, waiting, accepted or given up")
+    .summary("show what happened to one call, from receipt to its final state")
     .description(
-      "Tells what became of the call with a message id, a line for each step, in order of time: " +
-        "when it was received, which destinations it was routed to and why, each attempt, each " +
-        "wait, and how it ended. Reads Kafka, and schemas of the registry; changes nothing. With `attempts.enabled` " +
-        "it knows every attempt with its phases; otherwise it says what it cannot know. Exit " +
-        "status 1 when nothing is found, or not everything could be read.",
+      "Shows the steps of one call in order of time: when it was received, which destinations it was " +
+        "routed to and why, each attempt, each wait, and the final state of each delivery. Only reads " +
+        "from Kafka and from the schema registry. If `attempts.enabled` is set, every attempt is shown " +
+        "with its phases; otherwise the output lists what is unknown.",
     )
     .argument(
       "<message-id>",
-      "of the call; one without an id of its own: <topic>/<partition>/<offset>",
+      "message ID of the call, or <topic>/<partition>/<offset> if it has none",
     )
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
-      "look at what was written then or later: an ISO 8601 time, or 2d for two days ago (default: 1d)",
+      "read records written at or after this time: ISO 8601, or an age such as 2d (default: 1d)",
       at,
     )
-    .option("--json", "one JSON object a line: steps and final states in order of time, then gaps")
+    .option(
+      "--json",
+      "print one JSON object per line: steps and final states in order of time, then gaps",
+    )
     .addHelpText(
       "after",
-      "\nCalls are keyed by user, so all of them are looked through since that time. " +
-        "\nA shorter --since is quicker.\n\nExamples:\n" +
+      "\nRecords are keyed by user and not by message ID, so the command reads all records since that time.\n" +
+        "A shorter --since is faster.\n\n" +
+        "Exit status: 0 found; 1 not found, or not everything could be read; 2 invalid usage or\n" +
+        "configuration.\n\nExamples:\n" +
         "  switchyard timeline 0190b6c4-5ae1-7f2e-9d6a-0c8b7f5e4a31\n" +
         "  switchyard timeline switchyard.calls/3/1042 --since 2d --json",
     )
@@ -84,7 +88,7 @@ async function trace(
   const { timelineJson, timelineText } = await import("../../operate/timeline/timeline-text.ts");
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
   let read = 0;
-  using progress = startProgress(shell, () => `${read.toLocaleString("en")} records looked at`);
+  using progress = startProgress(shell, () => `${read.toLocaleString("en")} records read`);
   const { ports, names } = configuredTimeline(config, schemas, { kafka, signal });
   const onRead = (records: number) => {
     read += records;
@@ -97,9 +101,9 @@ async function trace(
   }
   if (found.steps.length === 0) {
     const id = visibleCell(JSON.stringify(messageId));
-    const looked = `${read.toLocaleString("en")} records were looked at`;
+    const records = read.toLocaleString("en");
     shell.err(
-      `Nothing is known of ${id} since ${instant(sinceMs)}: ${looked}. --since looks further back.\n`,
+      `The call ${id} was not found in ${records} records since ${instant(sinceMs)}. To search further back, use --since.\n`,
     );
     return 1;
   }
@@ -111,5 +115,5 @@ async function trace(
 function at(text: string): number {
   const atMs = parseInstant(text, systemClock.nowMs());
   if (atMs !== null) return atMs;
-  throw new InvalidArgumentError(`"${text}" is no time. Expected ${INSTANT_FORM}.`);
+  throw new InvalidArgumentError(`"${text}" is not a time. Expected ${INSTANT_FORM}.`);
 }

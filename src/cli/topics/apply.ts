@@ -1,6 +1,6 @@
 /**
- * Creates what is missing and sets what falls short. The cluster's refusals are gathered with
- * their reasons, and the rest goes on.
+ * Creates missing topics and corrects their settings. If the cluster rejects a change, collects the reason
+ * and continues with the others.
  */
 
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";
@@ -12,7 +12,7 @@ import { table } from "../../words/table.ts";
 export interface Applied {
   /** Settings that the cluster does not allow. */
   readonly rejected: readonly RejectedSetting[];
-  /** Sentences about what failed for another reason. */
+  /** One sentence for each change that failed for another reason. */
   readonly failed: readonly string[];
 }
 
@@ -38,12 +38,12 @@ export async function applyChanges(
   return { rejected, failed };
 }
 
-/** Empty when all was applied. */
+/** Empty if everything was applied. */
 export function appliedText({ rejected, failed }: Applied): string {
   const rows = rejected.map(({ topic, setting, planned, instead, error }) => {
     return [topic, setting, planned, instead ?? "nothing", error];
   });
-  const header = ["TOPIC", "REJECTED", "PLAN", "SET INSTEAD", "THE CLUSTER'S REASON"];
+  const header = ["TOPIC", "REJECTED", "PLAN", "SET INSTEAD", "REASON"];
   const parts = rows.length === 0 ? [] : [table(header, rows, (cell) => cell)];
   const sizes = rejected.filter(({ setting }) => setting === "max.message.bytes");
   const found = sizes.flatMap(({ instead }) => (instead === null ? [] : [Number(instead)]));

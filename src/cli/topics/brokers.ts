@@ -1,6 +1,6 @@
 /**
- * `switchyard topics --brokers`: each request with the versions that are sent and those that the
- * cluster accepts.
+ * `switchyard topics --brokers`: shows the versions of each request that are sent, and those that the cluster
+ * accepts.
  *
  *   every broker responded, and accepts a version of each request     0
  *   a broker did not respond, or accepts no version of a request      1
@@ -42,7 +42,7 @@ function text({ brokers, requests }: ClusterVersions, shell: Shell): string {
     return state === undefined ? bold(cell) : paint[state](cell);
   });
   const verdicts = [noneText(requests), nearText(requests)].filter((each) => each !== "");
-  const good = "No request is sent in a version that a later release of Kafka may drop soon.";
+  const good = "All requests use versions that later releases of Kafka are unlikely to drop soon.";
   const verdict = verdicts.length === 0 ? green(good) : verdicts.map(yellow).join("\n");
   return `${lines.join("\n")}\n\n${shown}\n${verdict}\n`;
 }

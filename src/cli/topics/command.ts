@@ -1,15 +1,15 @@
 /**
- * `switchyard topics`: the topic plan against the cluster.
+ * `switchyard topics`: compares the topic plan with the cluster.
  *
- *   outcome                                                exit
- *   nothing would be created or changed                    0
- *   something would, without `--apply`                     1, so that a deployment can check
- *   everything was created and changed, with `--apply`     0
- *   the cluster refuses something; the rest is done        1
- *   topics cannot be compared: a permission is missing     1, and the rest is compared
- *   the brokers do not answer                              1
- *   `--output strimzi`: no broker is asked                 0
- *   `--brokers`                                            see `brokers.ts`
+ *   outcome                                                   exit
+ *   there is nothing to create or change                      0
+ *   there is, without `--apply`                               1, so that a deployment can check it
+ *   `--apply` created and changed everything                  0
+ *   `--apply`, and the cluster rejected a change              1, and the other changes were made
+ *   topics cannot be compared: a permission is missing        1, and the others are compared
+ *   the brokers are unreachable                               1
+ *   `--output strimzi`, which does not connect to Kafka       0
+ *   `--brokers`                                               see `brokers.ts`
  */
 
 import { Command, Option } from "commander";
@@ -56,16 +56,16 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
   return new Command("topics")
     .summary("compare the topics with the plan, and create or change them")
     .description(
-      "Compares the topic plan with the cluster and prints the differences. With --apply it " +
-        "creates missing topics and sets what falls short. It never deletes anything, and never " +
-        "changes partition counts. With --output strimzi it prints the plan as KafkaTopic resources, " +
-        "and asks no broker. With --brokers it prints for each request of the Kafka protocol which " +
-        "version is sent and which ones the cluster accepts.",
+      "Compares the topic plan with the cluster and prints the differences. With --apply, creates " +
+        "missing topics and corrects settings, but never deletes a topic or changes a partition count. " +
+        "With --output strimzi, prints the plan as KafkaTopic resources without connecting to Kafka. " +
+        "With --brokers, prints which versions of each Kafka request are sent, and which ones the " +
+        "cluster accepts.",
     )
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
-    .option("--apply", "create and change what is missing")
-    .option("--brokers", "print the versions of requests that are sent and accepted, and no topics")
+    .option("--apply", "create missing topics and correct settings")
+    .option("--brokers", "print the versions of Kafka requests instead of topics")
     .addOption(
       new Option("--output <form>", "a table, KafkaTopic resources, or JSON")
         .choices(["table", "strimzi", "json"])
@@ -75,10 +75,9 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
-      "\nExit status: 0 nothing to do or all done; 1 something would be created or changed " +
-        "(without --apply), cannot be compared, was rejected by the cluster, or failed, or with " +
-        "--brokers a broker does not respond or accepts no version of a request; 2 wrong usage or " +
-        "configuration.\n\nExamples:\n" +
+      "\nExit status: 0 the topics are as planned; 1 there are changes to make (without --apply), topics\n" +
+        "cannot be compared, the cluster rejected a change, or failed; with --brokers, 1 if a broker does\n" +
+        "not respond or accepts no version of a request; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard topics --brokers --config switchyard.yaml\n" +
@@ -90,12 +89,12 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const { config } = loaded;
       const { apply = false, brokers = false, output, cluster } = options;
       if (brokers && (apply || output === "strimzi")) {
-        shell.err("error: --brokers prints no topics: leave out --apply and --output strimzi.\n");
+        shell.err("error: --brokers cannot be combined with --apply or --output strimzi.\n");
         return exit(2);
       }
       if (output === "strimzi") {
         if (apply) {
-          shell.err("error: --apply asks the brokers, and --output strimzi prints resources.\n");
+          shell.err("error: --apply cannot be combined with --output strimzi.\n");
           return exit(2);
         }
         const { kafkaTopics } = await import("./strimzi.ts");
@@ -112,7 +111,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     });
 }
 
-/** Prints the differences and, when told to, removes those that can be. Returns the exit status. */
+/** Prints the differences and, if `apply` is set, removes those that it can. Returns the exit status. */
 export async function compareTopics(
   config: Config,
   admin: Admin,
@@ -141,19 +140,19 @@ export async function compareTopics(
     shell.out(`${green(`${compared} are as planned`)}; nothing to create or change.\n`);
   } else if (!apply) {
     shell.out(yellow(`${summary(changes, "to create", "to change")}. `));
-    shell.out("Do it with: switchyard topics --apply\n");
+    shell.out("Run: switchyard topics --apply\n");
   } else if (isDone) {
     shell.out(green(`Done: ${summary(changes, "created", "changed")}.\n`));
   } else {
     shell.out(appliedText(applied));
-    shell.out(yellow("The rest is done.\n"));
+    shell.out(yellow("All other changes were made.\n"));
   }
   return status;
 }
 
 const NOTHING: Applied = { rejected: [], failed: [] };
 
-/** With the command that grants them. */
+/** Prints the missing permissions, with the command that grants them. */
 async function namePermissions(
   config: Config,
   differences: readonly TopicDifference[],

@@ -1,10 +1,10 @@
-/** A difference between plan and cluster as a row of the table that `switchyard topics` prints. */
+/** The rows of the table that `switchyard topics` prints. */
 
 import { durationText } from "../../settings/scalars.ts";
 import type { TopicDifference } from "../../topics/topic-differences.ts";
 import type { PlannedKey } from "../../topics/topic-plan.ts";
 
-/** Topic, difference, the cluster's value, the plan's value. */
+/** The cells: topic, difference, the cluster's value, the plan's value. */
 export function differenceRow(difference: TopicDifference): readonly string[] {
   switch (difference.kind) {
     case "missing": {
@@ -37,7 +37,7 @@ export function differenceRow(difference: TopicDifference): readonly string[] {
     case "hidden": {
       const { topic, permission } = difference;
       const is = permission === "Describe" ? "topic not visible" : "settings not visible";
-      return [topic, is, "not known", `needs the permission ${permission} on the topic`];
+      return [topic, is, "unknown", `requires the permission ${permission} on the topic`];
     }
     case "retired":
       return [difference.topic, "retired delay topic", "drained by run", "not configured"];

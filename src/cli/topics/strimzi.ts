@@ -1,10 +1,11 @@
 /**
- * The topic plan as `KafkaTopic` resources of Strimzi, whose topic operator makes the topics.
+ * Prints the topic plan as Strimzi `KafkaTopic` resources, from which the topic operator creates the topics.
  *
- *   planned                                     the resource
- *   a name that Kubernetes takes for one, too   has that name
- *   any other, such as with `_` or capitals     a name like it, and the topic's in `topicName`
- *   replicas by the brokers' default            says nothing of replicas
+ *   the planned topic has                        the resource has
+ *   a name that is valid in Kubernetes           the same name
+ *   any other name, such as with `_` or          a similar name, and the topic's name in `topicName`
+ *     capital letters
+ *   the brokers' default number of replicas      no `replicas`
  */
 
 import { createHash } from "node:crypto";
@@ -13,14 +14,14 @@ import { Document } from "yaml";
 import type { PlannedTopic } from "../../topics/topic-plan.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
-/** With a dash and the hash at most 253. */
+/** A dash and the hash are added; a name has at most 253 characters. */
 const LIKENESS_CHARACTERS_MAX = 242;
 const HASH_DIGITS = 10;
 
 /**
- * One YAML document for each topic.
+ * One YAML document per topic.
  *
- * @param cluster of the `Kafka` resource, as the label `strimzi.io/cluster` has it
+ * @param cluster name of the `Kafka` resource, for the label `strimzi.io/cluster`
  */
 export function kafkaTopics(plan: readonly PlannedTopic[], cluster: string): string {
   return plan.map((topic) => document(topic, cluster)).join("---\n");
@@ -46,7 +47,7 @@ function document(topic: PlannedTopic, cluster: string): string {
   return resource.toString({ lineWidth: 0 });
 }
 
-/** Two topics never share one: a name that had to be changed ends with a hash of the topic's. */
+/** Names are unique: a name that had to be changed ends in a hash of the topic's name. */
 export function resourceName(topic: string): string {
   if (RESOURCE_NAME.test(topic)) return topic;
   const hash = createHash("sha256").update(topic).digest("hex").slice(0, HASH_DIGITS);
