@@ -79,8 +79,8 @@ test(
     const refused: readonly (readonly [string, string])[] = [
       ["", "the list is empty"],
       ["\n\n", "the list is empty"],
-      [lines(499), "501 of its 1,000 members are not in the list"],
-      [cut, "the line was cut"],
+      [lines(499), "(501 of 1,000 members)"],
+      [cut, "its last line is truncated"],
     ];
     for (const [text, why] of refused) {
       expect(await piped(text)).toMatchObject({ status: 1, err: expect.stringContaining(why) });
@@ -102,7 +102,7 @@ test(
   TIMEOUT_MS,
 );
 
-const NOT_APPLIED = "3 records of its earlier syncs have not been applied";
+const NOT_APPLIED = "3 records of earlier syncs have not been applied";
 
 test(
   "while the stage is down, a second list is refused, and only of that audience; once it is up, lists are compared",
@@ -138,7 +138,7 @@ test(
     await world.start(["--stages", "audience"]).logged("ready");
     expect(await waiting.ended).toMatchObject({
       status: 1,
-      err: expect.stringContaining("501 of its 1,000 members are not in the list"),
+      err: expect.stringContaining("(501 of 1,000 members)"),
     });
     expect(await piped(lines(501))).toMatchObject({ status: 0 });
   },
@@ -233,7 +233,7 @@ test.skipIf(java === null)(
       await broker.forbid("editor", [missing]);
       const { status, err } = await piped(lines(10));
       expect([status, err]).toEqual([1, expect.stringContaining(what)]);
-      expect(err).toContain("it cannot be checked whether its earlier syncs have been applied");
+      expect(err).toContain("Switchyard could not check whether earlier syncs have been applied");
       expect(err).toContain("--force publishes it without comparing it");
       expect(await written()).toBe(3);
       await broker.permit("editor", [missing]);

@@ -104,8 +104,8 @@ test("topics are planned, created and then as planned; calls are published into 
   const published = await switchyard(["publish", "--source", "web"], `${one}\nnope\n${two}\n`);
   expect(published).toEqual({
     status: 1,
-    out: `2 calls written, 1 line refused (${prefix}calls).\n`,
-    err: "line 2 refused: undecodable: the value is not JSON\n",
+    out: `2 calls written, 1 line rejected (${prefix}calls).\n`,
+    err: "line 2 rejected: undecodable: the value is not JSON\n",
   });
   const records = (await calls(2)).toSorted((a, b) => a.timestampMs - b.timestampMs);
   expect(new Map(records.map(({ key, value }) => [key?.toString(), value?.toString()]))).toEqual(

@@ -104,7 +104,7 @@ test(
     const after = { crm: [0, 0], other: [0, waits("other")] } as const;
     await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(after, names));
     const drained = await world.command(["wait", "crm", "--timeout", "10s"]);
-    expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
+    expect([drained.status, drained.out]).toEqual([0, "No deliveries are left for crm.\n"]);
   },
   TIMEOUT_MS,
 );

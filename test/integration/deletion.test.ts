@@ -144,11 +144,11 @@ test("a user is deleted by command: at every source, or at one, down to the rece
   const asked = await switchyard(["delete", "97980"]);
   expect(asked).toEqual({
     status: 0,
-    out: `Deletion requested (${topics.deletionRequests}). To be told: hook for web, hook for ios.\nNot told: off (disabled), warehouse (type topic).\n`,
+    out: `Deletion requested (${topics.deletionRequests}). To be notified: hook for web, hook for ios.\nNot notified:  off (disabled), warehouse (type topic).\n`,
     err: "",
   });
   const one = await switchyard(["delete", "u1", "--source", "web", "--source", "web"]);
-  expect(one).toMatchObject({ status: 0, out: expect.stringContaining("told: hook for web.\n") });
+  expect(one).toMatchObject({ status: 0, out: expect.stringContaining("notified: hook for web.\n") });
   const json = await switchyard(["delete", "u2", "--source", "web", "--json"]);
   expect({ ...json, out: JSON.parse(json.out) as unknown }).toEqual({
     status: 0,

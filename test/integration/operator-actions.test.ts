@@ -96,10 +96,10 @@ test(
     await programs[1]?.kill();
     expect(await retried).toMatchObject({ status: 0, err: "" });
     expect((await retried).out).toBe(
-      `Returned at once: ${waits("crm").length} deliveries of crm that awaited retry. \`switchyard wait crm\` waits until they are gone.\n`,
+      `Returned for an attempt: ${waits("crm").length} deliveries of crm. Run \`switchyard wait crm\` to wait until they are processed.\n`,
     );
     const drained = await world.command(["wait", "crm", "--timeout", "60s"]);
-    expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
+    expect([drained.status, drained.out]).toEqual([0, "No deliveries are left for crm.\n"]);
     expect(sortedSet(idsOf(receiver.accepted("crm")))).toEqual(sortedSet(idsOf(ledger)));
     const late = await second.command(["wait", "other", "--timeout", "1s"]);
     expect(late.status).toBe(1);

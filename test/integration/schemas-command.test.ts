@@ -51,8 +51,8 @@ test("check says what is missing, register registers it, and then there is nothi
   const registry = { url: await sharedRegistry() };
   const before = await schemas(registry, ["check"]);
   expect(before).toMatchObject({ status: 1, err: "" });
-  expect(before.out).toMatch(/switchyard\.CallType +not there yet/);
-  expect(before.out).toMatch(/switchyard\.Call +not asked about: it uses .*CallType/);
+  expect(before.out).toMatch(/switchyard\.CallType +new/);
+  expect(before.out).toMatch(/switchyard\.Call +not checked: it uses .*CallType/);
 
   const registered = await schemas(registry, ["register"]);
   expect(registered).toMatchObject({ status: 0, err: "" });

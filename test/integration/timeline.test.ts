@@ -202,7 +202,7 @@ test(
     expect(text.out).not.toContain("user of");
     const nothing = await world.command(["timeline", "m-\u001b[2Jnever"]);
     expect(nothing).toMatchObject({ status: 1, out: "" });
-    expect(nothing.err).toContain("Nothing is known of");
+    expect(nothing.err).toContain("was not found in");
     expect(nothing.err).not.toContain("\u001b");
     expect(await world.command(["timeline", "m-two", "--since", "soon"])).toMatchObject({
       status: 2,

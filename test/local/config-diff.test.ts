@@ -44,7 +44,7 @@ async function diff(file: string, admin: string) {
 test.each([
   [configHash(config(SMALL)), inPlace, 0, "runs the current configuration."],
   [configHash(config(SMALL)), other, 1, "runs the current configuration."],
-  [configHash(config(OTHER)), other, 1, "runs the proposed one already."],
+  [configHash(config(OTHER)), other, 1, "already runs the proposed configuration."],
   ["0123456789ab", inPlace, 1, "runs neither of them (hash 0123456789ab)"],
 ])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
   const [hash, file, status, says] = row;
@@ -58,11 +58,11 @@ test("a process that names no hash, and one that is gone", async () => {
   using old = await serving("switchyard_consumer_lag 1\n");
   expect(await diff(inPlace, old.address)).toEqual({
     status: 1,
-    last: `${old.address} could not be asked: it names no hash`,
+    last: `Cannot read the hash of ${old.address}: it reports no hash`,
   });
   const gone = `127.0.0.1:${await freePort()}`;
   expect(await diff(inPlace, gone)).toEqual({
     status: 1,
-    last: `${gone} could not be asked: ECONNREFUSED`,
+    last: `Cannot read the hash of ${gone}: ECONNREFUSED`,
   });
 });

@@ -38,7 +38,7 @@ test("a command that only prints ends with its reader", async () => {
 });
 
 test.each([
-  [["config", "check", "-c", GOOD], 0, "The configuration can be used", ""],
+  [["config", "check", "-c", GOOD], 0, "The configuration is valid", ""],
   [["config", "check", "-c", BAD], 2, "", "3 problems"],
   [["sign", "--secret", "abc123", "/no/such/file"], 1, "", "cannot be read"],
 ] as const)("bin/switchyard.js %j ends with %i", (args, status, out, err) => {

@@ -37,7 +37,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const { sources, destinations } = loaded.config;
       sayWarnings(loaded.reminders, shell);
       const length = loaded.warnings.length + loaded.reminders.length;
-      const warned = length === 0 ? "" : ` See the ${counted(length, "warning")} above.`;
+      const warned = length === 0 ? "" : ` ${counted(length, "warning")} (see above).`;
       shell.out(
         `${shell.colors.green("The configuration is valid:")} ` +
           `${counted(sources.length, "source")}, ${counted(destinations.length, "destination")}.${warned}\n`,

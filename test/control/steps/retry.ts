@@ -38,7 +38,7 @@ export async function retryAndDrain(world: ControlledWorld): Promise<Rows> {
   rows.same("retry crm: says how many wait", crm.length, `${retried.returned}`);
   const before = idsOf(ledger.all);
   const drained = await world.command("wait", "crm", "--timeout", "2m");
-  rows.same("wait crm: says", "Nothing is left for crm.", drained.out.trim());
+  rows.same("wait crm: says", "No deliveries are left for crm.", drained.out.trim());
   const came = arrivedAt(world, "crm");
   const there = before.filter((id) => came.has(id));
   rows.calls("wait crm: published before, arrived", before, there);

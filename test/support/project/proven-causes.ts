@@ -150,7 +150,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],
     ["count-mismatch", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
-    ["is not published", "integration/audience-publish.test.ts: lists that are empty, cut"],
+    ["was not published", "integration/audience-publish.test.ts: lists that are empty, cut"],
     ["not been applied", "integration/audience-publish.test.ts: while the stage is down"],
     ["switchyard_audience_syncs_open", `${FLOWS}: what breaks the protocol`],
   ],

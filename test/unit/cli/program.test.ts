@@ -44,17 +44,17 @@ test.each([
   [
     "run --stages route,nope",
     2,
-    '"nope" is no stage. Stages: ingest, route, audience, deletion, deliver, delay, console.',
+    '"nope" is not a stage. Stages: ingest, route, audience, deletion, deliver, delay, console.',
   ],
   ["run --stages delver", 2, "Did you mean deliver?"],
   ["run --stages", 2, "argument missing"],
   [`topics -c ${BAD}`, 2, "3 problems"],
   [`publish -c ${BAD}`, 2, "3 problems"],
-  [`publish --source ios -c ${GOOD}`, 2, 'no source has the id "ios". Configured: web.'],
+  [`publish --source ios -c ${GOOD}`, 2, 'no source has the ID "ios". Configured sources: web.'],
   [`delete -c ${GOOD}`, 2, "missing required argument 'user'"],
   [`delete u1 -c ${BAD}`, 2, "3 problems"],
-  [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the id "ios"'],
-  ["sign", 2, "give the shared secret once, by --secret-file, --secret-env or --secret"],
+  [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the ID "ios"'],
+  ["sign", 2, "exactly one of --secret-file, --secret-env or --secret is required"],
   ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read: there is no such file"],
   // Kafka of this configuration is nowhere: it isn't asked.
   [
@@ -81,7 +81,7 @@ test.each([
   [`dead-letters list --since 1h --until 2h -c ${GOOD}`, 2, "--until is not after --since"],
   [`dead-letters replay --since 1h --until 2h -c ${GOOD}`, 2, "--until is not after --since"],
   [`schemas check -c ${BAD}`, 2, "3 problems"],
-  [`schemas register -c ${GOOD}`, 2, "the configuration has no `registry`"],
+  [`schemas register -c ${GOOD}`, 2, "registry.url is not set in the configuration"],
   ["kafka", 2, "Usage: switchyard kafka"],
   ["kafka sideways", 2, "unknown command 'sideways'"],
 ])("%s: status %i and an error that says: %s", async (args, status, error) => {
@@ -105,20 +105,20 @@ test.each([
   ],
   [
     `publish --source ios -c ${GOOD}`,
-    'error: no source has the id "ios". Configured: web.',
+    'error: no source has the ID "ios". Configured sources: web.',
     "switchyard publish",
   ],
   [
     `delete u1 --source ios -c ${GOOD}`,
-    'error: no source has the id "ios". Configured: web.',
+    'error: no source has the ID "ios". Configured sources: web.',
     "switchyard delete",
   ],
   [
     "sign",
-    "error: give the shared secret once, by --secret-file, --secret-env or --secret.",
+    "error: exactly one of --secret-file, --secret-env or --secret is required.",
     "switchyard sign",
   ],
-  ["sign --secret-env NOBODY", "error: the environment has no NOBODY.", "switchyard sign"],
+  ["sign --secret-env NOBODY", "error: the environment variable NOBODY is not set.", "switchyard sign"],
   [
     "dead-letters replay --resume r --limit 1 --config x",
     "error: --resume goes on with the filters that the replay began with; give none of --destination, --reason, --message-id, --since, --until and --limit",
@@ -133,7 +133,7 @@ test("a word that is also a command does not change where the help is", async ()
   const { status, err } = await say(`skip-corrupt-batch config 0 0 -c ${GOOD}`);
   expect(status).toBe(2);
   expect(err).toMatch(
-    /^error: no stage reads config\. Read are: .*\.\nHelp: switchyard skip-corrupt-batch --help\n$/,
+    /^error: no stage reads config\. Topics that stages read: .*\.\nHelp: switchyard skip-corrupt-batch --help\n$/,
   );
 });
 
@@ -166,7 +166,7 @@ test.each([
 test("config check accepts a good file, and takes it from the environment too", async () => {
   expect(await say(`config check -c ${GOOD}`)).toMatchObject({
     status: 0,
-    out: "The configuration can be used: 1 source, 1 destination.\n",
+    out: "The configuration is valid: 1 source, 1 destination.\n",
   });
   expect(await say("config check", [], { SWITCHYARD_CONFIG: GOOD })).toMatchObject({ status: 0 });
 });
@@ -237,10 +237,10 @@ test.each([
 });
 
 test.each([
-  ["sign body.json", "give the shared secret once"],
-  ["sign --secret a --secret-file b body.json", "give the shared secret once"],
-  ["sign --secret a --secret-env B body.json", "give the shared secret once"],
-  ["sign --secret-file -", "name the file of the body"],
+  ["sign body.json", "exactly one of"],
+  ["sign --secret a --secret-file b body.json", "exactly one of"],
+  ["sign --secret a --secret-env B body.json", "exactly one of"],
+  ["sign --secret-file -", "a body file is required"],
   ["sign --secret-file /dev/null body.json", "the secret is empty"],
 ])("%s is wrong usage", async (line, problem) => {
   const said = await say(line);
@@ -253,6 +253,6 @@ test("config check says warnings apart from problems, and ends well", async () =
   const said = await say(`config check -c ${file("weak.yaml", source)}`);
   expect(said.status).toBe(0);
   expect(said.err).toContain("warning: destinations[0]: sharedSecret has fewer than 16 characters");
-  expect(said.out).toContain("1 destination. 1 warning, said above.");
+  expect(said.out).toContain("1 destination. 1 warning (see above).");
   expect(`${said.out}${said.err}`).not.toContain("hunter2");
 });

@@ -10,10 +10,10 @@ const WITHOUT = SMALL.replace("writeKey: k1, ", "");
 
 test.each([
   [SMALL, ""],
-  [WITHOUT, "warning: the source web has no write key, so ingest takes no calls for it\n"],
+  [WITHOUT, "warning: the source web has no write key, so ingest rejects calls from it\n"],
   [
     WITHOUT.replace("destinations:\n", "  - { id: ios }\ndestinations:\n"),
-    "warning: the sources web, ios have no write keys, so ingest takes no calls for them\n",
+    "warning: the sources web, ios have no write keys, so ingest rejects calls from them\n",
   ],
 ])("sources that ingest cannot know %#", (yaml, warning) => {
   const shell = fakeShell();

@@ -60,7 +60,7 @@ test("publish", async () => {
   const producer = { send: async () => [], close: async () => undefined };
   const names = { topic: "calls", headers: [], sources: [], defaultSource: null };
   await publish({ ...names, input: input(), producer, signal, shell });
-  expect(printedBy(shell)).toContain("0 calls written, 2 lines refused");
+  expect(printedBy(shell)).toContain("0 calls written, 2 lines rejected");
 });
 
 test("config check", async () => {

@@ -85,12 +85,12 @@ test("all roles by default; one that there is not is refused", async () => {
   expect(lines.filter((line) => line.startsWith("# ")).length).toBe(16);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
-    errors: expect.stringContaining('"mail" is no role. Roles: ingest, route'),
+    errors: expect.stringContaining('"mail" is not a role. Roles: ingest, route'),
   });
   expect(await acls(["--principal", " "])).toMatchObject({
     status: 2,
     lines: [""],
-    errors: expect.stringContaining("--principal is empty. Give a name"),
+    errors: expect.stringContaining("--principal is empty. Set a name"),
   });
 });
 
@@ -205,6 +205,6 @@ test.each([
 test.each(["Group:a", "User:Some Body", "User:"])("%s cannot be a KafkaUser", async (principal) => {
   expect(await acls(["--output", "strimzi", "--principal", principal])).toMatchObject({
     status: 2,
-    errors: expect.stringContaining("cannot be a KafkaUser"),
+    errors: expect.stringContaining("is not a valid name of a KafkaUser"),
   });
 });

@@ -85,7 +85,7 @@ test("ids become a whole sync; repeated ones, blank lines and line ends do not c
   expect(status).toBe(0);
   expect(values).toEqual(whole("u1", "u2", "u3", "u4"));
   expect(records.every(({ key }) => `${key}` === "vip")).toBe(true);
-  expect(shell.output()).toBe("4 users of audience vip written as sync s1 (syncs).\n");
+  expect(shell.output()).toBe("Published 4 users of audience vip as sync s1 (syncs).\n");
   expect(shell.errors()).toBe("");
 });
 
@@ -105,15 +105,15 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
   ["empty", [], SIX, "the list is empty"],
   ["blank lines alone", ["\n \n", "\r\n"], SIX, "the list is empty"],
   ["half of the members", ["u1\nu2\nu3\n"], SIX, null],
-  ["less than half of them", ["u1\nu2\n"], SIX, "4 of its 6 members are not in the list"],
-  ["less, with as many others", ["u1\nu2\na\nb\nc\nd\n"], SIX, "4 of its 6 members"],
-  ["begun by a header", ["user_id\nu1\n"], [], "its first line, user_id, is the name of a column"],
-  ["begun by a header of another form", [' "userId" \r\nu1'], SIX, "is the name of a column"],
-  ["short, and begun by a header", ["ID\n"], SIX, "its first line, ID, is the name of a column"],
+  ["less than half of them", ["u1\nu2\n"], SIX, "more than half of its members are not in the list (4 of 6 members)"],
+  ["less, with as many others", ["u1\nu2\na\nb\nc\nd\n"], SIX, "(4 of 6 members)"],
+  ["begun by a header", ["user_id\nu1\n"], [], "its first line, user_id, is a column name"],
+  ["begun by a header of another form", [' "userId" \r\nu1'], SIX, "is a column name"],
+  ["short, and begun by a header", ["ID\n"], SIX, "its first line, ID, is a column name"],
   ["of ids like a header", ["id-1\nuser_id\n"], [], null],
-  ["others alone", ["a\n"], ["u1"], "1 of its 1 member are not in the list"],
+  ["others alone", ["a\n"], ["u1"], "(1 of 1 member)"],
   ["any, nobody is there", ["a\n"], [], null],
-  ["cut in its last line", ["u1\nu2\nu3\nu4\nu5\nuse"], SIX, "the line was cut"],
+  ["cut in its last line", ["u1\nu2\nu3\nu4\nu5\nuse"], SIX, "its last line is truncated"],
   ["whole, without a last line feed", ["u1\nu2\nu3\nu4\nu5\nuser-6"], SIX, null],
   ["without one, and its last id is new", ["u1\nu2\nu3\nu4\nz"], SIX, null],
   ["without one, and its last id is a member", ["u1\nu2\nx"], ["u1", "x", "xy"], null],
@@ -134,23 +134,23 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
 test.each<[Unapplied, string, string]>([
   [
     { kind: "waiting", records: 1, oldestAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) },
-    "1 record of its earlier syncs has not been applied, the oldest of them since 2026-01-02 03:04:05 UTC (",
+    "1 record of earlier syncs has not been applied, the oldest since 2026-01-02 03:04:05 UTC (",
     "Start the audience stage",
   ],
   [
     { kind: "waiting", records: 1_200, oldestAtMs: 0 },
-    "1,200 records of its earlier syncs have not been applied",
+    "1,200 records of earlier syncs have not been applied",
     "Start the audience stage",
   ],
   [
     { kind: "unknown", error: "the permission is missing" },
-    "it cannot be checked whether its earlier syncs have been applied: the permission is missing",
+    "Switchyard could not check whether earlier syncs have been applied: the permission is missing",
     "Fix that",
   ],
 ])("a list is refused while earlier syncs are not applied: %j", async (unapplied, why, todo) => {
   const { status, shell, values } = await publish(["u1\n"], { unapplied });
   expect([status, values]).toEqual([1, []]);
-  expect(shell.errors()).toContain(`audience vip is not published: ${why}`);
+  expect(shell.errors()).toContain(`audience vip was not published: ${why}`);
   expect(shell.errors()).toContain(`Nothing was written. ${todo}`);
   expect(shell.errors()).toContain("--force");
   const forced = await publish(["u1\n"], { unapplied, force: true });
@@ -159,10 +159,10 @@ test.each<[Unapplied, string, string]>([
   expect((await publish([""], { unapplied })).shell.errors()).toContain("the list is empty");
 });
 
-test("a last line without a line feed is told of", async () => {
+test("a last line without a line feed is reported", async () => {
   const { shell, values } = await publish(["u1\nu2"]);
   expect(values).toEqual(whole("u1", "u2"));
-  expect(shell.errors()).toContain("The last line is not ended by a line feed.");
+  expect(shell.errors()).toContain("The last line does not end in a line feed.");
 });
 
 test("an empty list that is forced is a sync of nobody", async () => {
@@ -177,7 +177,7 @@ test.each<[string, readonly (string | Buffer)[]]>([
   for (const force of [false, true]) {
     const { status, shell, values } = await publish(chunks, { force });
     expect([status, values]).toEqual([1, []]);
-    expect(shell.errors()).toContain("line 2 is no id");
+    expect(shell.errors()).toContain("line 2 is not a user ID");
   }
 });
 

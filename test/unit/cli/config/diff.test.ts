@@ -64,7 +64,7 @@ test("changes are named by entry and path, with those that need a restart; statu
     "needs a restart",
     "  ~ delivery.retryWindow",
     "",
-    "3 changes at once, 1 after a restart.",
+    "3 changes immediately, 1 after a restart.",
   ]);
 });
 

@@ -119,7 +119,7 @@ test("--source is the source of every line, before what a line names", async () 
 
 test("a source that is not configured is wrong usage", async () => {
   await expect(explain("", ["--source", "tv"])).rejects.toThrow(
-    'no source has the id "tv". Configured: web, ios.',
+    'no source has the ID "tv". Configured sources: web, ios.',
   );
 });
 

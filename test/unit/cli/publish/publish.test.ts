@@ -140,7 +140,7 @@ test("valid calls are written as they are, keyed by user, with the source", asyn
   const two = '{"type":"identify","anonymousId":7}';
   const { status, sent, out } = await run(chunks(`${one}\n\n${two}\n`));
   expect(status).toBe(0);
-  expect(out).toBe("2 calls written, 0 lines refused (calls).\n");
+  expect(out).toBe("2 calls written, 0 lines rejected (calls).\n");
   const headers = [["source-id", Buffer.from("web")]];
   expect(sent).toEqual([
     { topic: "calls", key: Buffer.from("u1"), value: Buffer.from(one), headers },
@@ -160,8 +160,8 @@ test.each([
   const { status, sent, err, out } = await run(chunks(`${good}\n${line}\n${good}\n`));
   expect(status).toBe(1);
   expect(sent).toHaveLength(2);
-  expect(err).toContain(`line 2 refused: ${error}`);
-  expect(out).toContain("2 calls written, 1 line refused");
+  expect(err).toContain(`line 2 rejected: ${error}`);
+  expect(out).toContain("2 calls written, 1 line rejected");
 });
 
 test("what the brokers find too large is refused with its line", async () => {
@@ -170,8 +170,8 @@ test("what the brokers find too large is refused with its line", async () => {
   const isLarge = (record: OutgoingRecord) => record.key?.toString() === "large";
   const { status, err, out } = await run(chunks(`${good}\n${large}\n`), {}, isLarge);
   expect(status).toBe(1);
-  expect(err).toBe("line 2 refused: too-large: over 1 MiB\n");
-  expect(out).toContain("1 call written, 1 line refused");
+  expect(err).toBe("line 2 rejected: too-large: over 1 MiB\n");
+  expect(out).toContain("1 call written, 1 line rejected");
 });
 
 test.each([
@@ -186,7 +186,7 @@ test.each([
     const { sent, err } = await run(chunks(line), { headers: [], defaultSource });
     expect(sent).toHaveLength(written);
     expect(sent.every(({ headers }) => headers.length === 0)).toBe(true);
-    if (written === 0) expect(err).toContain("line 1 refused: unknown-source: ");
+    if (written === 0) expect(err).toContain("line 1 rejected: unknown-source: ");
   },
 );
 
@@ -255,7 +255,7 @@ test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async
   controller.abort("SIGINT");
   const { status } = await clockDriver(clock).during(running);
   expect(status).toBe(1);
-  expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
+  expect(shell.output()).toBe("0 calls written, 0 lines rejected (calls).\n");
   expect(shell.errors()).toContain("lines 1 to 3: interrupted: what was being written may or may");
   expect(shell.errors()).toContain("the rest of the input was not read");
 });
@@ -264,7 +264,7 @@ test("without the right to write it ends at once, and says which", async () => {
   const { clock, shell, running } = commandWith(() => silent(forbidden("calls")));
   const { status } = await clockDriver(clock, { limitMs: 5_000 }).during(running);
   expect(status).toBe(1);
-  expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
+  expect(shell.output()).toBe("0 calls written, 0 lines rejected (calls).\n");
   expect(shell.errors()).toContain("lines 1 to 1: calls cannot be written: Write is missing");
 });
 
@@ -279,7 +279,7 @@ test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   controller.abort("SIGINT");
   await clockDriver(clock).during(running);
   await clock.advance(60_000);
-  expect(shell.output()).toBe("1 call written, 0 lines refused (calls).\n");
+  expect(shell.output()).toBe("1 call written, 0 lines rejected (calls).\n");
 });
 
 test("as JSON: a line for each refused one, then the outcome, and nothing on standard error", async () => {

@@ -11,12 +11,12 @@ test.each([
   [registered, RIGHT, "nothing", /^registered as version 2, id 7$/],
   [registered, "NONE", "do", /^registered as version 2, id 7; its compatibility is NONE$/],
   [registered, null, "do", /compatibility is not set$/],
-  [{ kind: "new" }, "NONE", "do", /^not there yet$/],
-  [{ kind: "compatible" }, RIGHT, "do", /^not registered; it reads/],
+  [{ kind: "new" }, "NONE", "do", /^new$/],
+  [{ kind: "compatible" }, RIGHT, "do", /^not registered; compatible/],
   [{ kind: "compatible" }, "NONE", "do", /compatibility is NONE$/],
-  [{ kind: "unchecked" }, RIGHT, "do", /^not registered; the registry checks it when it is/],
-  [{ kind: "incompatible", why: "" }, RIGHT, "refused", /^does not read .* wrote$/],
-  [{ kind: "incompatible", why: "no b" }, RIGHT, "refused", /^does not read .*: no b$/],
+  [{ kind: "unchecked" }, RIGHT, "do", /^not registered; .* checks it when it is registered$/],
+  [{ kind: "incompatible", why: "" }, RIGHT, "refused", /^incompatible: .* wrote$/],
+  [{ kind: "incompatible", why: "no b" }, RIGHT, "refused", /^incompatible: .*: no b$/],
 ] as const)("%j of compatibility %s: %s", (state, compatibility, action, says) => {
   const verdict = verdictOf("x.A", { state, compatibility });
   expect(verdict).toMatchObject({ subject: "x.A", action });

@@ -15,9 +15,9 @@ test.each([
   ["the batch", 42, corrupt, null],
   ["the middle of the batch", 45, corrupt, null],
   ["an offset in the middle was named", 42, { ...corrupt, offset: 40 }, null],
-  ["a whole batch", 42, null, /the batch there is whole/],
-  ["a record before the batch", 41, null, /records before the batch are not finished/],
-  ["a record behind the batch", 50, null, /has passed offset 42/],
+  ["a whole batch", 42, null, /the batch there is intact/],
+  ["a record before the batch", 41, null, /records before the batch have not been processed/],
+  ["a record behind the batch", 50, null, /has already passed offset 42/],
   ["another damaged batch", 7, { ...corrupt, offset: 7 }, /begins at 7, not at 42/],
 ])("the group is at %s", (_what, offset, found, refusal) => {
   const refused = refusalOf(options, { partition: 3, offset, metadata: "" }, found);

@@ -67,7 +67,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "TOPIC                  DIFFERENCE  IS  PLAN",
     "t.calls                missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("10 topics to create. Do it with: switchyard topics --apply");
+  expect(plan.out).toContain("10 topics to create. Run: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);

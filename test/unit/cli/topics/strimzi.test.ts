@@ -106,5 +106,5 @@ test("an empty plan is an empty text", () => {
 test("it applies nothing", async () => {
   const { status, errors } = await topics(["--output", "strimzi", "--apply"]);
   expect(status).toBe(2);
-  expect(errors).toContain("--apply asks the brokers");
+  expect(errors).toContain("--apply cannot be combined with");
 });
