@@ -1,28 +1,28 @@
 /**
- * Which records a pull is about.
+ * Decides which records an early release applies to.
  *
- *   a record of its destination that     retry   cancel
- *   was written before the pull          yes     if its call was received before the cancel's time
- *   was written later, and was           no      the same: it was in an attempt, or came back just
- *     attempted before the pull                  then
- *   was written later, and never         no      no: it is new, or a replay
- *     attempted before
- *   says no time of writing              no      no
+ *   a record for its destination that    retry   cancel
+ *   was written before the release       yes     if the call was received before the cancel's limit
+ *   was written later, but was           no      the same: an attempt was in progress, or the delivery
+ *     attempted before the release               had just become due
+ *   was written later, and was not       no      no: the delivery is new, or a replay
+ *     attempted before the release
+ *   has no timestamp                     no      no
  *
- * A retry is about what was parked before it, so that no delivery goes around without a delay. The
- * answer is the same for ever: it says whether a record has left its partition.
+ * A retry applies only to what was scheduled before it, so that a delivery cannot loop without a delay. The
+ * result for a record never changes, because it also shows whether the record has left its partition.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
 import type { EarlyRelease } from "./operator-actions.ts";
 
-/** A delivery as a record says it. */
+/** The fields of a delivery record that the decision needs. */
 export interface Releasable {
   readonly destination: DestinationId;
-  /** Of the record. */
+  /** Timestamp of the record. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
-  /** Null: it was never attempted. */
+  /** Null if the delivery was never attempted. */
   readonly firstAttemptAtMs: number | null;
 }
 
@@ -35,7 +35,7 @@ export function isReleasedBy(earlyRelease: EarlyRelease, record: Releasable): bo
   return (isBefore || wasAttempted) && receivedAtMs < earlyRelease.receivedBeforeMs;
 }
 
-/** The cancel that a record falls under; null: none. */
+/** The cancel that applies to the record, or null. */
 export function cancelOf(
   earlyReleases: readonly EarlyRelease[],
   record: Releasable,
@@ -47,7 +47,7 @@ export function cancelOf(
   );
 }
 
-/** One sentence for its dead letter. */
+/** The error of the dead letter. */
 export function cancelledText({ by, atMs }: EarlyRelease): string {
   return `cancelled by ${by} at ${new Date(atMs).toISOString()}`;
 }

@@ -1,21 +1,20 @@
 /**
- * Follows the topic `operator-actions`: reads it whole, then each record as it is written. It belongs to no
- * group. While nothing is written it makes one request in five seconds, on a connection of its own.
+ * Follows the topic `operator-actions`: reads the whole topic, then each record as it is written. Uses no
+ * consumer group. While nothing is written, sends one request every five seconds, on a separate connection.
  *
- *   what happens                                  then
- *   the topic is read whole for the first time    deliver and delay start
- *   it cannot be read: a right is missing, no     they start all the same, at the latest 30 s after
- *   leader for it, a damaged batch                the first try; `/readyz` and the log say so, and it is
- *                                                 tried again every 5 s
- *   the same later                                what is known stays in force
- *   it can be read again, or was made anew        it is read whole, and what it says then counts
- *   a record is refused                           log, and nothing else changes
- *   a process writes news of an endpoint          those who listen are told, if it is written now
- *   the time of a pause is over                   those who listen are told
- *   a process describes itself                    it is known for 90 s, from when that is read; of what
- *                                                 was written before the start, from when it was written
+ *   event                                         result
+ *   the whole topic has been read once            the deliver and delay stages start
+ *   the topic cannot be read: a permission is     the stages start 30 s after the first attempt at the latest;
+ *     missing, no leader, a corrupt batch         `/readyz` and the log report it; retried every 5 s
+ *   the same after the start                      known actions stay in force
+ *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
+ *   a record is invalid                           it is logged and has no effect
+ *   a process writes news of an endpoint          news listeners are notified, unless it is from before the start
+ *   a pause ends                                  listeners are notified
+ *   a process describes itself                    it is known for 90 s after the record was read, or, if the
+ *                                                 record is from before the start, after it was written
  *
- * A process that does not know of a pause delivers: one topic must not stop all destinations.
+ * A process that cannot read the topic delivers to paused destinations: one topic must not stop all others.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -44,24 +43,24 @@ export interface OperatorActionsDeps {
   readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether a broker is known to be away: that has a line of its own. */
+  /** True while a broker is known to be unreachable, which is logged elsewhere. */
   readonly isUnreachable: () => boolean;
 }
 
 export interface RunningOperatorActions extends OperatorActions, Disposable {
-  /** Resolves when the topic was read whole, or cannot be for now. */
+  /** Resolves when the whole topic has been read, or currently cannot be read. */
   readonly known: Promise<void>;
-  /** Those that run, this one too. */
+  /** The running processes, including this one. */
   readonly processes: () => readonly ProcessRecord[];
-  /** Keys of records that processes left behind long ago. */
+  /** Keys of the records of processes that ended long ago without removing them. */
   readonly overProcesses: () => readonly string[];
-  /** A sentence while it cannot be read. */
+  /** One sentence while the topic cannot be read. */
   readonly healthProblems: () => readonly string[];
 }
 
 type Listener = (destination: DestinationId) => void;
 
-/** Begins at once. */
+/** Starts reading immediately. */
 export function followOperatorActions(
   deps: OperatorActionsDeps,
   topic: string,
@@ -155,7 +154,7 @@ class Following {
     }
   }
 
-  /** Returns where to go on. */
+  /** Returns the offset from which to follow the topic. */
   async #readWhole(): Promise<number> {
     const { kafka } = this.#deps;
     const { signal } = this.#stopped;
@@ -178,7 +177,7 @@ class Following {
     return log.end;
   }
 
-  /** News are of the moment: those of before are not told. */
+  /** Handles a record that is written while this process runs. */
   #take(record: IncomingRecord): void {
     const operation = readOperatorAction(record);
     if (operation.kind === "endpoint") {
@@ -189,7 +188,7 @@ class Following {
     if (destination !== null) this.#tell([destination]);
   }
 
-  /** Of whom it says something. */
+  /** Returns the destination that the record is about, if any. */
   #apply(
     record: IncomingRecord,
     operations: KnownOperatorActions,
@@ -200,7 +199,7 @@ class Following {
       this.#refused(record, operation.error);
       return null;
     }
-    if (!operations.apply(operation, atMs)) this.#refused(record, "there are too many operations");
+    if (!operations.apply(operation, atMs)) this.#refused(record, "there are too many operator actions");
     switch (operation.kind) {
       case "pause":
         return operation.pause.destination;
@@ -225,7 +224,7 @@ class Following {
     this.#wakeAtNextEnd();
   }
 
-  /** Tells of the pauses that are over by then. */
+  /** Notifies listeners when the next pause ends. */
   #wakeAtNextEnd(): void {
     this.#waking.abort();
     if (this.#stopped.signal.aborted) return;
@@ -247,7 +246,7 @@ class Following {
   }
 
   #failed(error: string): void {
-    const healthProblem = `the topic ${this.#topic} cannot be read, so pauses by command since then are not known: ${error}`;
+    const healthProblem = `the topic ${this.#topic} cannot be read, so later operator actions are unknown: ${error}`;
     this.#healthProblem = healthProblem;
     if (this.#isLogged || this.#deps.isUnreachable()) return;
     this.#isLogged = true;

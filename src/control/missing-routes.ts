@@ -1,11 +1,11 @@
 /**
- * Compares where processes route to that share their work: calls and deletion requests are handled by
- * one of them, and those that only another one knows a destination of never reach it.
+ * Finds destinations that are missing from this process's configuration, but not from that of a process with
+ * which it shares calls or deletion requests. The records that this process handles never reach them.
  *
- *   another process that runs     its source has a destination     then
- *   route, or deletion, as        that this one's has too          nothing
- *   this one does                 that this one's has not          it is missing, since both run so
- *   neither                       any                              nothing: the work is not shared
+ *   the other process runs        a source there has a destination that   then
+ *   route or deletion, like       the source has here too                 nothing
+ *     this process                the source does not have here           it is missing
+ *   neither                       any                                     nothing: no work is shared
  */
 
 import type { ProcessRecord } from "./operator-actions.ts";
@@ -16,7 +16,7 @@ export interface MissingRoute {
   readonly sinceMs: number;
 }
 
-/** Stages that share out calls, or deletion requests, among processes by where these go. */
+/** The stages whose processes share calls or deletion requests and decide where they go. */
 const ROUTING: readonly string[] = ["route", "deletion"];
 
 /** Sorted by destination. */

@@ -1,18 +1,18 @@
 /**
- * All that the topic `operator-actions` says, as a process knows it now.
+ * The operator actions of the topic `operator-actions`, as far as this process has read it.
  *
- *   a record                                  then
- *   pauses a destination                      it is paused until it is resumed, or the time is over
- *   the same again                            the later one counts
- *   is a pull                                 it counts beside others, until it is forgotten
- *   says how far a pull is                    the furthest counts: a process that is late may say less
- *   says so of a topic of another id          it counts, and what was said of the one before does not
- *   is of a process                           the process is known, until it is forgotten
- *   is refused                                nothing changes
- *   is one too many                           nothing changes, and it is refused
+ *   a record                                     then
+ *   pauses a destination                         it is paused until it is resumed or the pause ends
+ *   pauses it again                              the later record applies
+ *   is an early release                          it applies in addition to others, until it is forgotten
+ *   is the progress of an early release          the furthest progress applies: a slow process may report less
+ *   is progress in a topic with another ID       it replaces the progress in the previous topic
+ *   is a process's description                   the process is known until it is forgotten
+ *   is invalid                                   nothing changes
+ *   exceeds the limit                            nothing changes, and the record is rejected
  *
- * A pull is known for so long that none of its records can be left in a tier: who takes one needs to
- * know whether it has been pulled.
+ * An early release is kept until none of its records can be left in a delay topic, because whoever reads such a
+ * record has to know whether it has already been released.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -27,26 +27,26 @@ import {
   processKey,
 } from "./operator-actions.ts";
 
-/** Anybody who may write to the topic could fill it. */
+/** A limit, because anybody with write permission could fill the topic. */
 export const OPERATIONS_MAX = 20_000;
-/** Longest that a delivery lies on a topic from which a pull takes it. */
+/** Longest time that a record stays in a topic from which an early release takes it. */
 const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
-/** A record that a process left behind by a crash is forgotten then. */
+/** After this time, the record of a process that crashed is removed. */
 const PROCESS_KEPT_MS = 3_600_000;
 
 const NONE: readonly EarlyRelease[] = [];
 
-/** The operations of people, as stages see them. */
+/** The operator actions, as the stages use them. */
 export interface OperatorActions {
-  /** In force at this moment; null: no command pauses it. */
+  /** The pause that is in force now, or null. Does not include `paused` in the configuration. */
   readonly pauseOf: (destination: DestinationId) => Pause | null;
-  /** In the order in which they were asked for. */
+  /** In the order in which they were requested. */
   readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
   readonly earlyReleases: () => readonly EarlyRelease[];
   /**
-   * All of the pull below this offset has left the partition; 0: not of a topic with that id. One that
-   * is not known, on either side, is taken for the same.
+   * All records of the early release below this offset have left the partition. 0 if the progress is that of a
+   * topic with another ID. An unknown ID, on either side, counts as the same ID.
    */
   readonly releasedThrough: (
     id: string,
@@ -54,15 +54,16 @@ export interface OperatorActions {
     partition: number,
     topicId?: string,
   ) => number;
-  /** Returns how to end that. @param listener is told of whom something has changed. */
+  /** Returns a function that removes the listener, which is called with each destination that changes. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
-   * The listener is told what processes, this one too, learn of endpoints. Returns how to end that.
+   * Returns a function that removes the listener, which gets what any process, including this one, learns
+   * about endpoints.
    */
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }
 
-/** Nobody asks for anything. */
+/** No operator actions, for processes that do not read the topic. */
 export const NO_OPERATOR_ACTIONS: OperatorActions = {
   pauseOf: () => null,
   earlyReleasesOf: () => NONE,
@@ -80,7 +81,7 @@ interface Through {
 export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
-  /** By pull, then by tier and partition. */
+  /** By early release, then by retry delay and partition. */
   readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
     string,
@@ -89,9 +90,9 @@ export class KnownOperatorActions {
   #count = 0;
 
   /**
-   * False: there are too many, and it is left out.
+   * Returns false if there are too many operator actions, and this one is ignored.
    *
-   * @param atMs of its record.
+   * @param atMs timestamp of the record.
    */
   apply(operation: OperatorAction, atMs = 0): boolean {
     switch (operation.kind) {
@@ -137,7 +138,7 @@ export class KnownOperatorActions {
     }
   }
 
-  /** Whether its time is over or not. */
+  /** All pauses, including those that have ended. */
   pauses(): readonly Pause[] {
     return [...this.#pauses.values()];
   }
@@ -147,7 +148,7 @@ export class KnownOperatorActions {
     return pause === undefined || isOver(pause, nowMs) ? null : pause;
   }
 
-  /** When the next pause is over; null: none ends by itself. */
+  /** When the next pause ends automatically; null if none does. */
   nextEndMs(nowMs: number): number | null {
     const ends = this.pauses().flatMap((pause) =>
       pause.untilMs === null || isOver(pause, nowMs) ? [] : [pause.untilMs],
@@ -163,14 +164,14 @@ export class KnownOperatorActions {
     return this.#earlyReleases.get(destination) ?? NONE;
   }
 
-  /** Those that run, as far as is known. */
+  /** The processes that are known to run. */
   processes(nowMs: number): readonly ProcessRecord[] {
     return [...this.#processes.values()].flatMap(({ process, atMs }) =>
       Math.abs(nowMs - atMs) > PROCESS_KNOWN_MS ? [] : [process],
     );
   }
 
-  /** Keys of records that say nothing any more. */
+  /** Keys of the records that no longer have an effect. */
   overKeys(nowMs: number): readonly string[] {
     const pauses = this.pauses().filter((pause) => isOver(pause, nowMs));
     const earlyReleases = this.earlyReleases().filter(
@@ -227,11 +228,11 @@ export interface DelayTopicPlace {
   readonly delay: string;
   readonly partition: number;
   readonly offset: number;
-  /** Empty: the brokers know no ids. */
+  /** Empty if the brokers do not support topic IDs. */
   readonly topicId: string;
 }
 
-/** Whether a record of a delay topic has left it, although it lies there. */
+/** True if a record in a delay topic has been released early, and must be skipped when it is due. */
 export function hasLeft(
   operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">,
   { delay, partition, offset, topicId }: DelayTopicPlace,

@@ -1,25 +1,24 @@
 /**
- * The records of the topic `operator-actions`, by which people steer destinations that run, and by which
- * processes hear of each other: what one has learned of an endpoint, where another routes to. Values are JSON
- * (`schemas/operator-action.schema.json`). The topic is compacted, so the last record of a key counts.
+ * The records of the topic `operator-actions`. With them, operators control destinations, and processes
+ * inform each other about endpoints and about the destinations they route to. Values are JSON
+ * (`schemas/operator-action.schema.json`). The topic is compacted: the last record of a key applies.
  *
  *   key                              value                       means
- *   pause/<destination>              since when, by whom,        nothing of it is attempted
+ *   pause/<destination>              since when, by whom,        no deliveries to it are attempted
  *                                    until when
- *   pause/<destination>              none                        a command no longer pauses it
- *   release/<destination>/<id>       retry or cancel, of what    what awaits retry leaves its delay topic: it
- *                                    was scheduled before when   is returned, or becomes a dead letter
- *   released/<id>/<delay>/<part.>    up to which offset, of a    that part of the release is done
- *                                    topic with which id
- *   endpoint/<destination>/<key>     which process, and that     news for those who read it as it is
- *                                    it accepts, fails or asks   written; later it says nothing
- *                                    to wait
- *   process/<id>                     the stages of a process,    the process runs, for 90 s from
- *                                    where it routes to          when it is written
- *   any of these                     none                        forgotten
- *   anything else                    any                         refused: a later version, or damaged
+ *   pause/<destination>              none                        the pause has ended
+ *   release/<destination>/<id>       retry or cancel, and the    deliveries that await retry leave the delay
+ *                                    time of the request         topics: returned or dead-lettered
+ *   released/<id>/<delay>/<part.>    offset, topic ID            progress of the early release in a partition
+ *   endpoint/<destination>/<key>     process, and whether the    news for processes that read it when it is
+ *                                    endpoint accepts, fails     written; it has no effect later
+ *                                    or asked to wait
+ *   process/<id>                     stages and routes           the process was running when the record was
+ *                                                                written, and counts as running for 90 s
+ *   any of these                     none                        the record is forgotten
+ *   anything else                    any                         rejected: a later version wrote it
  *
- * Processes of a version that does not know this topic go on without it.
+ * Versions of Switchyard that do not know this topic run without it.
  */
 
 import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";
@@ -31,62 +30,61 @@ import { delayMsOfTopic } from "../domain/topics.ts";
 export interface Pause {
   readonly destination: DestinationId;
   readonly sinceMs: number;
-  /** Such as `command`. */
+  /** The author, such as `command`. */
   readonly by: string;
-  /** Null: until it is resumed. */
+  /** Null if the pause has no end. */
   readonly untilMs: number | null;
 }
 
 const EARLY_RELEASES = ["retry", "cancel"] as const;
 export type EarlyReleaseKind = (typeof EARLY_RELEASES)[number];
 
-/** Takes a destination's deliveries out of the tiers before they are due. */
+/** Takes a destination's deliveries out of the delay topics before they are due. */
 export interface EarlyRelease {
   readonly kind: EarlyReleaseKind;
   readonly destination: DestinationId;
-  /** Identifies it for its progress: letters, digits and `-`. */
+  /** Letters, digits and `-`. Records of its progress refer to it. */
   readonly id: string;
-  /** It is about what was parked, or written to the line, before this instant. */
+  /** Applies to deliveries that were queued or scheduled for retry before this time. */
   readonly atMs: number;
   readonly by: string;
-  /** Of a cancel: only calls that were received before. Of a retry: null. */
+  /** A cancel applies only to calls received before this time. Null for a retry. */
   readonly receivedBeforeMs: number | null;
 }
 
-/** All of the early release below the offset has left that partition. */
+/** All records of the early release below `through` have left the partition. */
 export interface Released {
   readonly id: string;
   readonly delay: string;
   readonly partition: number;
   readonly through: number;
-  /** Of the delay topic, which may be made anew; empty: the brokers know no ids. */
+  /** ID of the delay topic, which may be recreated; empty if the brokers do not support topic IDs. */
   readonly topicId: string;
 }
 
-/** Something that a process has learned of an endpoint. */
+/** What a process has learned about an endpoint. */
 export interface EndpointNews {
   readonly destination: DestinationId;
   readonly endpoint: EndpointKey;
-  /** Tells the process from all others. */
+  /** ID of the process. */
   readonly process: string;
-  /** `accepts`: it accepted or rejected a call. `fails`: a circuit has opened. `asks`: `Retry-After`. */
+  /** `accepts`: it accepted or rejected a call. `fails`: its circuit opened. `asks`: it sent `Retry-After`. */
   readonly news: "accepts" | "fails" | "asks";
-  /** Of `asks`: for how long from now; else 0. */
+  /** For `asks`, the remaining time of Retry-After; otherwise 0. */
   readonly forMs: number;
 }
 
-/** A process that runs, as it describes itself. */
+/** How a running process describes itself. */
 export interface ProcessRecord {
-  /** Tells the process from all others. */
   readonly id: string;
   readonly stages: readonly string[];
-  /** The start of its present routes. */
+  /** When the current routes took effect. */
   readonly sinceMs: number;
-  /** Destinations that calls of a source may go to. Empty: none, or too many to list. */
+  /** By source, the destinations that its calls may be routed to. Empty if there are none, or too many to list. */
   readonly routes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** From the last record of a process on. */
+/** How long a process counts as running after its last record. */
 export const PROCESS_KNOWN_MS = 90_000;
 
 export type OperatorAction =
@@ -104,7 +102,7 @@ export type ReadOperatorAction =
   | OperatorAction
   | { readonly kind: "refused"; readonly error: string };
 
-/** The topic has one partition: what was written later is read later. */
+/** The topic has one partition, so that records are read in the order in which they were written. */
 export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
@@ -141,7 +139,7 @@ export function endpointRecord(topic: string, { destination, endpoint, ...of }: 
   return written(topic, `endpoint/${destination}/${endpoint}`, of);
 }
 
-/** Of the routes in a record: beside them there is little. */
+/** Maximum size of the routes in a record. The other fields are small. */
 const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
@@ -160,7 +158,7 @@ export function processKey(id: string): string {
   return `process/${id}`;
 }
 
-/** A tombstone for a key as it was read. */
+/** A tombstone for the key. */
 export function forgetRecord(topic: string, key: string): OutgoingRecord {
   return written(topic, key, null);
 }
@@ -182,7 +180,7 @@ export function readOperatorAction({
   const [kind = "", ...rest] = (key ?? Buffer.alloc(0)).toString().split("/");
   if (value === null) return readForgotten(kind, rest);
   const json = jsonObjectIn(value);
-  if (json === null) return refused("its value is no JSON object");
+  if (json === null) return refused("its value is not a JSON object");
   if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
   const [first = "", second = "", third = ""] = rest;
   switch (kind) {
@@ -302,7 +300,7 @@ function readBy({ by }: JsonObject): string | null {
 }
 
 function refusedKey(): ReadOperatorAction {
-  return refused("its key is none that this version knows");
+  return refused("its key is unknown to this version");
 }
 
 function refused(error: string): ReadOperatorAction {

@@ -1,6 +1,6 @@
 /**
- * Writes what people ask for to the topic `operator-actions`: the commands do it, and whatever else speaks
- * for people. All processes that run deliver or delay see it within two seconds.
+ * Writes operator actions to the topic `operator-actions`, for commands and for the console. All processes
+ * that run the deliver or delay stage read them within two seconds.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -21,7 +21,7 @@ export interface Operating {
   readonly topics: Pick<TopicNames, "operatorActions">;
 }
 
-/** Resolves when it is acknowledged. In place of an earlier pause of the destination. */
+/** Resolves when the pause has been acknowledged. It replaces an earlier pause of the destination. */
 export async function pauseDestination(
   { producer, topics }: Operating,
   pause: Pause,
@@ -29,7 +29,7 @@ export async function pauseDestination(
   await write(producer, pauseRecord(topics.operatorActions, pause));
 }
 
-/** Ends a pause by a command. One by the configuration stays. Harmless where there is none. */
+/** Ends a pause by an operator, but not `paused` in the configuration. Has no effect if there is none. */
 export async function resumeDestination(
   { producer, topics }: Operating,
   destination: DestinationId,
@@ -37,7 +37,7 @@ export async function resumeDestination(
   await write(producer, resumeRecord(topics.operatorActions, destination));
 }
 
-/** Its deliveries in tiers go out now, or all that wait become dead letters. */
+/** Requests that deliveries awaiting retry are attempted now, or that all waiting deliveries are cancelled. */
 export async function releaseEarly(
   { producer, topics }: Operating,
   earlyRelease: EarlyRelease,
@@ -45,7 +45,7 @@ export async function releaseEarly(
   await write(producer, earlyReleaseRecord(topics.operatorActions, earlyRelease));
 }
 
-/** Keeps the topic small. @param keys of records that say nothing any more. */
+/** Keeps the topic small. @param keys keys of the records that no longer have an effect. */
 export async function forgetOperatorActions(
   { producer, topics }: Operating,
   keys: readonly string[],
@@ -57,5 +57,5 @@ export async function forgetOperatorActions(
 async function write(producer: Operating["producer"], record: OutgoingRecord): Promise<void> {
   const [refused] = await producer.send([record]);
   if (refused === undefined) return;
-  throw new Error(`the topic ${record.topic} does not take it: ${refused.error}`);
+  throw new Error(`Cannot write to ${record.topic}: ${refused.error}`);
 }

@@ -1,18 +1,18 @@
 /**
- * Which sources a deletion request affects, and who is told for each.
+ * Decides which sources a deletion request affects, and which destinations are notified for each of them.
  *
- *   sourceIds            affected
- *   none                 every source
- *   all of them known    these
- *   some of them known   the known ones; the others are logged
- *   none of them known   unknown-source
+ *   sourceIds            affected sources
+ *   absent               all
+ *   all are known        those
+ *   some are known       the known ones; the others are logged
+ *   none is known        none: the request is dead-lettered with the reason unknown-source
  *
- *   a destination of an affected source      is told
- *   a webhook that is enabled                once for each affected source that it is one of
- *   a webhook that is disabled               not
- *   a topic                                  not: nobody posts what is on it
+ *   a destination of an affected source      is notified
+ *   an enabled webhook                       once per affected source
+ *   a disabled webhook                       no
+ *   a topic                                  no: Switchyard sends no requests for it
  *
- * `integrations` are for calls. A source without anybody to tell is affected all the same.
+ * `integrations` apply only to calls. A source is affected even if it has no destination to notify.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
@@ -21,11 +21,11 @@ import { describe } from "../domain/json.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Refusal } from "./request.ts";
 
-/** A webhook destination that is told of deletions. */
+/** A webhook destination that is notified of deletions. */
 export interface Listener {
   readonly destination: DestinationId;
   readonly topic: string;
-  /** False: it is told the time of receipt in place of the request's. */
+  /** If false, notifications have the time of receipt instead of the request's time. */
   readonly historical: boolean;
 }
 
@@ -34,19 +34,19 @@ export interface AffectedSource {
   readonly listeners: readonly Listener[];
 }
 
-/** All configured sources by their ids, in their order. */
+/** All configured sources by ID, in the order of the configuration. */
 export type ListenersBySource = ReadonlyMap<string, AffectedSource>;
 
 export type Affected =
   | {
       readonly kind: "affected";
       readonly sources: readonly AffectedSource[];
-      /** Ids that no configured source has. */
+      /** IDs that no configured source has. */
       readonly unknown: readonly string[];
     }
   | Refusal;
 
-/** Looks everything up once, not for every request. */
+/** Computed once per configuration instead of once per request. */
 export function listenersBySource(
   sources: readonly Source[],
   destinations: readonly Destination[],
@@ -64,7 +64,7 @@ export function listenersBySource(
   );
 }
 
-/** A destination that no affected source tells, and why. */
+/** A destination that is not notified, and the reason. */
 export interface NotNotified {
   readonly destination: DestinationId;
   readonly because: "disabled" | `type ${string}` | "no affected source names it";
@@ -86,7 +86,7 @@ export function notNotified(
     });
 }
 
-/** @param sourceIds of a request; null: every source. */
+/** @param sourceIds null if the request is for every source. */
 export function affected(sourceIds: readonly string[] | null, all: ListenersBySource): Affected {
   if (sourceIds === null) return { kind: "affected", sources: [...all.values()], unknown: [] };
   const sources = sourceIds.flatMap((id) => all.get(id) ?? []);
@@ -95,7 +95,7 @@ export function affected(sourceIds: readonly string[] | null, all: ListenersBySo
   const [first] = unknown;
   const error =
     unknown.length === 1
-      ? `sourceIds names ${describe(first)}, which is no configured source`
-      : `sourceIds names ${unknown.length} ids, none of a configured source; the first is ${describe(first)}`;
+      ? `sourceIds contains ${describe(first)}, which is not a configured source`
+      : `none of the ${unknown.length} sourceIds is a configured source; the first is ${describe(first)}`;
   return { kind: "refused", reason: "unknown-source", error };
 }

@@ -1,7 +1,7 @@
 /**
- * From a record of `deletion-requests` to the records that are written for it (docs/deletions.md).
+ * Decides which records are written for a record of `deletion-requests` (docs/deletions.md).
  *
- *   for each          there is a record on            key      value
+ *   for each          a record in                     key      value
  *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
  *   affected source                                             "timestamp","messageId"}
  *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
@@ -10,15 +10,15 @@
  *                     member's can be
  *
  *   header of a notification    value
- *   switchyard-message-id       UUIDv5 of userId, source and the request's time, else the record's: a
- *                               request that is read or sent again gives the same ones
+ *   switchyard-message-id       UUIDv5 of userId, source and the request's time (or the record's time): a
+ *                               request that is read or sent again produces the same IDs
  *   switchyard-source           the affected source
  *   switchyard-destination      the listener
- *   switchyard-timestamp        the time in the value: the request's, else that of receipt
+ *   switchyard-timestamp        the time in the value: the request's time, or the time of receipt
  *   switchyard-received-at      the record's time
- *   any other                   the producer's own, without `switchyard-*`
+ *   any other                   from the producer, except `switchyard-*`
  *
- * A destination with `historical: false` is told the time of receipt, as with calls.
+ * A destination with `historical: false` gets the time of receipt, as for calls.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -31,22 +31,22 @@ import { uuidV5 } from "../domain/uuid.ts";
 import { affected, type ListenersBySource } from "./affected-sources.ts";
 import { type DeletionRequest, parseRequest } from "./request.ts";
 
-/** Of message ids of delete notifications, and nothing else. */
+/** UUID namespace of the message IDs of delete notifications. */
 const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
 
-/** A longer id is in no audience and has no trait: the audience stage refuses it. */
+/** The audience stage rejects longer IDs, so such a user is in no audience and has no computed trait. */
 const MEMBER_ID_MAX_BYTES = 1_024;
 
-/** A record of `deletion-requests` with what is to be written for it. */
+/** A record of `deletion-requests` and what has to be written for it. */
 export type Decided = Deletion | UnusableRequest;
 
 export interface Deletion {
   readonly kind: "deletion";
   readonly record: IncomingRecord;
   readonly notifications: readonly Notification[];
-  /** The user whose memberships are to be forgotten; null: none are. */
+  /** The user whose memberships are removed; null if the request names sources. */
   readonly forgets: string | null;
-  /** Ids in the request that no configured source has. */
+  /** IDs in the request that no configured source has. */
   readonly unknownSources: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export interface UnusableRequest extends DeadLettered {
   readonly kind: "unusable";
 }
 
-/** @param nowMs stands in for a record time that is none. */
+/** @param nowMs used if the record has no valid time. */
 export function decideDeletion(
   record: IncomingRecord,
   listeners: ListenersBySource,
@@ -97,7 +97,7 @@ function notifications(
   const foreign = foreignHeaders(record);
   const receivedAtMs = usableRecordTime(record.timestampMs, nowMs);
   return sources.flatMap(({ source, listeners }) => {
-    // As it stands in the record, even if it is no time: it is the same when it is read again.
+    // The unchanged value from the record, even if it is not a valid time, so that a repeat has the same ID.
     const messageId = messageIdOf(userId, source, timestampMs ?? record.timestampMs);
     return listeners.map(({ destination, topic, historical }) => {
       const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
@@ -132,7 +132,7 @@ function messageIdOf(userId: string, source: SourceId, atMs: number): MessageId 
   return uuidV5(NAMESPACE, JSON.stringify([userId, source, atMs])) as MessageId;
 }
 
-/** One for each partition of `audience-syncs`, so that each owner forgets the user. */
+/** One record per partition of `audience-syncs`, so that each owner forgets the user. */
 export function forgetRecords(
   userId: string,
   topic: string,

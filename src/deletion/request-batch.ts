@@ -1,7 +1,6 @@
 /**
- * The requests of a partition that are carried out together: at least one, then more until there is
- * enough to write for one send. A request becomes one record for each notification, and one for
- * each partition of `audience-syncs`.
+ * Takes requests that are carried out together: at least one, and more until their records fill one send. A
+ * request becomes one record per notification, and one per partition of `audience-syncs`.
  */
 
 import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
@@ -9,7 +8,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { type Decided, forgetRecords } from "./deletion.ts";
 
-/** Records written at once, unless a single request becomes more. */
+/** Maximum number of records in one send, unless a single request becomes more. */
 const PIECE_RECORDS_MAX = 2_000;
 
 export interface Piece {
@@ -22,15 +21,14 @@ export interface InFlightRequest extends Became {
   readonly decided: Decided;
 }
 
-/** Settings of pieces. */
 export interface PieceOptions {
   readonly decide: (record: IncomingRecord) => Decided;
   readonly topics: Pick<TopicNames, "audienceSyncs">;
-  /** Of `audience-syncs`. */
+  /** Number of partitions of `audience-syncs`. */
   readonly partitions: number;
 }
 
-/** Takes a piece off the beginning of `waiting`, which is not empty. */
+/** Removes a piece from the beginning of `waiting`, which must not be empty. */
 export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Piece {
   const requests: InFlightRequest[] = [];
   const deadLettered: DeadLettered[] = [];
@@ -42,7 +40,7 @@ export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Pie
     const records = becomes(decided, options);
     requests.push({ record, decided, records });
     if (decided.kind === "unusable") deadLettered.push(decided);
-    // A request of which nothing comes is work as well.
+    // A request that becomes no records still counts, so that a piece is bounded.
     count += 1 + records.length;
   }
   return { requests, deadLettered };

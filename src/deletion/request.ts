@@ -2,24 +2,24 @@
  * Reads a record of `deletion-requests`: `{"userId", "timestamp"?, "sourceIds"?}`
  * (docs/deletions.md#requests).
  *
- *   the value                                    is
- *   not to be decoded (`decode.ts`)              undecodable, unknown-schema
- *   no object                                    invalid-deletion
+ *   the value                                    result
+ *   cannot be decoded (`decode.ts`)              undecodable, unknown-schema
+ *   is not an object                             invalid-deletion
  *
  *   userId      text that is not empty           that user
- *               a number                         the text of it, as in calls
+ *               a number                         its text, as in calls
  *               anything else, or absent         invalid-deletion
- *   sourceIds   a list of texts and numbers      these sources, each once
- *               null, of an Avro schema          as if the field were absent
- *               anything else, null and []       invalid-deletion
- *               absent, but there is a field     invalid-deletion
- *                 that was meant for it
+ *   sourceIds   a list of texts and numbers      these sources, without duplicates
+ *               null in an Avro record           as if the field were absent
+ *               anything else, null or []        invalid-deletion
+ *               absent, but a field has a        invalid-deletion
+ *                 similar name
  *               absent                           every source
- *   timestamp   one that can be read             that time
- *               anything else, or absent         null: the record's time will do
+ *   timestamp   a valid time                     that time
+ *               anything else, or absent         null: the record's time is used
  *
- * Only a request without `sourceIds` is for every source. A mistake must not become one, since
- * deleted data does not come back. Hence `sourceId`, `source_ids` or `Sources` are refused.
+ * Only a request without `sourceIds` is for every source. A typing mistake must not delete more than was
+ * intended, because deleted data cannot be restored. So `sourceId`, `source_ids` and `Sources` are rejected.
  */
 
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
@@ -29,9 +29,9 @@ import { readTimestamp } from "../domain/timestamp.ts";
 export interface DeletionRequest {
   /** Never empty. */
   readonly userId: string;
-  /** Null: every source. Else at least one id, each once; perhaps none of a configured source. */
+  /** Null for every source. Otherwise at least one ID, without duplicates; sources may be unknown. */
   readonly sourceIds: readonly string[] | null;
-  /** As the request says; null: it does not. */
+  /** Null if the request has no valid timestamp. */
   readonly timestampMs: number | null;
 }
 
@@ -39,7 +39,7 @@ export interface DeletionRequest {
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema" | "invalid-deletion" | "unknown-source";
-  /** One sentence, without any of the value but ids of sources. */
+  /** One sentence, which contains nothing of the value except source IDs. */
   readonly error: string;
 }
 
@@ -85,7 +85,7 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     );
     if (meant === undefined) return EVERY_SOURCE;
     return invalid(
-      `there is a field ${describe(meant)}, expected sourceIds, or none for every source`,
+      `the field ${describe(meant)} is unknown, expected sourceIds, or no such field for every source`,
     );
   }
   const given = json.sourceIds;

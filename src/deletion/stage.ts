@@ -1,28 +1,27 @@
 /**
- * The topic `deletion-requests` to the topics of webhook destinations, and to the owners of
- * audiences.
+ * Reads `deletion-requests`, and writes notifications to the topics of webhook destinations and `forget`
+ * records to `audience-syncs`.
  *
- * A partition's requests are taken in pieces, one after the other:
+ * The requests of a partition are processed in pieces, in order:
  *
- *   step                                              a crash after it
- *   0  schemas of their values are looked up          the piece is read again, nothing was written
- *   1  how many partitions audience-syncs has         the same
- *   2  notifications, forget-user records and dead    what was written is written again: the
- *      letters go out in one send                     notifications with the same message ids, the
- *                                                     forget-user records as they were
- *   3  dead letters of what the brokers refused;     the same; those that go around are then written
- *      notifications go around a blocked topic       twice
- *   4  the piece's requests are finished              the same, until the consumer commits
- *   5  the consumer commits, now and then             nothing is repeated
+ *   step                                              after a crash
+ *   0  look up the schemas of the values              the piece is read again; nothing was written
+ *   1  count the partitions of audience-syncs         the same
+ *   2  write notifications, forget records and        the records are written again, the notifications
+ *      dead letters in one send                       with the same message IDs
+ *   3  write dead letters for rejected records, and   the same; rerouted notifications are written twice
+ *      reroute notifications whose topic is not
+ *      writable
+ *   4  finish the requests of the piece               the same, until the consumer commits
+ *   5  the consumer commits periodically              nothing is repeated
  *
- * So an offset is committed only when each notification of each request before it is acknowledged,
- * and each partition of audience-syncs has the user to forget. A graceful stop takes no new piece,
- * waits for the one under way, finishes, commits and leaves: it repeats nothing.
+ * So an offset is committed only when all records of every earlier request have been acknowledged. A graceful
+ * shutdown takes no new piece, waits for the current one, finishes it and commits: it repeats nothing.
  *
- * Partitions are counted anew for each piece: audiences in one that was added while this runs would
- * keep the user otherwise. As long as the topic is missing or cannot be asked for, requests wait.
+ * Partitions are counted for each piece, because otherwise audiences in a partition that was added later would
+ * keep the user. While the topic is missing or cannot be queried, requests wait.
  *
- * Other lists are taken at once, and whole: a piece goes by those of its beginning.
+ * A changed configuration applies from the next piece on.
  */
 
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
@@ -51,24 +50,24 @@ type NotifiedLists = Pick<LiveSettings, "sources" | "destinations">;
 export interface DeletionConfig extends NotifiedLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Bytes of unfinished requests. */
+  /** Maximum size of requests in flight. */
   readonly maxBytes: number;
-  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  /** What happens at a corrupt batch: the stage halts (`stop`, the default) or skips it. */
   readonly onCorruptBatch?: OnCorruptBatch;
-  /** Longest wait for a piece under way when a partition or the process goes. */
+  /** Longest wait for the current piece when the partition is revoked or the process stops. */
   readonly drainLimitMs: number;
 }
 
 const stage = "deletion";
 const PARTITION_RECORDS_MAX = 2_000;
 const LOG_LINES_PER_SECOND = 10;
-/** Of ids that no source has; the rest is told as a number. */
+/** Unknown source IDs in a log event, which also has their number. */
 const IDS_LOGGED_MAX = 10;
 const ASK_AGAIN_MS = 1_000;
-/** A step that waits longer is shown as trouble. */
+/** A step that takes longer is reported as a health problem. */
 const SLOW_STEP_MS = 5_000;
 
-/** Starts the one consumer of `deletion-requests`. Topics must exist. */
+/** Starts the consumer of `deletion-requests`. The topics must exist. */
 export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<RunningStage> {
   const { topics } = config;
   const listenersOf = ({ sources, destinations }: NotifiedLists) =>
@@ -97,8 +96,8 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
         topics: [topics.deletionRequests],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes: config.maxBytes,
-        // All partitions go to the same brokers: where one has to wait, the others would too. But
-        // one that waits for a schema waits alone.
+        // All partitions write to the same brokers, so if one has to wait, the others would too. Only a
+        // wait for a schema concerns a single partition.
         whenFull: deps.schemas === undefined ? "hold" : "pause",
         drainLimitMs: config.drainLimitMs,
         onAssigned: schemasFirst(
@@ -116,13 +115,13 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   return Promise.resolve(running);
 }
 
-/** State that the partitions share. */
+/** What the partitions share. */
 interface Work {
-  /** Of `audience-syncs`; null when the signal aborts before it is known. */
+  /** Counts the partitions of `audience-syncs`. Null if the signal aborts before the number is known. */
   readonly countPartitions: (signal: AbortSignal) => Promise<number | null>;
-  /** Takes a piece off the beginning of the waiting requests. */
+  /** Removes a piece from the beginning of the waiting requests. */
   readonly cut: (waiting: IncomingRecord[], partitions: number) => Piece;
-  /** Resolves when all records of the piece are acknowledged. */
+  /** Resolves when all records of the piece have been acknowledged. */
   readonly write: (piece: Piece) => Promise<void>;
   readonly fail: Fail;
 }
@@ -151,7 +150,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     drain: async () => {
       draining.abort();
       waiting.length = 0;
-      // `working` tells of its failures.
+      // `working` reports the failures.
       await writing.catch(() => undefined);
     },
   };
@@ -167,7 +166,7 @@ function createPartitionCount(
       const [state] = await kafka.admin.describe([topic], []);
       if (state !== undefined) return state.partitions;
       await kafka.admin.assertVisible([topic]);
-      return new Error("there is no such topic");
+      return new Error("the topic does not exist");
     } catch (error) {
       return asError(error);
     }
@@ -185,13 +184,13 @@ function createPartitionCount(
     }
     return null;
   };
-  const what = `the topic ${topic}, which has users to forget, could not be asked for its partitions`;
+  const what = `deletion requests have been waiting for the number of partitions of ${topic}`;
   return (signal) => waits.during(what, untilKnown(signal));
 }
 
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 
-/** Writes pieces, counts the written records, and tells of those given up. */
+/** Writes pieces, counts the written records, and reports dead letters. */
 function createWriter(deps: StageDeps, topic: string): Writer {
   const writer = deadLetterWriter(deps, stage, topic);
   const report = createReport(deps);
@@ -206,7 +205,7 @@ function createWriter(deps: StageDeps, topic: string): Writer {
   };
 }
 
-/** Counts a piece once it is written, and logs sources that nobody knows. */
+/** Counts a piece after it has been written, and logs unknown sources. */
 function createReport({
   metrics,
   log,

@@ -148,7 +148,10 @@ test("a user is deleted by command: at every source, or at one, down to the rece
     err: "",
   });
   const one = await switchyard(["delete", "u1", "--source", "web", "--source", "web"]);
-  expect(one).toMatchObject({ status: 0, out: expect.stringContaining("notified: hook for web.\n") });
+  expect(one).toMatchObject({
+    status: 0,
+    out: expect.stringContaining("notified: hook for web.\n"),
+  });
   const json = await switchyard(["delete", "u2", "--source", "web", "--json"]);
   expect({ ...json, out: JSON.parse(json.out) as unknown }).toEqual({
     status: 0,

@@ -118,7 +118,11 @@ test.each([
     "error: exactly one of --secret-file, --secret-env or --secret is required.",
     "switchyard sign",
   ],
-  ["sign --secret-env NOBODY", "error: the environment variable NOBODY is not set.", "switchyard sign"],
+  [
+    "sign --secret-env NOBODY",
+    "error: the environment variable NOBODY is not set.",
+    "switchyard sign",
+  ],
   [
     "dead-letters replay --resume r --limit 1 --config x",
     "error: --resume goes on with the filters that the replay began with; give none of --destination, --reason, --message-id, --since, --until and --limit",

@@ -89,17 +89,17 @@ describe("anything else is refused with a sentence", () => {
     receivedBefore: null,
   };
   test.each([
-    ["pause/crm", "{", "its value is no JSON object"],
-    ["pause/crm", "[]", "its value is no JSON object"],
+    ["pause/crm", "{", "its value is not a JSON object"],
+    ["pause/crm", "[]", "its value is not a JSON object"],
     ["pause/crm", { ...good, v: 2 }, 'its "v" is not 1: a later version wrote it'],
     ["pause/crm", { ...good, since: "?" }, 'its "since" is no time'],
     ["pause/crm", { ...good, until: 5.5e99 }, 'its "until" is neither a time nor null'],
     ["pause/crm", { ...good, by: "\u001b[31m" }, 'its "by" is no short text'],
     ["pause/crm", { ...good, by: "x".repeat(101) }, 'its "by" is no short text'],
     ["pause/C RM", good, "its key names no destination"],
-    ["pause/crm/more", good, "its key is none that this version knows"],
-    ["resume/crm", good, "its key is none that this version knows"],
-    ["", good, "its key is none that this version knows"],
+    ["pause/crm/more", good, "its key is unknown to this version"],
+    ["resume/crm", good, "its key is unknown to this version"],
+    ["", good, "its key is unknown to this version"],
     ["release/crm/a", { ...earlyReleaseOf, kind: "push" }, 'its "kind" is none of retry, cancel'],
     ["release/crm/a", { ...earlyReleaseOf, at: 1 }, 'its "at" is no time'],
     [
@@ -111,8 +111,8 @@ describe("anything else is refused with a sentence", () => {
       'its "receivedBefore" does not fit: a time for cancel, else null',
     ],
     ["release/crm/a", { ...earlyReleaseOf, by: 7 }, 'its "by" is no short text'],
-    ["release/crm/a b", earlyReleaseOf, "its key is none that this version knows"],
-    ["released/a/10x/0", { v: 1, through: 1 }, "its key is none that this version knows"],
+    ["release/crm/a b", earlyReleaseOf, "its key is unknown to this version"],
+    ["released/a/10x/0", { v: 1, through: 1 }, "its key is unknown to this version"],
     ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is no offset'],
     ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is no offset'],
   ])("%s %j", (key, value, error) => {

@@ -61,6 +61,6 @@ test("what is pulled and forgotten has a key of its own", async () => {
 test("a topic that takes nothing is said with its name", async () => {
   const { operating } = world("the disk is full");
   await expect(pauseDestination(operating, PAUSE)).rejects.toThrow(
-    "the topic ops does not take it: the disk is full",
+    "Cannot write to ops: the disk is full",
   );
 });

@@ -94,10 +94,10 @@ test.each([
   ['{"userId":"u","sourceIds":["web",null]}', "invalid-deletion", "sourceIds[1] is null"],
   ['{"userId":"u","sourceIds":[""]}', "invalid-deletion", "sourceIds[0] is empty text"],
   ['{"userId":"u","sourceIds":[["web"]]}', "invalid-deletion", "sourceIds[0] is a list"],
-  ['{"userId":"u","sourceId":"web"}', "invalid-deletion", 'there is a field "sourceId"'],
-  ['{"userId":"u","source_ids":["web"]}', "invalid-deletion", 'there is a field "source_ids"'],
-  ['{"userId":"u","SourceIDs":["web"]}', "invalid-deletion", 'there is a field "SourceIDs"'],
-  ['{"userId":"u","sources":["web"]}', "invalid-deletion", 'there is a field "sources"'],
+  ['{"userId":"u","sourceId":"web"}', "invalid-deletion", 'the field "sourceId" is unknown'],
+  ['{"userId":"u","source_ids":["web"]}', "invalid-deletion", 'the field "source_ids" is unknown'],
+  ['{"userId":"u","SourceIDs":["web"]}', "invalid-deletion", 'the field "SourceIDs" is unknown'],
+  ['{"userId":"u","sources":["web"]}', "invalid-deletion", 'the field "sources" is unknown'],
 ])("%j is refused: %s, %s", (text, reason, error) => {
   expect(json(text)).toMatchObject({ reason, error: expect.stringContaining(error) });
 });
@@ -129,10 +129,10 @@ test.each([
 });
 
 test.each([
-  [["tv"], 'sourceIds names "tv", which is no configured source'],
-  [["tv", "Web"], 'sourceIds names 2 ids, none of a configured source; the first is "tv"'],
-  [["jane@example.com"], "sourceIds names text, which is no configured source"],
-  [["constructor"], 'sourceIds names "constructor", which is no configured source'],
+  [["tv"], 'sourceIds contains "tv", which is not a configured source'],
+  [["tv", "Web"], 'none of the 2 sourceIds is a configured source; the first is "tv"'],
+  [["jane@example.com"], "sourceIds contains text, which is not a configured source"],
+  [["constructor"], 'sourceIds contains "constructor", which is not a configured source'],
 ])("sourceIds %j is of no configured source", (sourceIds, error) => {
   const refusal = { kind: "refused", reason: "unknown-source", error };
   expect(affected(sourceIds, listeners)).toEqual(refusal);

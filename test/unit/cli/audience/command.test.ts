@@ -105,7 +105,12 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
   ["empty", [], SIX, "the list is empty"],
   ["blank lines alone", ["\n \n", "\r\n"], SIX, "the list is empty"],
   ["half of the members", ["u1\nu2\nu3\n"], SIX, null],
-  ["less than half of them", ["u1\nu2\n"], SIX, "more than half of its members are not in the list (4 of 6 members)"],
+  [
+    "less than half of them",
+    ["u1\nu2\n"],
+    SIX,
+    "more than half of its members are not in the list (4 of 6 members)",
+  ],
   ["less, with as many others", ["u1\nu2\na\nb\nc\nd\n"], SIX, "(4 of 6 members)"],
   ["begun by a header", ["user_id\nu1\n"], [], "its first line, user_id, is a column name"],
   ["begun by a header of another form", [' "userId" \r\nu1'], SIX, "is a column name"],

@@ -52,7 +52,10 @@ test.each([
   [[file("a", "{")], "a is not JSON"],
   [[file("a", '"string"')], "a is not a named Avro type, such as a record or an enum"],
   [[file("a", [])], "a is not a named Avro type, such as a record or an enum"],
-  [[file("a", { type: "record", fields: [] })], "a is not a named Avro type, such as a record or an enum"],
+  [
+    [file("a", { type: "record", fields: [] })],
+    "a is not a named Avro type, such as a record or an enum",
+  ],
   [[file("a", record("A")), file("b", record("A"))], "b and a both define x.A"],
   [[file("a", record("A", "B"))], "a uses x.B, which no file defines"],
   [
