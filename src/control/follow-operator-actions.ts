@@ -199,7 +199,8 @@ class Following {
       this.#refused(record, operation.error);
       return null;
     }
-    if (!operations.apply(operation, atMs)) this.#refused(record, "there are too many operator actions");
+    if (!operations.apply(operation, atMs))
+      this.#refused(record, "there are too many operator actions");
     switch (operation.kind) {
       case "pause":
         return operation.pause.destination;

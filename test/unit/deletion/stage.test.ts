@@ -198,7 +198,9 @@ test("without the topic audience-syncs requests wait, and go on when it is there
     { level: "error", msg: "deletion.blocked", topic: topics.audienceSyncs },
   ]);
   expect(deletion.stage.healthProblems()).toEqual([
-    expect.stringMatching(/^the topic sw\.audience-syncs, .* for \d+ s$/),
+    expect.stringMatching(
+      /^deletion requests have been waiting for .* of sw\.audience-syncs for \d+ s$/,
+    ),
   ]);
   expect(world.notified("hook")).toEqual([]);
   expect(await world.committed()).toBe(0);
