@@ -4,9 +4,12 @@ import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FileBytes } from "../settings/config-path.ts";
-import { type LocatedProblem, whyUnreadable } from "../settings/problem.ts";
+import { type LocatedProblem, pathText, whyUnreadable } from "../settings/problem.ts";
+import { listFromText } from "../settings/scalars.ts";
 import type { Config } from "./config.ts";
+import { variableName } from "./environment.ts";
 import { configHash } from "./hash.ts";
+import { type Included, included, writtenAt } from "./include.ts";
 import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
 import { readYaml } from "./yaml.ts";
@@ -60,30 +63,59 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   if (source.kind === "unreadable") {
     const expected = "a configuration file that can be read";
     const found = `${file}, which cannot be read: ${source.why}`;
-    return invalid([{ path: [], found, expected, hint: null, line: null }]);
+    return invalid([{ path: [], found, expected, hint: null, line: null, file: null }]);
   }
   // Decoded all the same, a secret would become another one.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
   const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
   const folder = dirname(resolve(file));
-  const parsed = parseConfig(yaml.tree, env, (path) => {
+  const read = (path: string): FileBytes => {
     const named = resolve(folder, path);
     files.add(named);
     if (only?.includes(named) === false) return NOT_NAMED;
     return readBytes(named);
-  });
-  if (parsed.kind === "invalid") {
-    const located = parsed.problems.map((problem) => {
-      return { ...problem, line: yaml.lineOf(problem.path) };
+  };
+  const variable = env[variableName(["include"])];
+  const override = variable === undefined ? null : listFromText(variable);
+  const options = { file: resolve(file), override, read };
+  const { tree, problems, folders, entries } = included(yaml.tree, options);
+  for (const each of folders) files.add(each);
+  const parsed = parseConfig(tree, env, read);
+  const wrong = parsed.kind === "invalid" ? parsed.problems : [];
+  if (wrong.length > 0 || problems.length > 0) {
+    const located = wrong.map((problem) => {
+      const own = { file: null, path: problem.path, line: yaml.lineOf(problem.path) };
+      return { ...problem, ...(writtenAt(problem.path, entries) ?? own) };
     });
-    // The order of the file, so that one can go through it from top to bottom.
-    return invalid(
-      located.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)),
-      parsed.taken,
-    );
+    return invalid([...problems, ...located].toSorted(byPlace), parsed.taken);
   }
-  return { ...parsed, files: [...files], hash: configHash(parsed.config) };
+  if (parsed.kind === "invalid") return invalid([], parsed.taken);
+  const { config, given } = parsed;
+  const warnings = parsed.warnings.map((text) => withFile(text, entries));
+  const reminders = parsed.reminders.map((text) => withFile(text, entries));
+  return {
+    ...parsed,
+    warnings,
+    reminders,
+    given: { ...given, entries },
+    files: [...files],
+    hash: configHash(config),
+  };
+}
+
+/** The configuration file first, each file from top to bottom. */
+function byPlace(one: LocatedProblem, other: LocatedProblem): number {
+  if (one.file !== other.file) return (one.file ?? "") < (other.file ?? "") ? -1 : 1;
+  return (one.line ?? 0) - (other.line ?? 0);
+}
+
+/** A sentence that begins with the path of an entry names the entry's own file. */
+function withFile(text: string, entries: Included["entries"]): string {
+  const [, list, index] = /^(\w+)\[(\d+)\]/.exec(text) ?? [];
+  const place = list === undefined ? null : writtenAt([list, Number(index)], entries);
+  if (place === null) return text;
+  return `${place.file}: ${pathText(place.path)}${text.slice(`${list}[${index}]`.length)}`;
 }
 
 function notUtf8(bytes: Buffer): LocatedProblem {
@@ -91,7 +123,14 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   const at = decoded.findIndex((byte, index) => byte !== bytes[index]);
   const line = bytes.subarray(0, at).toString("latin1").split("\n").length;
   const hint = "save the file as UTF-8";
-  return { path: [], found: "bytes that are no UTF-8", expected: "text in UTF-8", hint, line };
+  return {
+    path: [],
+    found: "bytes that are no UTF-8",
+    expected: "text in UTF-8",
+    hint,
+    line,
+    file: null,
+  };
 }
 
 const NOT_NAMED: FileBytes = {

@@ -28,6 +28,8 @@ import { SETTINGS } from "./settings.ts";
 export interface Given {
   readonly tree: unknown;
   readonly origins: ReadonlyMap<string, Origin>;
+  /** By the path text of an entry, such as `destinations[5]`: the included file that it is in. */
+  readonly entries?: ReadonlyMap<string, { readonly file: string }>;
 }
 
 export type Parsed = {

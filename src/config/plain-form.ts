@@ -23,9 +23,9 @@ export type PlainMap = Readonly<Record<string, unknown>>;
 /** Settings whose name in the program carries a unit: `timeoutMs` is `timeout`. */
 const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
-/** Everything but the lists of sources, destinations and audiences. */
+/** Everything but the lists of sources, destinations and audiences, and the files they are in. */
 export function plainRest(config: Config): PlainMap {
-  const { sources: _s, destinations: _d, audiences: _a, registry, ...rest } = config;
+  const { include: _i, sources: _s, destinations: _d, audiences: _a, registry, ...rest } = config;
   return { ...named(rest), registry: registry === null ? null : plainRegistry(registry) };
 }
 

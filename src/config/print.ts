@@ -4,7 +4,14 @@
  * A setting that takes in a file is printed as the reference to it, such as `${file:/run/secrets/crm}`.
  */
 
-import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
+import {
+  Document,
+  isNode,
+  isScalar,
+  isMap as isYamlMap,
+  type Pair,
+  type Node as YamlNode,
+} from "yaml";
 import { isJsonObject } from "../domain/json.ts";
 
 import { type Origin, shownAsWritten } from "../settings/config-path.ts";
@@ -17,6 +24,7 @@ import { SETTINGS } from "./settings.ts";
 export function printConfig(given: Given): string {
   const document = new Document(shown(SETTINGS, given.tree, [], given.origins));
   comment(document.contents, [], given.origins);
+  for (const [place, { file }] of given.entries ?? []) nameFile(document, place, file);
   return document.toString({ lineWidth: 100 });
 }
 
@@ -83,6 +91,13 @@ function withReferences(value: unknown, path: Path, origins: Origins): unknown {
   if (!isJsonObject(value)) return value;
   const entries = Object.entries(value);
   return Object.fromEntries(entries.map(([key, entry]) => [key, inner(entry, key)]));
+}
+
+/** Writes an included file above its entry. */
+function nameFile(document: Document, place: string, file: string): void {
+  const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(place) ?? [];
+  const entry = document.getIn([list, Number(index)], true);
+  if (isNode(entry)) entry.commentBefore = ` ${file}`;
 }
 
 function comment(node: YamlNode | null, path: Path, origins: Origins): void {

@@ -4,7 +4,7 @@ import { TYPE_SETTINGS } from "../destinations/index.ts";
 import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
 import type { Invalid, Place } from "../settings/config-path.ts";
-import { type Decoder, hidden, value, wrong } from "../settings/decoder.ts";
+import { type Decoder, hidden, type Tested, value, wrong } from "../settings/decoder.ts";
 import { webUrl } from "../settings/endpoint-url.ts";
 import { certificateFile } from "../settings/pem.ts";
 import {
@@ -218,6 +218,12 @@ const network = text<Network>("a network such as 127.0.0.0/8 or fd00::/8", (give
   return parsed === null ? wrong() : value(parsed);
 });
 
+function testPattern(given: string): Tested<string> {
+  if (given.includes("${")) return wrong("write the path without variables");
+  if (/[*?].*\//.test(given)) return wrong("use * and ? only in the name of the file");
+  return given === "" ? wrong() : value(given);
+}
+
 export const SETTINGS = section("", {
   kafka: kafkaSettings,
   registry: registrySettings,
@@ -237,6 +243,18 @@ export const SETTINGS = section("", {
     { min: 0, max: Number.POSITIVE_INFINITY },
   ),
   audiences: audienceSettings,
+  include: setting(
+    listOf(
+      text("a path or a pattern such as destinations/*.yaml", testPattern),
+      "paths or patterns",
+      {
+        min: 0,
+        max: 100,
+      },
+    ),
+    [],
+    "Files with more `sources`, `destinations` and `audiences`. `*` and `?` match names of files. Relative paths start at the folder of the configuration file.",
+  ),
   audienceDefaults,
   audience: audienceStage,
   delivery: section("How webhooks are sent and tried again.", {

@@ -67,7 +67,14 @@ export function readYaml(text: string): Yaml {
       error instanceof ReferenceError
         ? "an alias without its anchor, or too many aliases"
         : "nesting that is too deep, or an alias inside its own anchor";
-    const problem = { path: [], found, expected: "YAML that can be read", hint: null, line: null };
+    const problem = {
+      path: [],
+      found,
+      expected: "YAML that can be read",
+      hint: null,
+      line: null,
+      file: null,
+    };
     return { kind: "invalid", problems: [problem] };
   }
 }
@@ -78,13 +85,13 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   if (twice !== null) {
     const { key, firstAt } = twice;
     const found = `the key ${describe(key)} twice in a map, in lines ${lines.linePos(firstAt).line} and ${line}`;
-    return { path: [], found, expected: "each key once", hint: null, line };
+    return { path: [], found, expected: "each key once", hint: null, line, file: null };
   }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)
     ? "a text that begins with a special character needs quotes"
     : null;
-  return { path: [], found, expected: "valid YAML", hint, line };
+  return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
 /** The key that begins at `at`, and the place where its map has it first. */

@@ -21,7 +21,7 @@ import { configHash } from "../config/hash.ts";
 import type { Loaded } from "../config/load.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type LocatedProblem, pathText } from "../settings/problem.ts";
+import { type LocatedProblem, placeText } from "../settings/problem.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Lacking } from "./apply-config.ts";
@@ -209,7 +209,7 @@ export class Reloader implements Disposable {
 }
 
 /** On one line. Says no value that is secret. */
-function sentence({ path, line, found, expected, hint }: LocatedProblem): string {
-  const where = line === null ? pathText(path) : `${pathText(path)} (line ${line})`;
-  return `${where}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;
+function sentence(problem: LocatedProblem): string {
+  const { found, expected, hint } = problem;
+  return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;
 }

@@ -13,13 +13,13 @@
  *
  * Only the content counts, so that touching a file is no change. A change is told when the content
  * has stayed as it is for 100 ms, or after a second: writers may take a few writes. More than a
- * hundred files are looked at in turn, a hundred a second. A file that is no regular one is never read:
- * a pipe would be emptied.
+ * hundred files are looked at in turn, a hundred a second. Of a folder the names of its files count. A pipe or a
+ * device is never read: it would be emptied.
  */
 
 import { createHash } from "node:crypto";
 import { type FSWatcher, lstatSync, readlinkSync, watch } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as timer } from "node:timers/promises";
 
@@ -187,6 +187,8 @@ async function digestOf(file: string, digests: Digests): Promise<string> {
   try {
     const found = await stat(file);
     const { ino, size, mtimeMs, ctimeMs } = found;
+    // A file that appears in a folder may match a pattern.
+    if (found.isDirectory()) return `folder ${(await readdir(file)).sort().join("/")}`;
     if (!found.isFile()) return `no file ${ino}`;
     if (size > READ_MAX_BYTES) return `large ${ino} ${size} ${mtimeMs}`;
     const seen = `${ino} ${size} ${mtimeMs} ${ctimeMs}`;

@@ -14,6 +14,8 @@ export interface Problem {
 export interface LocatedProblem extends Problem {
   /** Line of the file, from 1; null for what is not in the file. */
   readonly line: number | null;
+  /** The included file that it is in; null: the configuration file. */
+  readonly file: string | null;
 }
 
 const SHOWN_MAX = 80;
@@ -55,10 +57,15 @@ function cut(text: string): string {
   return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}...`;
 }
 
-/** One problem as lines for people; `line` is the line of the file, where it is known. */
-export function problemText(problem: Problem, line: number | null): string {
+/** Where a problem is, such as `teams/crm.yaml: destinations[0].id (line 3)`. */
+export function placeText({ path, line, file }: Omit<LocatedProblem, keyof Omit<Problem, "path">>) {
   const where = line === null ? "" : ` (line ${line})`;
-  const rows = [`${pathText(problem.path)}${where}`];
+  return `${file === null ? "" : `${file}: `}${pathText(path)}${where}`;
+}
+
+/** One problem as lines for people. */
+export function problemText(problem: LocatedProblem): string {
+  const rows = [placeText(problem)];
   rows.push(`  found:    ${problem.found}`, `  expected: ${problem.expected}`);
   if (problem.hint !== null) rows.push(`  hint:     ${problem.hint}`);
   return rows.join("\n");

@@ -28,7 +28,9 @@ const OPTIONS = [
 
 async function run(container: Resource, configMap: Resource) {
   const file = join(folder, "switchyard.yaml");
-  writeFileSync(file, configMap.data["switchyard.yaml"]);
+  for (const [name, content] of Object.entries<string>(configMap.data)) {
+    writeFileSync(join(folder, name), content);
+  }
   const given = container.env.map(({ name, value }: { name: string; value: string }) => [
     name,
     value,
@@ -55,4 +57,19 @@ test("every container's arguments are taken by the program", async () => {
   expect(topics.status).toBe(1);
   const check = await run(only(all, "Pod").spec.containers[0], configMap);
   expect(check).toMatchObject({ status: 0 });
+});
+
+test("files of teams are mounted next to the configuration, which includes them", async () => {
+  const crm = {
+    destinations: [{ id: "crm", type: "webhook", endpoints: [{ url: "https://crm.example.com" }] }],
+  };
+  const app = { sources: [{ id: "app", writeKey: "app-key", destinations: ["crm"] }] };
+  const files = [
+    "--set-json",
+    `configFiles=${JSON.stringify({ "crm.yaml": crm, "app.yaml": app })}`,
+  ];
+  const all = await resources("defaults", ...OPTIONS, ...files);
+  const configMap = only(all, "ConfigMap", "rel-switchyard-config");
+  const check = await run(only(all, "Pod").spec.containers[0], configMap);
+  expect(check.out).toMatch(/can be used.*: 2 sources, /);
 });

@@ -76,6 +76,15 @@ test("a file that comes to be, in a folder that comes to be", async () => {
   await expect.poll(() => seen.changes, SOON).toBe(1);
 });
 
+test("a file that appears in a folder, or leaves it", async () => {
+  mkdirSync(at("teams"));
+  const { seen } = await watched(at("teams"));
+  writeFileSync(at("teams", "crm.yaml"), "a");
+  await expect.poll(() => seen.changes, SOON).toBe(1);
+  rmSync(at("teams", "crm.yaml"));
+  await expect.poll(() => seen.changes, SOON).toBe(2);
+});
+
 test("a link in the middle of the path that is put in another's place, as Kubernetes does", async () => {
   for (const [name, text] of [
     ["one", "a"],

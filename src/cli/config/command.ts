@@ -96,6 +96,6 @@ async function checkJson(options: ConfigOption, shell: Shell): Promise<ExitStatu
   return isUsable ? 0 : 2;
 }
 
-function problemJson({ path, line, found, expected, hint }: LocatedProblem) {
-  return { path: pathText(path), line, found, expected, hint };
+function problemJson({ path, line, file, found, expected, hint }: LocatedProblem) {
+  return { path: pathText(path), line, file, found, expected, hint };
 }

@@ -55,10 +55,11 @@ function listLines({ added, removed, changed }: ListChanges): readonly string[] 
   ];
 }
 
-function problemView({ path, line, found, expected, hint }: LocatedProblem, hide: Hide) {
+function problemView({ path, line, file, found, expected, hint }: LocatedProblem, hide: Hide) {
   const more = hint === null ? "" : ` (${hide(hint)})`;
   const text = `found ${hide(found)}, expected ${hide(expected)}${more}`;
-  return { where: hide(pathText(path)), line, text };
+  const where = `${file === null ? "" : `${file}: `}${pathText(path)}`;
+  return { where: hide(where), line, text };
 }
 
 /** Enough of a long value to recognize it: texts of problems are cut. */

@@ -55,8 +55,7 @@ export function explained(loaded: Loaded, name: string, shell: Shell): LoadedCon
     const { problems } = loaded;
     const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
     shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
-    for (const problem of problems)
-      shell.err(`${visibleLines(problemText(problem, problem.line))}\n\n`);
+    for (const problem of problems) shell.err(`${visibleLines(problemText(problem))}\n\n`);
     return null;
   }
   sayWarnings(loaded.warnings, shell);

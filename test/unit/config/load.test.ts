@@ -25,7 +25,7 @@ function load(yaml: string | Buffer, env: Record<string, string> = {}): Loaded {
 
 function everything(loaded: Loaded): string {
   if (loaded.kind === "config") return printConfig(loaded.given);
-  return loaded.problems.map((problem) => problemText(problem, problem.line)).join("\n");
+  return loaded.problems.map((problem) => problemText(problem)).join("\n");
 }
 
 test.each([

@@ -36,7 +36,7 @@ ${more}`,
 
 function everything(loaded: Loaded): string {
   if (loaded.kind === "config") return `${printConfig(loaded.given)}\n${loaded.warnings.join()}`;
-  return loaded.problems.map((problem) => problemText(problem, problem.line)).join("\n");
+  return loaded.problems.map((problem) => problemText(problem)).join("\n");
 }
 
 function sharedSecret(loaded: Loaded): unknown {

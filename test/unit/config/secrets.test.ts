@@ -13,7 +13,7 @@ const ONE_LINE = KEY.replaceAll("\n", " ");
 const BASE64 = KEY.replace(/-----.*-----|\n/g, "");
 
 function said(found: readonly Problem[]): string {
-  return found.map((problem) => problemText(problem, null)).join("\n");
+  return found.map((problem) => problemText({ ...problem, line: null, file: null })).join("\n");
 }
 
 /** Any eight characters in a row of a secret tell part of it. */

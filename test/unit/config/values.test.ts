@@ -19,6 +19,8 @@ const CONSOLE = {
   ...{ readOnly: true, showPayloads: false, adminAddresses: [] },
 };
 
+const NOTHING_MORE = { registry: null, include: [] };
+
 test("everything that is left out has its default", () => {
   const url = "https://a.example.com/";
   expect(config(SMALL)).toEqual({
@@ -36,7 +38,7 @@ test("everything that is left out has its default", () => {
       createTopics: true,
       startTimeoutMs: 60_000,
     },
-    registry: null,
+    ...NOTHING_MORE,
     attempts: { enabled: false, retentionMs: 3 * 86_400_000, responseBytes: null },
     operatorEvents: { enabled: false, webhook: null },
     tracing: null,

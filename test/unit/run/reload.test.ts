@@ -41,8 +41,15 @@ const BROKEN: Loaded = {
   taken: [],
   files: ["/etc/a.yaml"],
   problems: [
-    { path: ["destinations", 0, "id"], found: "nothing", expected: "an id", hint: null, line: 4 },
-    { path: ["kafka"], found: "nothing", expected: "a map", hint: null, line: null },
+    {
+      path: ["destinations", 0, "id"],
+      found: "nothing",
+      expected: "an id",
+      hint: null,
+      line: 4,
+      file: null,
+    },
+    { path: ["kafka"], found: "nothing", expected: "a map", hint: null, line: null, file: null },
   ],
 };
 

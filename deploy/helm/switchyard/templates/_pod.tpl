@@ -200,9 +200,31 @@ securityContext:
 {{- end }}
 {{- end -}}
 
+{{/* The configuration file, and those in `configFiles`, which it includes. */}}
+{{- define "switchyard.configData" -}}
+{{- $config := .Values.config -}}
+{{- if .Values.configFiles -}}
+{{- $config = mustMergeOverwrite (dict) $config (dict "include" (concat (default (list) $config.include) (keys .Values.configFiles | sortAlpha))) -}}
+{{- end -}}
+switchyard.yaml: |
+  {{- toYaml $config | nindent 2 }}
+{{- range $name, $content := .Values.configFiles }}
+{{ $name }}: |
+  {{- toYaml $content | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Those of all files, as a list. */}}
+{{- define "switchyard.destinations" -}}
+{{- $all := default (list) .Values.config.destinations -}}
+{{- range .Values.configFiles }}{{ $all = concat $all (default (list) .destinations) }}{{ end -}}
+{{- toYaml $all -}}
+{{- end -}}
+
 {{/* With `configReload` that of the settings which need a restart: it changes when pods have to. */}}
 {{- define "switchyard.configChecksum" -}}
 {{- $counted := .Values.config -}}
-{{- if .Values.configReload }}{{ $counted = omit .Values.config "sources" "destinations" "audiences" }}{{ end -}}
-{{- toYaml $counted | sha256sum -}}
+{{- $files := .Values.configFiles -}}
+{{- if .Values.configReload }}{{ $counted = omit .Values.config "sources" "destinations" "audiences" }}{{ $files = dict }}{{ end -}}
+{{- list $counted $files | toYaml | sha256sum -}}
 {{- end -}}

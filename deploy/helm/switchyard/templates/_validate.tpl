@@ -63,7 +63,7 @@ values.schema.json has refused typos before.
 {{/* Variables and files that the configuration names: something has to set or mount each of them. */}}
 {{- define "switchyard.problems.references" -}}
 {{- $problems := list -}}
-{{- $text := regexReplaceAll `\$\$\{[^}]*\}` (toYaml .Values.config) "" -}}
+{{- $text := regexReplaceAll `\$\$\{[^}]*\}` (toYaml (list .Values.config .Values.configFiles)) "" -}}
 {{- $mounts := list "/etc/switchyard/" "/tmp/" -}}
 {{- with .Values.existingSecret }}{{ $mounts = append $mounts "/run/secrets/switchyard/" }}{{ end -}}
 {{- range concat .Values.secretMounts .Values.extraVolumeMounts }}{{ $mounts = append $mounts (printf "%s/" (trimSuffix "/" .mountPath)) }}{{ end -}}
@@ -178,7 +178,7 @@ values.schema.json has refused typos before.
 {{- end -}}
 {{- $open := list -}}
 {{- range .Values.networkPolicy.destinations.ports }}{{ $open = append $open (toString .) }}{{ end -}}
-{{- range $destination := .Values.config.destinations -}}
+{{- range $destination := include "switchyard.destinations" . | fromYamlArray -}}
 {{- range $endpoint := $destination.endpoints -}}
 {{- $port := regexFind `^https?://[^/?#]+:[0-9]+` (toString $endpoint.url) | splitList ":" | last -}}
 {{- if and $port (not (has $port $open)) -}}

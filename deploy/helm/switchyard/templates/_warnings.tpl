@@ -15,7 +15,7 @@
 {{- end -}}
 {{- with .Values.existingSecret -}}
 {{- $keys := keys (get (default (dict) (lookup "v1" "Secret" $namespace .)) "data" | default (dict)) -}}
-{{- range regexFindAll `\$\{file:/run/secrets/switchyard/[^}]*\}` (toYaml $.Values.config) -1 | uniq -}}
+{{- range regexFindAll `\$\{file:/run/secrets/switchyard/[^}]*\}` (toYaml (list $.Values.config $.Values.configFiles)) -1 | uniq -}}
 {{- $key := . | trimPrefix "${file:/run/secrets/switchyard/" | trimSuffix "}" -}}
 {{- if and $keys (not (has $key $keys)) -}}
 {{- $warnings = append $warnings (printf "The Secret %s has no key %s, which config names." $.Values.existingSecret $key) -}}
@@ -24,7 +24,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- range $destination := .Values.config.destinations -}}
+{{- range $destination := include "switchyard.destinations" . | fromYamlArray -}}
 {{- if and $destination.sharedSecret (not (contains "${" $destination.sharedSecret)) -}}
 {{- $warnings = append $warnings (printf "The shared secret of %s stands in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $destination.id) -}}
 {{- end -}}
@@ -40,7 +40,9 @@
 {{- $warnings = append $warnings "The log-in to Kafka asks an endpoint that the NetworkPolicy may not open. Add it to networkPolicy.extraEgress." -}}
 {{- end -}}
 {{- if and .Values.prometheusRule.enabled (not (.Files.Get "files/rules.yaml")) }}{{ $warnings = append $warnings "This chart has no alert rules." }}{{ end -}}
-{{- if not (or .Values.existingConfigMap .Values.config.sources) -}}
+{{- $sources := default (list) .Values.config.sources -}}
+{{- range .Values.configFiles }}{{ $sources = concat $sources (default (list) .sources) }}{{ end -}}
+{{- if not (or .Values.existingConfigMap $sources) -}}
 {{- $warnings = append $warnings "No source is configured, so ingest takes no calls." -}}
 {{- end -}}
 {{- toYaml $warnings -}}

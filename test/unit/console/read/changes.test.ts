@@ -17,7 +17,7 @@ function reported(yaml: string) {
       : {
           ...parsed,
           files: [],
-          problems: parsed.problems.map((problem) => ({ ...problem, line: 3 })),
+          problems: parsed.problems.map((problem) => ({ ...problem, line: 3, file: null })),
         }
   ) satisfies Loaded;
   return changesView(config(SMALL), loaded, hiding(loaded.taken, yaml));

@@ -1,0 +1,158 @@
+/**
+ * `include`: sources, destinations and audiences from files of their own, so that each team owns its file.
+ *
+ *   include names                      result
+ *   a pattern with * or ?              all files that match, none is fine
+ *   a file                             that file; if it does not exist, a problem
+ *   the configuration file itself      nothing
+ *
+ *   an included file                   result
+ *   sources, destinations, audiences   their entries follow those of the configuration file, files in the order of their names
+ *   any other key                      a problem in that file
+ *   is empty                           nothing
+ *
+ * Paths, also those inside an included file, start at the folder of the configuration file.
+ */
+
+import { isUtf8 } from "node:buffer";
+import { globSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+
+import { isJsonObject } from "../domain/json.ts";
+import type { FileBytes } from "../settings/config-path.ts";
+import { kindOf, type LocatedProblem, type Path, pathText } from "../settings/problem.ts";
+import { readYaml } from "./yaml.ts";
+
+const LISTS = ["sources", "destinations", "audiences"] as const;
+const FILES_MAX = 10_000;
+
+/** An entry's place in its own file. */
+interface Located {
+  /** As the messages name it: relative to the folder of the configuration file. */
+  readonly file: string;
+  readonly index: number;
+  readonly lineOf: (path: Path) => number | null;
+}
+
+export interface Included {
+  /** The configuration with all entries. */
+  readonly tree: unknown;
+  readonly problems: readonly LocatedProblem[];
+  /** Absolute paths of the folders whose files match a pattern: a file that appears there counts. */
+  readonly folders: readonly string[];
+  /** By the path text of an entry in `tree`, such as `destinations[5]`: its place in an included file. */
+  readonly entries: ReadonlyMap<string, Located>;
+}
+
+interface IncludeOptions {
+  /** Absolute path of the configuration file. */
+  readonly file: string;
+  /** Patterns from the environment, which replace those in the file; null: none. */
+  readonly override: readonly string[] | null;
+  /** @param path absolute */
+  readonly read: (path: string) => FileBytes;
+}
+
+/** @param tree the content of the configuration file */
+export function included(tree: unknown, { file, override, read }: IncludeOptions): Included {
+  const own = isJsonObject(tree) && Array.isArray(tree.include) ? tree.include : [];
+  const patterns: readonly unknown[] = override ?? own;
+  const folder = dirname(file);
+  const problems: LocatedProblem[] = [];
+  const folders = new Set<string>();
+  const paths = new Set<string>();
+  for (const [index, pattern] of patterns.entries()) {
+    // These are reported where settings are decoded.
+    if (typeof pattern !== "string" || pattern === "" || pattern.includes("${")) continue;
+    const isPattern = /[*?]/.test(pattern);
+    const found = isPattern ? globSync(pattern, { cwd: folder }).sort() : [pattern];
+    if (isPattern) folders.add(resolve(folder, dirname(pattern)));
+    for (const path of found) paths.add(resolve(folder, path));
+    if (paths.size <= FILES_MAX) continue;
+    const expected = `at most ${FILES_MAX} files`;
+    problems.push(problemAt(null, ["include", index], `${paths.size} files`, expected));
+    return { tree, problems, folders: [...folders], entries: new Map() };
+  }
+  paths.delete(file);
+  const merged = new Merged(tree);
+  for (const path of paths) {
+    problems.push(...merged.add(relative(folder, path), read(path)));
+  }
+  return { tree: merged.tree(), problems, folders: [...folders], entries: merged.entries };
+}
+
+class Merged {
+  readonly entries = new Map<string, Located>();
+  readonly #tree: unknown;
+  readonly #lists: Readonly<Record<(typeof LISTS)[number], unknown[]>>;
+
+  constructor(tree: unknown) {
+    this.#tree = tree;
+    const own = (list: string) => {
+      const value = isJsonObject(tree) ? tree[list] : null;
+      return Array.isArray(value) ? [...value] : [];
+    };
+    this.#lists = {
+      sources: own("sources"),
+      destinations: own("destinations"),
+      audiences: own("audiences"),
+    };
+  }
+
+  /** Adds the entries of a file. Returns its problems. */
+  add(file: string, source: FileBytes): readonly LocatedProblem[] {
+    const whole = (found: string, expected: string) => [problemAt(file, [], found, expected)];
+    if (source.kind === "unreadable") return whole(source.why, "a file that can be read");
+    if (!isUtf8(source.bytes)) return whole("bytes that are not UTF-8", "text in UTF-8");
+    const yaml = readYaml(source.bytes.toString());
+    if (yaml.kind === "invalid") return yaml.problems.map((problem) => ({ ...problem, file }));
+    const { tree, lineOf } = yaml;
+    if (tree === null || tree === undefined) return [];
+    if (!isJsonObject(tree)) return whole(kindOf(tree), `a map with ${LISTS.join(", ")}`);
+    return Object.entries(tree).flatMap(([key, value]) => {
+      const list = LISTS.find((name) => name === key);
+      const line = lineOf([key]);
+      if (list === undefined) {
+        const expected = `${LISTS.join(", ")}; other settings belong in the configuration file`;
+        return [{ ...problemAt(file, [key], "an unknown setting", expected), line }];
+      }
+      if (value === null) return [];
+      if (!Array.isArray(value)) {
+        return [{ ...problemAt(file, [key], kindOf(value), "a list"), line }];
+      }
+      for (const [index, entry] of value.entries()) {
+        const place = pathText([list, this.#lists[list].length]);
+        this.entries.set(place, { file, index, lineOf });
+        this.#lists[list].push(entry);
+      }
+      return [];
+    });
+  }
+
+  tree(): unknown {
+    if (this.entries.size === 0) return this.#tree;
+    const filled = LISTS.filter((list) => this.#lists[list].length > 0);
+    const lists = filled.map((list) => [list, this.#lists[list]] as const);
+    return { ...(this.#tree as object), ...Object.fromEntries(lists) };
+  }
+}
+
+function problemAt(
+  file: string | null,
+  path: Path,
+  found: string,
+  expected: string,
+): LocatedProblem {
+  return { path, found, expected, hint: null, line: null, file };
+}
+
+/** Where a path of the whole configuration is written: a file, null for the configuration file, and the path in it. */
+export function writtenAt(
+  path: Path,
+  entries: Included["entries"],
+): { readonly file: string | null; readonly path: Path; readonly line: number | null } | null {
+  const entry = entries.get(pathText(path.slice(0, 2)));
+  if (entry === undefined) return null;
+  const own = [path[0] ?? "", entry.index, ...path.slice(2)];
+  return { file: entry.file, path: own, line: entry.lineOf(own) };
+}
