@@ -49,7 +49,7 @@ const lastAttempt = (() => {
 })();
 
 test.each([
-  ["webhooks.md", `Answer within ${delivery.timeoutMs / 1_000} seconds.`],
+  ["webhooks.md", `Respond within ${delivery.timeoutMs / 1_000} seconds.`],
   ["webhooks.md", `are ${waits.slice(0, -1).join(", ")}, then ${waits.at(-1)} each.`],
   [
     "webhooks.md",
@@ -59,7 +59,7 @@ test.each([
     "webhooks.md",
     `there are ${lastAttempt.number === 10 ? "ten" : lastAttempt.number}, the last one after ${lastAttempt.after}`,
   ],
-  ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of your answer's body are read`],
+  ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of your response's body are read`],
   ["webhooks.md", `and ${OTHER_MAX_BYTES / KIB} KiB of its headers`],
   [
     "retries.md",
@@ -73,7 +73,7 @@ test.each([
   ["ingest.md", `| a call | ${CALL_MAX_BYTES / KIB} KB as sent |`],
   ["ingest.md", `| the members beside \`batch\` | ${ENVELOPE_MAX_BYTES / KIB} KB |`],
   ["ingest.md", `| calls in a body | ${count(CALLS_MAX)} |`],
-  ["ingest.md", `no acknowledgement within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
+  ["ingest.md", `no acknowledgment within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
   ["client.md", `| \`flushAt\`, also \`size\` | ${client.flushAt} |`],
   ["client.md", `| \`flushAfter\` | ${count(client.flushAfterMs)} ms |`],
   ["client.md", `else \`${client.url.replace("/v1/batch", "")}\` |`],
