@@ -86,7 +86,7 @@ test.each([
   ["client.md", `| one request | ${BATCH_MAX_BYTES / KIB} KB with its envelope`],
   [
     "registry.md",
-    `| one answer | ${RESPONSE_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
+    `| one response | ${RESPONSE_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
   ],
   ["registry.md", `${REFERENCES_MAX}, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB with it |`],
 ])("docs/%s says: %s", (name, sentence) => {
