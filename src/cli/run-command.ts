@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
+import { nearest } from "../domain/nearest.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../domain/stages.ts";
 import {
   type ConfigOption,
@@ -12,7 +13,6 @@ import {
 } from "../operate/connect/configuration.ts";
 import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
-import { nearest } from "../settings/collections.ts";
 
 interface RunOptions extends ConfigOption {
   readonly stages?: readonly StageName[];

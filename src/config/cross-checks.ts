@@ -27,8 +27,8 @@ import {
 } from "../domain/addresses.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import { isJsonObject } from "../domain/json.ts";
+import { nearest } from "../domain/nearest.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
-import { nearest } from "../settings/collections.ts";
 import { showUrl } from "../settings/endpoint-url.ts";
 import { describe, type Path, type Problem, pathText } from "../settings/problem.ts";
 import { listFromText, parseDuration } from "../settings/scalars.ts";

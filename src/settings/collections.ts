@@ -1,6 +1,7 @@
 /** Maps and lists as the YAML parser gives them, with problems where something else stands. */
 
 import { isJsonObject } from "../domain/json.ts";
+import { nearest } from "../domain/nearest.ts";
 import { allValid, type Invalid, type Place } from "./config-path.ts";
 import { kindOf } from "./problem.ts";
 
@@ -47,32 +48,4 @@ export function readList<Value>(
     return place.fail({ found, expected, hint: null });
   }
   return allValid(values);
-}
-
-/** No setting has a longer name. */
-const NAME_CHARACTERS_MAX = 40;
-
-/** The name that a misspelt one most likely stands for, or null. */
-export function nearest(name: string, known: readonly string[]): string | null {
-  const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
-  const distances = known.map((candidate) => ({
-    candidate,
-    edits: editDistance(lower, candidate.toLowerCase()),
-  }));
-  const best = distances.toSorted((a, b) => a.edits - b.edits)[0];
-  return best !== undefined && best.edits <= Math.max(1, lower.length / 3) ? best.candidate : null;
-}
-
-/** Insertions, deletions and replacements from one text to the other (Levenshtein). */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[to.length] ?? 0;
 }

@@ -1,7 +1,7 @@
 /** Decoders of single values: texts, numbers, flags, choices, durations, sizes, and lists of them. */
 
 import { withoutBrackets } from "../domain/addresses.ts";
-import { nearest } from "./collections.ts";
+import { nearest } from "../domain/nearest.ts";
 import { allValid, foundAt, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
 

@@ -10,7 +10,8 @@
  *   optional   any of the first three                     null
  */
 
-import { nearest, readList, readMap, reportUnknown } from "./collections.ts";
+import { nearest } from "../domain/nearest.ts";
+import { readList, readMap, reportUnknown } from "./collections.ts";
 import { INVALID, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder, Unit } from "./decoder.ts";
 import { describe } from "./problem.ts";

@@ -105,7 +105,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
 /** @throws WrongUsage */
 async function assertKnown(ids: readonly string[], wanted: string): Promise<void> {
   if (ids.includes(wanted)) return;
-  const { nearest } = await import("../../settings/collections.ts");
+  const { nearest } = await import("../../domain/nearest.ts");
   const similar = nearest(wanted, ids);
   const meant = similar === null ? "" : ` Did you mean ${similar}?`;
   throw new WrongUsage(

@@ -66,6 +66,7 @@ const TABLE: readonly Row[] = [
   ["stage", "domain runtime telemetry telemetry/tracing kafka registry control", ""],
   ["ingest", "domain runtime telemetry telemetry/tracing kafka stage", "node ipaddr.js"],
   ["route", "domain runtime telemetry telemetry/tracing kafka stage", ""],
+  ["route/rules/fql", "domain", ""],
   [
     "deliver",
     "domain runtime telemetry telemetry/tracing kafka registry control destinations stage",
@@ -142,7 +143,7 @@ const TABLE: readonly Row[] = [
     "config domain kafka kafka/cluster kafka/consume operate/connect words",
     "commander",
   ],
-  ["cli/status", "cli settings operate/connect operate/look runtime words", "commander"],
+  ["cli/status", "cli domain operate/connect operate/look runtime words", "commander"],
   ["cli/timeline", "config domain kafka operate/connect operate/timeline runtime", "commander"],
   [
     "cli/topics",

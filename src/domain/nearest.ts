@@ -1,0 +1,29 @@
+/** The name that a misspelt one most likely stands for: "did you mean …?" */
+
+/** No setting and no function has a longer name. */
+const NAME_CHARACTERS_MAX = 40;
+
+/** Null: none of them is near. */
+export function nearest(name: string, known: readonly string[]): string | null {
+  const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
+  const distances = known.map((candidate) => ({
+    candidate,
+    edits: editDistance(lower, candidate.toLowerCase()),
+  }));
+  const best = distances.toSorted((a, b) => a.edits - b.edits)[0];
+  return best !== undefined && best.edits <= Math.max(1, lower.length / 3) ? best.candidate : null;
+}
+
+/** Insertions, deletions and replacements from one text to the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

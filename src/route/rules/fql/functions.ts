@@ -1,0 +1,141 @@
+/**
+ * The functions of the filter language. Arguments are values of JSON; null is what is absent.
+ *
+ *   function                         given null   given another type than it takes
+ *   contains, match                  false        false
+ *   semver                           false        false
+ *   length                           0            null
+ *   typeof                           "null"       (it takes all)
+ *   all others                       null         null
+ */
+
+import { compileGlob } from "./glob.ts";
+import { includesText, typeOf } from "./values.ts";
+
+export interface FqlFunction {
+  readonly arguments: number;
+  /** What it gives if it does not give null. */
+  readonly gives: "a boolean" | "a string" | "a number";
+  readonly apply: (a: unknown, b: unknown, c: unknown) => unknown;
+}
+
+export const FUNCTIONS = {
+  contains: {
+    arguments: 2,
+    gives: "a boolean",
+    apply: (text, part) =>
+      typeof text === "string" && typeof part === "string" && includesText(text, part),
+  },
+  match: {
+    arguments: 2,
+    gives: "a boolean",
+    // A glob of the filter is compiled once, with the filter.
+    apply: (text, glob) =>
+      typeof text === "string" && typeof glob === "string" && compileGlob(glob)?.(text) === true,
+  },
+  length: { arguments: 1, gives: "a number", apply: length },
+  lowercase: { arguments: 1, gives: "a string", apply: ofString((text) => text.toLowerCase()) },
+  uppercase: { arguments: 1, gives: "a string", apply: ofString((text) => text.toUpperCase()) },
+  snakecase: { arguments: 1, gives: "a string", apply: ofString((text) => joined(text, "_")) },
+  kebabcase: { arguments: 1, gives: "a string", apply: ofString((text) => joined(text, "-")) },
+  titlecase: { arguments: 1, gives: "a string", apply: ofString(titlecase) },
+  typeof: { arguments: 1, gives: "a string", apply: typeOf },
+  bool: { arguments: 1, gives: "a boolean", apply: bool },
+  string: { arguments: 1, gives: "a string", apply: string },
+  number: { arguments: 1, gives: "a number", apply: number },
+  semver: { arguments: 3, gives: "a boolean", apply: semver },
+} satisfies Readonly<Record<string, FqlFunction>>;
+
+export type FunctionName = keyof typeof FUNCTIONS;
+
+export const FUNCTION_NAMES: readonly string[] = Object.keys(FUNCTIONS);
+
+export function isFunctionName(name: string): name is FunctionName {
+  return FUNCTION_NAMES.includes(name);
+}
+
+function ofString(apply: (text: string) => string): (value: unknown) => string | null {
+  return (value) => (typeof value === "string" ? apply(value) : null);
+}
+
+function length(value: unknown): number | null {
+  if (Array.isArray(value)) return value.length;
+  if (typeof value === "string") return Buffer.byteLength(value);
+  return value === null ? 0 : null;
+}
+
+function joined(text: string, mark: "_" | "-"): string {
+  return text.replaceAll(" ", mark).toLowerCase();
+}
+
+function titlecase(text: string): string {
+  const words = text.split(" ").map((word) => {
+    const first = String.fromCodePoint(...[word.codePointAt(0) ?? []].flat());
+    return first.toUpperCase() + word.slice(first.length).toLowerCase();
+  });
+  return words.join(" ");
+}
+
+function bool(value: unknown): boolean | null {
+  if (value === true || value === "true" || value === 1) return true;
+  return value === false || value === "false" || value === 0 ? false : null;
+}
+
+/** Numbers of a call have digits of their own (`digitsAt`); these are for all others. */
+function string(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean") return `${value}`;
+  return typeof value === "number" && Number.isFinite(value) ? JSON.stringify(value) : null;
+}
+
+/** As `tokens.ts` reads a number. */
+const NUMBER = /^[+-]?[0-9]+(?:\.[0-9]+)?$/;
+
+function number(value: unknown): number | null {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && NUMBER.test(value) ? Number(value) : null;
+}
+
+/** Of the difference of two versions: whether the operator holds. */
+export const SEMVER_OPERATORS: Readonly<Record<string, (difference: number) => boolean>> = {
+  "=": (difference) => difference === 0,
+  "!=": (difference) => difference !== 0,
+  ">": (difference) => difference > 0,
+  ">=": (difference) => difference >= 0,
+  "<": (difference) => difference < 0,
+  "<=": (difference) => difference <= 0,
+};
+
+const VERSION = /^[0-9]+(?:\.[0-9]+){0,2}$/;
+
+function semver(left: unknown, operator: unknown, right: unknown): boolean {
+  const isText = typeof left === "string" && typeof operator === "string";
+  if (!isText || typeof right !== "string") return false;
+  if (!VERSION.test(left) || !VERSION.test(right)) return false;
+  if (!Object.hasOwn(SEMVER_OPERATORS, operator)) return false;
+  return SEMVER_OPERATORS[operator]?.(compareVersions(left, right)) === true;
+}
+
+/** A part that is left out is 0. */
+function compareVersions(left: string, right: string): number {
+  const [ours, theirs] = [left.split("."), right.split(".")];
+  for (let part = 0; part < 3; part += 1) {
+    const difference = compareDigits(ours[part] ?? "0", theirs[part] ?? "0");
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** As numbers of any size. */
+function compareDigits(left: string, right: string): number {
+  const [a, b] = [withoutZeros(left), withoutZeros(right)];
+  if (a.length !== b.length) return a.length - b.length;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function withoutZeros(digits: string): string {
+  let start = 0;
+  while (digits[start] === "0") start += 1;
+  return digits.slice(start);
+}

@@ -1,0 +1,175 @@
+/**
+ * What a filter sees of a call: values by their paths, and the digits of numbers.
+ *
+ *   at a path                                    is
+ *   nothing, or null                             null
+ *   anything behind a list, a text or a scalar   null
+ *   an identifier that is a number whose digits  a number again: the filter sees the call as it came
+ *     `exact-ids.ts` kept in a text
+ *   any other value                              as JSON.parse made it: of equal keys the last one counts
+ */
+
+import { isIdField } from "../../../domain/exact-ids.ts";
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
+import {
+  beginsWith,
+  endOfValue,
+  type FoundMember,
+  firstMember,
+  nextMember,
+  skipSpace,
+} from "../../../domain/scan-json.ts";
+
+/** A call as a filter sees it. */
+export interface CallValue {
+  /** As `decode.ts` made it of the bytes. */
+  readonly json: JsonObject;
+  /** Its JSON in UTF-8. Read only if a filter needs the digits of a number. */
+  readonly bytes: Buffer;
+}
+
+export type Evaluate = (call: CallValue) => unknown;
+
+/** Own properties alone: each object has a `constructor`, and only some calls. */
+export function valueAt(names: readonly string[]): Evaluate {
+  const [first = "", second] = names;
+  if (isIdField(first)) return idAt(names);
+  const top = own(first);
+  if (second === undefined) return ({ json }) => top(json);
+  const below = names.slice(1).map(own);
+  const [inner] = below;
+  if (inner !== undefined && below.length === 1) return ({ json }) => inner(top(json));
+  return ({ json }) => {
+    let value = top(json);
+    for (const next of below) {
+      if (value === null) return null;
+      value = next(value);
+    }
+    return value;
+  };
+}
+
+function own(name: string): (value: unknown) => unknown {
+  // Nothing has these names but objects that were sent so, and looking first costs more than reading.
+  if (!(name in Object.prototype)) {
+    return (value) => (isJsonObject(value) ? (value[name] ?? null) : null);
+  }
+  return (value) => (isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : null);
+}
+
+const DIGITS_FIRST = /^-?[0-9]/;
+
+function idAt(names: readonly string[]): Evaluate {
+  const [name = ""] = names;
+  if (names.length > 1) {
+    const below = names.slice(1).map(own);
+    return ({ json }) => below.reduce((value, next) => next(value), own(name)(json));
+  }
+  return ({ json, bytes }) => {
+    const value = json[name] ?? null;
+    if (typeof value !== "string" || !DIGITS_FIRST.test(value)) return value;
+    const token = tokenAt(bytes, names);
+    return token?.startsWith('"') === false ? Number(token) : value;
+  };
+}
+
+/** The digits of the number at a path, as they were sent; null: there is no number. */
+export function digitsAt(names: readonly string[]): (call: CallValue) => string | null {
+  const value = valueAt(names);
+  return (call) => (typeof value(call) === "number" ? tokenAt(call.bytes, names) : null);
+}
+
+/** The scanner counts levels; nobody reads them here. */
+const NESTING = { deepest: 0 };
+
+/** The JSON of the value at a path; null: there is none. */
+function tokenAt(bytes: Buffer, names: readonly string[]): string | null {
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  let at = skipSpace(bytes, isMarked ? 3 : 0);
+  for (const name of names) {
+    if (!beginsWith(bytes, "object", at)) return null;
+    at = lastMember(bytes, at, name);
+    if (at < 0) return null;
+  }
+  const end = endOfValue(bytes, at, NESTING);
+  return end < 0 ? null : bytes.toString("utf8", at, end);
+}
+
+/** Where the value of the last member of this name starts; -1: there is none. */
+function lastMember(bytes: Buffer, start: number, name: string): number {
+  const found: FoundMember = { nameEnd: 0, at: 0 };
+  let last = -1;
+  for (let at = firstMember(bytes, start, found); at >= 0; ) {
+    if (nameIn(bytes, at, found.nameEnd) === name) last = found.at;
+    at = nextMember(bytes, endOfValue(bytes, found.at, NESTING), found);
+  }
+  return last;
+}
+
+function nameIn(bytes: Buffer, start: number, end: number): string {
+  const quoted = bytes.toString("utf8", start, end);
+  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
+export type TypeName = "string" | "number" | "list" | "object" | "bool" | "null";
+
+export function typeOf(value: unknown): TypeName {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "list";
+  if (typeof value === "string") return "string";
+  if (typeof value === "number") return "number";
+  return typeof value === "boolean" ? "bool" : "object";
+}
+
+/** Same type and equal, objects and lists by content. Goes through any depth without a stack of calls. */
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  const left: unknown[] = [one];
+  const right: unknown[] = [other];
+  while (left.length > 0) {
+    const [a, b] = [left.pop(), right.pop()];
+    if (a === b) continue;
+    if (Array.isArray(a)) {
+      if (!Array.isArray(b) || a.length !== b.length) return false;
+      for (const [at, entry] of a.entries()) {
+        left.push(entry);
+        right.push(b[at]);
+      }
+    } else {
+      if (!isJsonObject(a) || !isJsonObject(b)) return false;
+      const names = Object.keys(a);
+      if (names.length !== Object.keys(b).length) return false;
+      for (const name of names) {
+        if (!Object.hasOwn(b, name)) return false;
+        left.push(a[name]);
+        right.push(b[name]);
+      }
+    }
+  }
+  return true;
+}
+
+/** From this length on, `includes` may compare each character of the text with each of the part. */
+const LONG_UNITS = 250;
+
+/** Whether a part is in a text, in time linear in both. */
+export function includesText(text: string, part: string): boolean {
+  if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
+  // Knuth, Morris and Pratt: how much of the part is matched again after a mismatch.
+  const again = new Int32Array(part.length);
+  for (let at = 1, matched = 0; at < part.length; at += 1) {
+    matched = nextMatched(again, part, matched, part.charCodeAt(at));
+    again[at] = matched;
+  }
+  for (let at = 0, matched = 0; at < text.length; at += 1) {
+    matched = nextMatched(again, part, matched, text.charCodeAt(at));
+    if (matched === part.length) return true;
+  }
+  return false;
+}
+
+function nextMatched(again: Int32Array, part: string, matched: number, unit: number): number {
+  let most = matched;
+  while (most > 0 && part.charCodeAt(most) !== unit) most = again[most - 1] ?? 0;
+  return part.charCodeAt(most) === unit ? most + 1 : most;
+}
