@@ -1,6 +1,6 @@
 /**
- * The users of members records and snapshots arrive in their syncs, as `membership.ts` decides. A
- * member who stays sets one bit; everybody else is written.
+ * Applies the users of `members` records and snapshots to their syncs; `membership.ts` decides. For a member
+ * who stays, only one bit is set. All other users are written to the store.
  */
 
 import { type Audience, countsFor, type OpenSync } from "./audience.ts";
@@ -18,12 +18,12 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Cause } from "./record-context.ts";
 import { makerFor, type Work } from "./work.ts";
 
-/** Users looked up at once. Those that come next are looked up meanwhile. */
+/** Users per lookup. The next lookup runs while the results of this one are applied. */
 const LOOKED_UP = 5_000;
-/** Users worked on before others may run: about a millisecond. */
+/** Users applied before other work may run: about a millisecond. */
 const PIECE_USERS = 500;
 
-/** The users arrive with the next `arriveGathered`. */
+/** Collects the users for the next `arriveGathered`. */
 export function gather(
   work: Work,
   cause: Cause,
@@ -34,7 +34,7 @@ export function gather(
   work.gathering.add(audience, sync, { cause, userIds });
 }
 
-/** All users that are gathered arrive. */
+/** Applies all collected users. */
 export async function arriveGathered(work: Work): Promise<void> {
   const { gathering, state } = work;
   const { from } = gathering;
@@ -55,11 +55,11 @@ export async function arriveGathered(work: Work): Promise<void> {
 
 interface Slice {
   readonly userIds: readonly string[];
-  /** With their records. */
+  /** The users with their records. */
   readonly range: UserRange;
 }
 
-/** In the order of user ids. */
+/** Slices in the order of user IDs. */
 function* slices(ranges: readonly UserRange[]): Generator<Slice, void, undefined> {
   for (const range of ranges) {
     const userIds = [...range.keys()].sort();
@@ -74,8 +74,8 @@ interface LookedUp extends Slice {
 }
 
 /**
- * One slice is looked up ahead. No user is in two of them, so the values stay right until their
- * users have arrived, whatever is written meanwhile.
+ * Looks up one slice ahead. No user is in two slices, so the values stay correct until they are applied,
+ * whatever is written in the meantime.
  */
 async function* lookedUp(
   state: PartitionState,
@@ -89,7 +89,7 @@ async function* lookedUp(
   let ahead: Promise<LookedUp> | null = null;
   for (const slice of all) {
     const started = lookup(slice);
-    // Nobody may be left to hear of it, when the partition is taken away.
+    // If the partition is revoked, nothing awaits this promise any longer.
     started.catch(() => undefined);
     if (ahead !== null) yield await ahead;
     ahead = started;
@@ -99,7 +99,7 @@ async function* lookedUp(
 
 type MakerFor = (record: GatheredRecord) => CallMaker;
 
-/** One for each record, for its time. */
+/** One call maker per record, because calls have the time of their record. */
 function makersFor(work: Work, audience: Audience): MakerFor {
   const makers = new Map<GatheredRecord, CallMaker>();
   return (record) => {

@@ -1,7 +1,6 @@
 /**
- * Works a record of `audience-syncs` into the partition's state. `sync-state.ts`, `membership.ts`
- * and `sync-outcome.ts` decide. This file does it, in pieces: after each piece the pending writes can be
- * written, and others can run.
+ * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
+ * `sync-outcome.ts` decide. Works in pieces, between which pending writes are written and other work can run.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -20,7 +19,7 @@ import { snakeCase } from "./snake-case.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
 import { refuse, type Work } from "./work.ts";
 
-/** The users of `members` records are gathered, and arrive with `arriveGathered`. */
+/** Users of `members` records are only collected here. `arriveGathered` applies them. */
 export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
   const { state } = work;
   const atMs = usableRecordTime(record.timestampMs, work.nowMs());
@@ -55,7 +54,7 @@ async function isSyncOver(
   record: AudienceRecord,
 ): Promise<boolean> {
   if (audience === null || record.type === "delete") return false;
-  // Known without looking, as for most members records.
+  // True for most `members` records, and needs no lookup.
   if (audience.open?.syncId === record.syncId) return false;
   return await state.isOver(audience, record.syncId);
 }
@@ -67,7 +66,7 @@ async function take(
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;
-  // Then this record is written with its own position.
+  // Apply collected users first, so that this record is written with its own position.
   if (step.kind !== "arrive") await arriveGathered(work);
   if (step.kind === "invalid") return refuse(work, cause, step.error);
   if (step.kind === "create") {
@@ -97,7 +96,7 @@ async function take(
 const NO_SOURCE =
   "the calls would have no source: set audienceDefaults.source, defaultSource, or the audience's own source";
 
-/** Null: refused. */
+/** Null if the audience was rejected. */
 async function create(
   work: Work,
   cause: Cause,
@@ -154,14 +153,14 @@ async function whole(
 ): Promise<void> {
   gather(work, cause, audience, sync, record.userIds);
   await arriveGathered(work);
-  // Applied before, and still open: it continues if its end was not applied.
+  // During a replay, `endSync` must not run a second time.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
 async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
-    // One with a verdict is being carried out: a crash cut that short.
+    // A sync with a verdict is being carried out, after a crash interrupted that.
     if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
       await arriveGathered(work);
       work.state.setAudience(await abandon(work, audience, sync));
@@ -170,7 +169,7 @@ async function abandonOld(work: Work, nowMs: number, position: number): Promise<
   }
 }
 
-/** Abandons syncs that are older than a day. Called when no record came that would do it. */
+/** Abandons syncs that are older than a day. Called if no record arrives that would trigger it. */
 export async function abandonIdle(work: Work): Promise<void> {
   await abandonOld(work, work.nowMs(), work.state.position);
 }

@@ -1,16 +1,15 @@
 /**
- * Records about one user: computed traits (docs/audiences.md#records) and forgetting
+ * Applies records about one user: computed traits (docs/audiences.md#records) and forgetting
  * (docs/deletions.md#forgetting).
  *
- *   trait value   last one sent       then
+ *   trait value   last value sent     then
  *   null          none                nothing
- *   null          some                a call with null; nothing is kept
- *   some          the same            nothing
- *   some          another, or none    a call, and it is kept
+ *   null          any                 a call with null is written, and the value is removed
+ *   any           the same            nothing
+ *   any           another, or none    a call is written, and the value is stored
  *
- * A user that is forgotten is removed from every audience and trait of the partition, without a
- * call. A record that was applied before removes only the marks of open syncs: the members of now
- * became members after it.
+ * A forgotten user is removed from every audience and trait of the partition, without a call. If the record
+ * was applied before, only marks of open syncs are removed, because current members joined after the record.
  */
 
 import type { Audience } from "./audience.ts";
@@ -52,7 +51,7 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
     forgetMember(work, cause, audience, keys[index] ?? "", values[index] ?? null);
   });
   if (cause.isReplay) return;
-  // Traits that are not written yet could not be found.
+  // Pending traits are not in the store yet, and would not be found.
   await work.write(cause.record.offset);
   const { from, to } = traitsRange(userId);
   for await (const entries of state.store.pieces(from, to)) {

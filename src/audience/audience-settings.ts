@@ -1,14 +1,14 @@
 /**
- * The settings that count for an audience: the first line that says something.
+ * The settings that apply to an audience. The first column with a value applies.
  *
- *   setting        its entry in `audiences`   `audienceDefaults`   else
- *   source         yes                        yes                  `defaultSource`, else none
- *   key            yes                        -                    none: the name's snake_case form
- *   integrations   yes                        yes                  none
- *   approvalShare      yes                        yes                  none: none needs approval
- *   approvalMinimum    yes                        yes                  100
+ *   setting           entry in `audiences`   `audienceDefaults`   otherwise
+ *   source            yes                    yes                  `defaultSource`, or none
+ *   key               yes                    -                    the name in snake_case
+ *   integrations      yes                    yes                  none
+ *   approvalShare     yes                    yes                  none: no sync needs approval
+ *   approvalMinimum   yes                    yes                  100
  *
- * Computed traits belong to no audience: the defaults count for them.
+ * Computed traits do not belong to an audience, so the defaults apply to them.
  */
 
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
@@ -18,7 +18,7 @@ import type { JsonObject } from "../domain/json.ts";
 const APPROVAL_MINIMUM = 100;
 
 export interface AudienceSettings {
-  /** Null: syncs are refused, since their calls would come from nowhere. */
+  /** If null, syncs are rejected, because their calls would have no source. */
   readonly source: SourceId | null;
   readonly key: string | null;
   readonly integrations: JsonObject | null;
@@ -32,7 +32,7 @@ export interface AudienceConfiguration {
   readonly defaultSource: SourceId | null;
 }
 
-/** Made once; the answer takes an audience's id, or null for computed traits. */
+/** Returns a function from an audience's ID, or null for computed traits, to the settings. */
 export function settingsOf(
   configuration: AudienceConfiguration,
 ): (audienceId: string | null) => AudienceSettings {

@@ -1,27 +1,27 @@
 /**
- * An audience as its partition's owner knows it.
+ * The state of an audience in its partition.
  *
- * These fields are the same on local disk and in the changelog. Counts are local. They are counted
- * from the store, so that they are right wherever a crash cut a step in two.
+ * Audiences are the same in the local store and in the changelog. Counts are local, and counted from the
+ * store, so that they are correct even if a crash interrupted a step.
  */
 
-/** A sync that has begun. Its arrivals are local: the `begin` is not committed yet. */
+/** A sync that has begun. Its arrivals are stored only locally, because its `begin` is not committed yet. */
 export interface OpenSync {
   readonly syncId: string;
-  /** Offset of its `begin` or `snapshot`; names its marks. */
+  /** Offset of its `begin` or `snapshot`, which identifies its marks. */
   readonly begin: number;
   /** Record time of the begin. */
   readonly beganAtMs: number;
   /** Members when it began. */
   readonly membersBefore: number;
-  /** The decision at its `end`, written before the first removal and never computed again. */
+  /** The decision at its `end`. It is stored before the first removal, and never computed again. */
   readonly verdict: "complete" | "awaiting-approval" | null;
 }
 
-/** A complete sync whose removals wait for an `approve`. */
+/** A complete sync whose removals are applied after an `approve`. */
 export interface SyncAwaitingApproval {
   readonly syncId: string;
-  /** Names the members judged, as the mark of the judgement. */
+  /** Offset of the sync's begin, which the members to be removed are marked with. */
   readonly begin: number;
   readonly removals: number;
   readonly sinceMs: number;
@@ -35,30 +35,30 @@ export interface EndedSync {
 export interface Audience {
   readonly id: string;
   readonly name: string;
-  /** The trait. Frozen at the first sync. */
+  /** The trait, which does not change after the first sync. */
   readonly key: string;
-  /** Offset of its first sync: an audience deleted and sent again has another one. */
+  /** Offset of its first sync. An audience that is deleted and sent again has another one. */
   readonly first: number;
   readonly open: OpenSync | null;
   readonly awaitingApproval: SyncAwaitingApproval | null;
-  /** The last complete sync that was carried out. */
+  /** The last complete sync that was applied. */
   readonly last: EndedSync | null;
-  /** Syncs that are over, so that the last 1,000 are recognized. */
+  /** Number of syncs that have ended. The last 1,000 are recognized. */
   readonly closed: number;
 }
 
-/** Local, by audience. */
+/** The counts of an audience, which are stored only locally. */
 export interface Counts {
   readonly members: number;
-  /** The sync that the next two are about; -1: none. */
+  /** Begin of the sync that `arrived` and `marked` belong to; -1 if there is none. */
   readonly begin: number;
-  /** Distinct users that have arrived in it. */
+  /** Distinct users that have arrived in the sync. */
   readonly arrived: number;
-  /** Members among them. */
+  /** Members among the arrived users. */
   readonly marked: number;
-  /** The begin since which numbers of members count (`membership.ts`); -1: all do. */
+  /** The begin since which members' numbers are valid (`membership.ts`); -1 if all are. */
   readonly numbering: number;
-  /** The number that the next member gets. */
+  /** The next member's number. */
   readonly next: number;
 }
 
@@ -71,21 +71,21 @@ export const NO_COUNTS: Counts = {
   next: 0,
 };
 
-/** A store of an earlier version has no numbers. */
+/** A store that an earlier version wrote has no numbers. */
 export function readCounts(text: string): Counts {
   return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
 }
 
-/** The counts as they are for the sync: those about another one start again. */
+/** The counts for the sync. Counts of another sync are reset. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;
   return { ...counts, begin, arrived: 0, marked: 0 };
 }
 
 /**
- * The counts of a sync that begins. Numbers of members who left are not given again. So numbers
- * start again when more than half are of no use: bits stay fewer than twice the members, and the
- * members written again are never more than those that left.
+ * The counts of a sync that begins. Numbers of members who left are not reused, so the numbering is restarted
+ * when more than half of the numbers are unused. Then there are never more bits than twice the members, and
+ * never more members to rewrite than members that left.
  */
 export function countsAtBegin(before: Counts, begin: number): Counts {
   const counts = countsFor(before, begin);

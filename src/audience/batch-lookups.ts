@@ -1,24 +1,23 @@
 /**
- * The users of `members` records that follow each other, gathered so that they can be looked up in
- * the order of their keys. A lookup costs the store a block of its table. Of 200,000 users in a
- * row, neighbours share one.
+ * Collects the users of consecutive `members` records, so that they can be looked up in the order of their
+ * keys. A lookup reads one block of the store; if 200,000 users are sorted, neighbors share a block.
  *
  *   users looked up at once, of 10 million members   CPU µs each in the store
  *   5,000                                            14 to 17
  *   50,000                                           7
  *   200,000                                          3
  *
- * They are not worked on yet: no position is written beyond the first of these records.
+ * Collected users have not been applied, so no position is written beyond the first of their records.
  */
 
 import type { Audience, OpenSync } from "./audience.ts";
 import type { Cause } from "./record-context.ts";
 
-/** Some 20 to 30 MB while they are worked on. */
+/** They take 20 to 30 MB while they are applied. */
 const GATHERED_MAX = 200_000;
-/** Users that are put in order in one go, within 5 ms. */
+/** Users that are sorted without a pause, within 5 ms. */
 const RANGE_USERS = 4_000;
-/** For each range: the more, the more equal ranges are. */
+/** Samples per range. With more samples, the ranges are more equal in size. */
 const SAMPLES = 16;
 
 export interface GatheredRecord {
@@ -38,7 +37,7 @@ export class Gathering {
   #users = 0;
   #from: number | null = null;
 
-  /** Offset of the first record; null: nothing is gathered. */
+  /** Offset of the first record; null if no users are collected. */
   get from(): number | null {
     return this.#from;
   }
@@ -59,7 +58,7 @@ export class Gathering {
     this.#from ??= record.cause.record.offset;
   }
 
-  /** All of it has been worked on. */
+  /** Called when all collected users have been applied. */
   clear(): void {
     this.#syncs = new Map();
     this.#users = 0;
@@ -67,13 +66,13 @@ export class Gathering {
   }
 }
 
-/** A user once, with the first record that has it. */
+/** Each user once, with the first record that contains it. */
 export type UserRange = ReadonlyMap<string, GatheredRecord>;
 
 /**
- * The users in ranges, one behind the other; in a range they are in no order.
+ * Splits the users into ranges of ascending keys. Users within a range are not sorted.
  *
- * @param breathe called now and then; it lets others run.
+ * @param breathe called repeatedly, so that other work can run.
  */
 export async function inRanges(
   records: readonly GatheredRecord[],
@@ -82,7 +81,7 @@ export async function inRanges(
   const bounds = boundsOf(records);
   const ranges = Array.from({ length: bounds.length + 1 }, () => new Map<string, GatheredRecord>());
   let count = 0;
-  // Backwards, so that the first record stays: looking for it before would take as long again.
+  // Backwards, so that the first record of a user overwrites later ones, which saves a lookup per user.
   for (const record of records.toReversed()) {
     for (const userId of record.userIds) {
       ranges[rangeOf(bounds, userId)]?.set(userId, record);
@@ -93,7 +92,7 @@ export async function inRanges(
   return ranges;
 }
 
-/** The first user of each range but the first one. */
+/** The first user of each range except the first range. */
 function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   const users = records.reduce((sum, { userIds }) => sum + userIds.length, 0);
   const ranges = Math.ceil(users / RANGE_USERS);
@@ -111,7 +110,7 @@ function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   });
 }
 
-/** How many bounds are not behind the user. */
+/** The number of bounds up to the user, which is the index of its range. */
 function rangeOf(bounds: readonly string[], userId: string): number {
   let from = 0;
   let to = bounds.length;

@@ -1,15 +1,15 @@
 /**
- * Puts changelog entries into the store. The store is then as its writer's was. The last value of a
- * key counts, so entries may come twice.
+ * Applies changelog entries to the store, which is then equal to the store of the process that wrote them. The
+ * last value of a key applies, so entries may be read twice.
  *
  *   key        value   in the store
- *   member     some    a member; an arrival here stays, and so does the number
- *   member     none    gone; a user that was only seen while reading again stays so
- *   sync       some    the slot, and the id that can be looked up; the slot's earlier one is gone
- *   audience   none    gone, with its counts
- *   any        any     the same
+ *   member     any     becomes a member; a local arrival and number are kept
+ *   member     none    is removed; a user who was only seen during a replay is kept as such
+ *   sync       any     the slot and its sync ID are written; the slot's previous ID is removed
+ *   audience   none    is removed with its counts
+ *   any        any     the value is stored or removed
  *
- * Members are counted by what changes in the store.
+ * Members are counted from the changes in the store.
  */
 
 import { type Audience, type Counts, NO_COUNTS, readCounts } from "./audience.ts";
@@ -28,14 +28,14 @@ import { hasArrived, type Membership, readMembership, writeMembership } from "./
 import { OpenArrivals } from "./open-arrivals.ts";
 import type { Store, StoreChange } from "./ports.ts";
 
-/** Behind the last of the keys `n<first>`. */
+/** The range of all keys `n<first>`. */
 const COUNTS_RANGE: KeyRange = { from: "n", to: "o" };
 
 export class CatchUp {
   readonly audiences = new Map<string, Audience>();
   readonly counts = new Map<number, Counts>();
   readonly arrivals: OpenArrivals;
-  /** Which changelog the entries say they are of; null: they have not. */
+  /** The identity of the changelog, if one of the entries contains it. */
   identity: string | null = null;
   readonly #store: Store;
 
@@ -45,9 +45,9 @@ export class CatchUp {
   }
 
   /**
-   * Reads what the store knows already.
+   * Reads what is already in the store.
    *
-   * @param pieces of the room for arrivals.
+   * @param pieces size of the room for arrivals.
    */
   static async on(store: Store, pieces?: number): Promise<CatchUp> {
     const catchUp = new CatchUp(store, new OpenArrivals(pieces));
@@ -65,7 +65,7 @@ export class CatchUp {
     return catchUp;
   }
 
-  /** @param more written with it, in one batch. */
+  /** @param more changes that are written in the same batch. */
   async apply(entries: readonly ChangelogEntry[], more: readonly StoreChange[]): Promise<void> {
     const latest = new Map(entries.map(({ key, value }) => [key, value]));
     const keys = [...latest.keys()].filter((key) => key.startsWith("m") || key.startsWith("r"));
@@ -113,7 +113,7 @@ export class CatchUp {
     const change = Number(next.isMember) - Number(now.isMember);
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    // One from before the first renewal counts whatever its mark is, and here it has none.
+    // Before the numbering is first restarted, a number is valid whatever the mark is; here there is no mark.
     const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
     const number = isNumbered ? counts.next : next.number;
     const nextNumber = counts.next + (isNumbered ? 1 : 0);
@@ -142,7 +142,7 @@ export class CatchUp {
     return begins;
   }
 
-  /** Removes arrivals of syncs that are not open: a crash left them, or another owner went on. */
+  /** Removes the arrivals of syncs that are no longer open, after a crash or another owner's work. */
   async clearArrivals(): Promise<void> {
     const open = this.#openBegins();
     const { from, to } = ARRIVALS_RANGE;

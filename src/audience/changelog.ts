@@ -1,6 +1,6 @@
 /**
- * Records of the changelog `audience-members`, which is compacted: the last value of a key counts,
- * and no value means that the key is gone. Keys are those of the store (`keys.ts`).
+ * The records of the changelog `audience-members`, which is compacted: the last value of a key applies, and a
+ * record without a value removes the key. The keys are those of the store (`keys.ts`).
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
@@ -29,7 +29,7 @@ export interface ChangelogEntry {
   readonly value: string | null;
 }
 
-/** Null: the record has no key, so it is none of ours. */
+/** Null if the record has no key: then Switchyard did not write it. */
 export function readChangelog({ offset, key, value }: IncomingRecord): ChangelogEntry | null {
   if (key === null) return null;
   return { offset, key: key.toString(), value: value?.toString() ?? null };

@@ -1,42 +1,42 @@
 /**
- * Whether a store can be trusted, when its partition is taken over.
+ * Decides whether a store can be trusted when its partition is taken over.
  *
- *   the store                                            is         then
- *   cannot be read                                       damaged    rebuilt
- *   has no checkpoint, or one of another version         missing    rebuilt
- *   knows more of the changelog than there is            ahead      rebuilt
- *   is of another changelog                              foreign    rebuilt
- *   knows less of the changelog than there is, and was   stale      rebuilt: tombstones may have
- *     written more than half a day ago                              been compacted away meanwhile
- *   knows less of the changelog than there is            behind     catches up
- *   knows all of it                                      current    used
+ *   the store                                        is         then
+ *   cannot be read                                   corrupt    rebuilt
+ *   has no checkpoint, or one of another version     missing    rebuilt
+ *   is ahead of the end of the changelog             ahead      rebuilt
+ *   belongs to another changelog                     foreign    rebuilt
+ *   is behind the changelog, and was written         stale      rebuilt: tombstones may have been
+ *     more than half a day ago                                  compacted away since
+ *   is behind the changelog                          behind     catches up
+ *   is at the end of the changelog                   current    used
  *
- * The changelog says which one it is by a record that each owner writes again when it takes over,
- * so that it stands either where the checkpoint says or among what is read to catch up.
+ * A record in the changelog identifies it. Each owner writes that record again when it takes over, so the record
+ * is either at the offset in the checkpoint, or among the entries that are read to catch up.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
 
 /**
- *   version   members                         read by this program
- *   1         have no numbers: each is        yes; members get numbers as they arrive
- *             marked in its own value
- *   2         have numbers (`membership.ts`)  yes
+ *   version   members                             read by this version
+ *   1         have no numbers: each is marked     yes; members get numbers as they arrive
+ *             in its own value
+ *   2         have numbers (`membership.ts`)      yes
  *
- * A program that knows version 1 alone rebuilds one of version 2: it would not see arrivals there.
+ * A version of Switchyard that only knows version 1 rebuilds a store of version 2, whose arrivals it cannot read.
  */
 const VERSION = 2;
 const READ: readonly unknown[] = [1, VERSION];
 
 export interface Checkpoint {
   readonly version: typeof VERSION;
-  /** Which changelog the store was made from. */
+  /** Identity of the changelog that the store was built from. */
   readonly identity: string;
-  /** Where that was last written. */
+  /** Offset of the identity's last record. */
   readonly identityOffset: number;
-  /** The store holds the changelog up to here. */
+  /** The store contains the changelog up to this offset. */
   readonly changelog: number;
-  /** Records of `audience-syncs` below have been worked on, marks of open syncs included: an own offset. */
+  /** Records of `audience-syncs` below this own offset have been applied, including marks of open syncs. */
   readonly position: number;
   readonly writtenAtMs: number;
 }
@@ -49,7 +49,7 @@ export function newCheckpoint(identity: string, identityOffset: number, nowMs: n
   return { version: VERSION, identity, identityOffset, changelog, position: 0, writtenAtMs: nowMs };
 }
 
-/** Null: there is none, or it cannot be used. */
+/** Null if there is no checkpoint, or if it is invalid. */
 export function readCheckpoint(text: string | undefined): Checkpoint | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
@@ -57,7 +57,7 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
   const { identity, identityOffset, changelog, position, writtenAtMs } = json;
   const numbers = [identityOffset, changelog, position, writtenAtMs];
   const isWhole = numbers.every(Number.isSafeInteger);
-  // The numbers were just looked at.
+  // All fields have been checked.
   if (typeof identity !== "string" || !isWhole) return null;
   return { ...(json as unknown as Checkpoint), version: VERSION };
 }
@@ -65,11 +65,11 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
 export type StoreMatch = "current" | "behind" | "stale" | "missing" | "ahead" | "foreign";
 
 export interface ChangelogFacts {
-  /** The first offset that is not written yet. */
+  /** The log end offset. */
   readonly end: number;
-  /** The text of the record at the checkpoint's `identityOffset`; null: there is none any more. */
+  /** The identity at the checkpoint's `identityOffset`; null if the record is gone. */
   readonly identityThere: string | null;
-  /** The text of the last such record behind the checkpoint; null: there is none. */
+  /** The last identity behind the checkpoint; null if there is none. */
   readonly identityBehind: string | null;
   readonly nowMs: number;
 }

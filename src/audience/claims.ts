@@ -1,15 +1,16 @@
 /**
- * The owners of audience ids and keys, as the compacted topic `audiences` has them: the first claim
- * wins. Compaction may remove the first claim and leave later records of its owner. So each later
- * record names the offset of its claim, and the lower one wins.
+ * Which partition owns which audience ID and key, according to the compacted topic `audiences`. The first claim
+ * wins. Compaction may remove the first claim and keep later records of its owner, so each later record contains
+ * the offset of its claim, and the lower offset wins.
  *
- *   a record says that                     and                               then
- *   a partition has an id                  nobody has it, nor its key        it has them
- *                                          the same partition has it         renewed
- *                                          another one has id or key, by     the record is ignored
- *                                          an earlier claim
- *                                          the same, by a later claim        the other one has nothing
- *   nobody has the id (no value)           any                               id and key are free
+ *   a record                   and                                        then
+ *   claims an ID and a key     both are free                              the partition owns them
+ *                              the same partition owns the ID             the claim is renewed
+ *                              another partition owns one of them,        the record is ignored
+ *                                with an earlier claim
+ *                              another partition owns one of them,        the other partition loses both
+ *                                with a later claim
+ *   has no value               any                                        ID and key are free
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
@@ -21,7 +22,7 @@ export interface ClaimedAudience {
   readonly partition: number;
   /** Offset of the audience's first sync in its partition. */
   readonly first: number;
-  /** Offset of the claim; null in the claim itself, which cannot know it. */
+  /** Offset of the claim; null in the claim itself, whose offset was unknown when it was written. */
   readonly claim: number | null;
   readonly members: number;
   readonly openSyncId: string | null;
@@ -37,14 +38,14 @@ export interface Claimed extends ClaimedAudience {
   readonly claim: number;
 }
 
-/** Null: this product does not write such a record. */
+/** Null if Switchyard did not write the record. */
 export function readClaim(value: Buffer): ClaimedAudience | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;
   const { id, name, key, partition, first } = json;
   const isWhole = [partition, first].every(Number.isSafeInteger);
   const isNamed = [id, name, key].every((text) => typeof text === "string");
-  // Its other fields are written together with these.
+  // The other fields are always written together with these.
   return isWhole && isNamed ? (json as unknown as ClaimedAudience) : null;
 }
 
@@ -52,7 +53,7 @@ export class Claims {
   readonly #byId = new Map<string, Claimed>();
   readonly #idByKey = new Map<string, string>();
 
-  /** Those in force, in the order of their claims. */
+  /** The valid claims, in order. */
   all(): readonly Claimed[] {
     return [...this.#byId.values()].sort((one, other) => one.claim - other.claim);
   }
@@ -66,7 +67,7 @@ export class Claims {
     return id === undefined ? null : this.of(id);
   }
 
-  /** Takes the next record of the topic. */
+  /** Applies the next record of the topic. */
   apply(id: string, record: ClaimedAudience | null, offset: number): void {
     if (record === null) {
       this.#free(id);
@@ -93,7 +94,7 @@ export class Claims {
   }
 }
 
-/** Why an audience cannot have its id and key; null: it can, or has them already. */
+/** Why an audience cannot own its ID and key; null if it can, or already does. */
 export function conflictOf(
   claims: Claims,
   request: { readonly id: string; readonly key: string; readonly partition: number },
@@ -101,9 +102,9 @@ export function conflictOf(
   const { id, key, partition } = request;
   const same = claims.of(id);
   if (same !== null && same.partition !== partition) {
-    return `the audience's records are in partition ${same.partition} too: key all of them by the audience's id, placed as Java does (murmur2)`;
+    return `the audience also has records in partition ${same.partition}: use the audience ID as the key of all records, and the default partitioner (murmur2)`;
   }
   const owner = claims.ownerOf(key);
   if (owner === null || owner.id === id) return null;
-  return `its key ${JSON.stringify(key)} is that of another audience: give one of the two a key of its own in the configuration`;
+  return `another audience has the key ${JSON.stringify(key)}: set a different key for one of them in the configuration`;
 }

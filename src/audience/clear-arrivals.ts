@@ -1,11 +1,11 @@
-/** Removes what a sync that is over has left of its arrivals (`seen-members.ts`). */
+/** Removes the arrivals of syncs that have ended (`seen-members.ts`). */
 
 import { arrivalsIn, arrivalsRange } from "./keys.ts";
 import type { Work } from "./work.ts";
 
 /**
- * Entries of an open sync stay. Called after the audience was set without the sync that is over: so
- * they are removed in the batch that says so, or behind it.
+ * Keeps the entries of the open sync. Called after the ended sync was removed from the audience, so that the
+ * entries are removed in the same batch or in a later one.
  */
 export async function clearArrivals(
   { state, breathe }: Work,

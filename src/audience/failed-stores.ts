@@ -1,11 +1,11 @@
-/** The stores that failed, by partition, until they are open again. */
+/** Remembers stores that failed, by partition, until they have been opened again. */
 
 import { type StoreError, storeErrorOf } from "../domain/store-error.ts";
 
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Notes each failure of a partition before `fail` is called. */
+  /** Wraps `fail` so that a store's failure is remembered first. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);
@@ -18,19 +18,19 @@ export class FailedStores {
     this.#errors.delete(partition);
   }
 
-  /** Why the store is not to be opened once more before it is removed; null: it may be. */
+  /** The error if the store is corrupt, and must be removed before it is opened again; otherwise null. */
   corruptionOf(partition: number): StoreError | null {
     const error = this.#errors.get(partition) ?? null;
     return error?.failure === "corrupt" ? error : null;
   }
 
-  /** @param isOurs whether the partition is not known to be somebody else's by now. */
+  /** @param isOurs false if the partition is known to belong to another process. */
   texts(isOurs: (partition: number) => boolean): readonly string[] {
     return [...this.#errors]
       .filter(([partition]) => isOurs(partition))
       .map(
         ([partition, { message }]) =>
-          `the state store of partition ${partition} is opened again, its syncs wait for that: ${message}`,
+          `the state store of partition ${partition} failed and is being reopened, and its syncs wait for that: ${message}`,
       );
   }
 }

@@ -1,4 +1,4 @@
-/** The identify calls that follow from syncs, as records for `calls`. */
+/** Creates the identify calls that result from syncs, as records for `calls`. */
 
 import type { SourceId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
@@ -6,7 +6,7 @@ import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER } from "../domain/source-of.ts";
 
 export interface CallMaker {
-  /** @param value the trait's, any JSON. */
+  /** @param value the value of the trait: any JSON. */
   call(userId: string, value: unknown, messageId: string): OutgoingRecord;
 }
 
@@ -15,14 +15,14 @@ export interface CallOptions {
   readonly source: SourceId;
   readonly integrations: JsonObject | null;
   readonly trait: string;
-  /** Record time of the record that causes the calls. */
+  /** Time of the record that causes the calls. */
   readonly atMs: number;
 }
 
-/** For many calls that differ in user, value and message id alone. */
+/** For many calls that differ only in user, value and message ID. */
 export function callMaker(options: CallOptions): CallMaker {
   const { topic, source, integrations, trait, atMs } = options;
-  // One array for all: its bytes are encoded once.
+  // All calls share the array, so that its bytes are encoded only once.
   const sharedHeaders: RecordHeaders = [[SOURCE_HEADER, Buffer.from(source)]];
   const key = JSON.stringify(trait);
   const shared = {

@@ -1,18 +1,18 @@
 /**
- * Keys, the same in the local store and in the changelog. Offsets are own ones (`own-offsets.ts`), in
- * base 36 and padded, so that all keys of an audience are adjacent, in the order of user ids.
+ * The keys in the local store and in the changelog. Offsets are own offsets (`own-offsets.ts`), padded and in
+ * base 36, so that all keys of an audience are adjacent, in the order of user IDs.
  *
  *   key                            value                                         in the changelog
  *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks, numbers
  *   a/<audience id>                the audience, JSON                            yes
- *   r<first>/<slot>                digest of an id of a sync that is over        yes
- *   s<first>/<digest>              its slot                                      no
+ *   r<first>/<slot>                digest of the ID of a sync that has ended     yes
+ *   s<first>/<digest>              nothing: the digest can be looked up          no
  *   n<first>                       the audience's counts, JSON                   no
- *   b<first>/<begin>/<entry>       numbers arrived in an open sync (`arrivals`)  no
+ *   b<first>/<begin>/<entry>       numbers that arrived in an open sync          no
  *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
- *   p                              offset that everything before it is applied   yes
- *   o                              the topic that offsets count from, JSON       yes
- *   i                              which changelog this is                       yes
+ *   p                              offset up to which all records are applied    yes
+ *   o                              the topic that own offsets start from, JSON   yes
+ *   i                              identity of the changelog                     yes
  *   c                              the checkpoint, JSON                          no
  */
 
@@ -22,7 +22,7 @@ export const CHECKPOINT_KEY = "c";
 export const APPLIED_KEY = "p";
 export const IDENTITY_KEY = "i";
 export const ORIGIN_KEY = "o";
-/** Ids of syncs that are over and still known as such. */
+/** How many ended syncs of an audience are recognized. */
 export const REMEMBERED_MAX = 1_000;
 
 const OFFSET_DIGITS = 11;
@@ -50,7 +50,7 @@ export function userOf(memberKey: string): string {
   return memberKey.slice(OFFSET_DIGITS + 2);
 }
 
-/** "0" is the character after "/". */
+/** All keys that begin with the prefix: "0" is the character after "/". */
 function below(prefix: string): KeyRange {
   return { from: prefix, to: `${prefix.slice(0, -1)}0` };
 }
@@ -77,7 +77,7 @@ export function arrivalsRange(first: number): KeyRange {
   return below(`b${padded(first)}/`);
 }
 
-/** Of all audiences. */
+/** The arrivals of all audiences. */
 export const ARRIVALS_RANGE: KeyRange = { from: "b", to: "c" };
 
 export function arrivalsIn(key: string): { first: number; begin: number; entry: number } {
@@ -103,7 +103,7 @@ export function rememberedKeyOf(slot: string, digest: string): string {
   return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
 }
 
-/** Sync ids may be long; 96 bits distinguish a thousand of them. */
+/** Sync IDs may be long. 96 bits are enough to distinguish a thousand of them. */
 export function digestOf(syncId: string): string {
   return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
 }

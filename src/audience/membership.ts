@@ -1,41 +1,41 @@
 /**
- * The value that the store holds of one user in one audience, and how it changes.
+ * The stored value of one user in one audience, and how it changes.
  *
  *   written as      means
- *   (nothing)       no member
+ *   (nothing)       not a member
  *   +               a member
  *   +1z             a member, arrived in the sync that began at offset 1z (base 36)
  *   +1z.7           the same, and its number is 7 (base 36)
- *   +1z.7!k         the same, and judged by the sync awaiting approval that began at k
- *   -1z             no member, but arrived in the sync: seen while an applied record was read
- *                   again, when the user had been forgotten meanwhile
+ *   +1z.7!k         the same, and to be removed by the sync awaiting approval that began at k
+ *   -1z             not a member, but arrived in the sync: the user was forgotten, and then seen while
+ *                   an applied record was replayed
  *
- * A number lets an arrival be one bit (`seen-members.ts`), so that a member who stays is looked up and
- * not written. Numbers start again now and then. Those given in a sync before that count no more.
+ * With a number, an arrival is a single bit (`seen-members.ts`), so a member who stays is looked up but not
+ * written. The numbering is sometimes restarted, and numbers from earlier syncs are then invalid.
  *
- *   a user arrives in a sync       reading again   then
- *   no member, not arrived yet     no              member, arrived: entered
- *   no member, not arrived yet     yes             arrived
- *   no member, arrived             no              member: entered
- *   member, not arrived yet        any             arrived
- *   arrived, in other cases        any             nothing
+ *   a user arrives in a sync       replay   then
+ *   not a member, not arrived      no       becomes a member, arrived: entered
+ *   not a member, not arrived      yes      arrived
+ *   not a member, arrived          no       becomes a member: entered
+ *   member, not arrived            any      arrived
+ *   any other                      any      nothing
  *
- * The changelog knows `+` and `+!k`. Arrivals and numbers are local.
+ * The changelog contains only `+` and `+!k`. Arrivals and numbers are local.
  */
 
 export interface Membership {
   readonly isMember: boolean;
-  /** Offset of the begin of the sync that the user arrived in when this was written; -1: none. */
+  /** Begin of the sync in which the user had arrived when this was written; -1 if none. */
   readonly mark: number;
-  /** -1: none that counts. */
+  /** -1 if there is no valid number. */
   readonly number: number;
-  /** Offset of the begin of the sync awaiting approval that judged the user; -1: none. */
+  /** Begin of the sync awaiting approval that would remove the user; -1 if none. */
   readonly judged: number;
 }
 
 const NOBODY: Membership = { isMember: false, mark: -1, number: -1, judged: -1 };
 
-/** @param numbering offset of the begin that numbers count from (`audience.ts`). */
+/** @param numbering the begin since which numbers are valid (`audience.ts`). */
 export function readMembership(text: string | null, numbering: number): Membership {
   if (text === null) return NOBODY;
   const bang = text.indexOf("!");
@@ -54,7 +54,7 @@ function offsetIn(text: string, from: number, to: number): number {
   return from === to ? -1 : Number.parseInt(text.slice(from, to), 36);
 }
 
-/** Null: there is nothing to keep. */
+/** Null if nothing has to be stored. */
 export function writeMembership({ isMember, mark, number, judged }: Membership): string | null {
   if (!isMember && mark === -1) return null;
   const markText = mark === -1 ? "" : mark.toString(36);
@@ -63,12 +63,12 @@ export function writeMembership({ isMember, mark, number, judged }: Membership):
   return `${isMember ? "+" : "-"}${markText}${numberText}${judgedText}`;
 }
 
-/** The value in the changelog; null for a user that is no member. */
+/** The value in the changelog; null for a user who is not a member. */
 export function durableMembership({ isMember, judged }: Membership): string | null {
   return isMember ? writeMembership({ isMember, mark: -1, number: -1, judged }) : null;
 }
 
-/** The numbers of those who have arrived in one sync. */
+/** The numbers of the members who have arrived in a sync. */
 export interface ArrivedNumbers {
   /** Offset of the sync's begin. */
   readonly begin: number;
@@ -81,11 +81,11 @@ export function hasArrived({ mark, number }: Membership, sync: ArrivedNumbers): 
 
 export type Arrival =
   | { readonly kind: "again" }
-  /** `next` has no number yet where there was none. */
+  /** `next` has no number if the user had none. */
   | { readonly kind: "arrived" | "entered"; readonly next: Membership; readonly isFirst: boolean };
 
 /**
- * @param isReplay the record was applied before: a user that is no member now was forgotten since.
+ * @param isReplay true if the record was applied before: a user who is not a member now was forgotten since.
  */
 export function arrive(now: Membership, sync: ArrivedNumbers, isReplay: boolean): Arrival {
   const isFirst = !hasArrived(now, sync);

@@ -1,22 +1,22 @@
 /**
- * Message ids of the calls that follow from syncs: UUIDs of version 5, the same whenever the same
- * record is applied again, so that a repeat after a crash can be recognised.
+ * The message IDs of calls that result from syncs: UUIDs of version 5. Applying a record again produces the
+ * same IDs, so that receivers can recognize a repeat after a crash.
  *
- *   call        is named by
+ *   call        the ID is derived from
  *   membership  audience, offset of its first sync, user, sync (or the delete's offset), value
  *   trait       trait, user, partition and offset of its record
  */
 
 import { uuidV5 } from "../domain/uuid.ts";
 
-/** Of message ids of calls that follow from syncs, and nothing else. */
+/** UUID namespace of the message IDs of calls that result from syncs. */
 const NAMESPACE = "9c1b1e0c-54c1-4f7e-8d6a-0d6b3f0a7e21";
 
 export interface MembershipChange {
   readonly audienceId: string;
   readonly first: number;
   readonly userId: string;
-  /** The sync's id, or the offset of a `delete`. */
+  /** The sync's ID, or the offset of a `delete`. */
   readonly by: string | number;
   readonly value: boolean;
 }

@@ -8,12 +8,12 @@ export class OpenArrivals {
   readonly #room: ArrivalRoom;
   readonly #syncs = new Map<number, Arrivals>();
 
-  /** @param pieces of the room that they share. */
+  /** @param pieces size of the room that they share. */
   constructor(pieces?: number) {
     this.#room = new ArrivalRoom(pieces);
   }
 
-  /** Those of the audience's open sync. */
+  /** The arrivals of the audience's open sync. */
   of(first: number, begin: number): Arrivals {
     const known = this.#syncs.get(first);
     if (known?.begin === begin) return known;
@@ -23,13 +23,13 @@ export class OpenArrivals {
     return arrivals;
   }
 
-  /** The same to look into: empty where there are none. */
+  /** The same for reading; empty if there are none. */
   known(first: number, begin: number): ArrivedNumbers {
     const known = this.#syncs.get(first);
     return known?.begin === begin ? known : { begin, has: () => false };
   }
 
-  /** Drops those of a sync that is over. @param begin of the open sync; null: there is none. */
+  /** Drops the arrivals of a sync that has ended. @param begin of the open sync, or null. */
   settle(first: number, begin: number | null): void {
     const known = this.#syncs.get(first);
     if (known === undefined || known.begin === begin) return;
@@ -37,14 +37,14 @@ export class OpenArrivals {
     this.#syncs.delete(first);
   }
 
-  /** Numbers that no entry has yet. */
+  /** How many numbers have not been written in an entry yet. */
   get unwritten(): number {
     let numbers = 0;
     for (const arrivals of this.#syncs.values()) numbers += arrivals.unwritten;
     return numbers;
   }
 
-  /** The entries of a step, with their keys. */
+  /** The entries to write in this step, with their keys. */
   takeEntries(): readonly (readonly [key: string, text: string])[] {
     return [...this.#syncs].flatMap(([first, arrivals]) => {
       const entry = arrivals.takeEntry();
@@ -52,7 +52,7 @@ export class OpenArrivals {
     });
   }
 
-  /** An entry that the store has, of an open sync or not. */
+  /** Reads an entry from the store, and ignores it if its sync is not open. */
   read(key: string, text: string, openBegin: number | null): void {
     const { first, begin, entry: at } = arrivalsIn(key);
     if (begin === openBegin) this.of(first, begin).read({ at, text });

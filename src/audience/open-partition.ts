@@ -1,15 +1,16 @@
 /**
- * Takes a partition over: finds its store, decides whether it can be trusted (`checkpoint.ts`),
- * catches up or rebuilds from the changelog, and signs the changelog as its owner.
+ * Takes over a partition: finds its store, decides whether it can be trusted (`checkpoint.ts`), catches up or
+ * rebuilds it from the changelog, and signs the changelog as the owner.
  *
  *   the process ends while          then the next owner
- *   a store catches up              goes on from the step that was written last
- *   a store is rebuilt              rebuilds: it gets its checkpoint at the end
+ *   the store catches up            continues after the last step that was written
+ *   the store is rebuilt            rebuilds it: the checkpoint is written at the end
  *
- *   the store                       then
- *   is corrupt                      it is removed and rebuilt
- *   cannot be used for now          nothing is removed; the error goes to the caller, who tries again:
- *                                   a disk is full or read-only, a permission is missing
+ *   the store is                    then
+ *   corrupt                         it is removed and rebuilt
+ *   unavailable: the disk is full   nothing is removed, and the caller retries
+ *     or read-only, or a permission
+ *     is missing
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -29,25 +30,25 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
-  /** Of the room for arrivals in open syncs; by default as `seen-members.ts` says. */
+  /** Size of the room for arrivals in open syncs; the default is in `seen-members.ts`. */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
-  /** Throws when the store cannot be opened: a corrupt one is then removed, and opened again. */
+  /** Throws if the store cannot be opened. A corrupt store is then removed, and opened again. */
   readonly openStore: () => Promise<Store>;
   readonly removeStore: () => Promise<void>;
   readonly changelogEnd: () => Promise<number>;
   readonly readChangelog: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
-  /** Resolves when the record is acknowledged. */
+  /** Resolves when the record has been acknowledged. */
   readonly sign: (key: string, identity: string) => Promise<void>;
   readonly newIdentity: () => string;
   readonly nowMs: () => number;
   /** Called after each step. */
   readonly onProgress: (offset: number, end: number) => void;
-  /** Called once it is known what the store is. */
+  /** Called when the state of the store has been determined. */
   readonly onMatch: (match: StoreMatch | "corrupt") => void;
-  /** Throws when the partition is being taken away. */
+  /** Throws if the partition is being revoked. */
   readonly check: () => void;
-  /** Throws when the partition may be somebody else's. */
+  /** Throws if the partition may belong to another process. */
   readonly mustBeOurs: () => Promise<void>;
 }
 
@@ -73,7 +74,7 @@ interface Found {
   readonly checkpoint: Checkpoint;
 }
 
-/** Null: there is no store that could be trusted, and nothing is left of one. */
+/** Null if there was no usable store; one that could not be used has been removed. */
 async function findStore(deps: OpenDeps): Promise<Found | null> {
   let store: Store | null = null;
   try {
@@ -92,7 +93,7 @@ async function findStore(deps: OpenDeps): Promise<Found | null> {
   return null;
 }
 
-/** Null: the store cannot be trusted. */
+/** Null if the store cannot be trusted. */
 async function tryCatchUp(
   deps: OpenDeps,
   store: Store,
@@ -133,7 +134,7 @@ async function tryCatchUp(
   return match === "current" || match === "behind" ? catchUp : null;
 }
 
-/** Whether what the store holds cannot be read: also JSON that is none. */
+/** True if the contents of the store cannot be read, including invalid JSON. */
 function isCorruption(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
   return storeErrorOf(error)?.failure === "corrupt";
@@ -164,7 +165,7 @@ async function begin(
   readTo: number,
 ): Promise<PartitionState> {
   const { identity } = before;
-  // The owner before may have written late, and this one may have been taken for dead meanwhile.
+  // The previous owner may have written late, and this process may have lost the partition since.
   let end = readTo;
   for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
     await read(deps, catchUp, end, next, () => []);

@@ -1,28 +1,27 @@
 /**
- * Offsets that only grow, for the work on a partition of `audience-syncs`: base + offset on the
- * topic. A topic that was deleted and recreated, or that is on another cluster, counts from 0.
- * By its offsets alone new records would be taken for applied ones, and their marks for old marks.
+ * Own offsets: offsets of a partition of `audience-syncs` that never decrease, computed as base + Kafka offset.
+ * If the topic is deleted and recreated, or is on another cluster, its Kafka offsets start at 0 again. Without a
+ * base, new records would then look as if they had already been applied.
  *
- *   the topic known         the topic there  what was applied  then
- *   has the same id         has an id        any               as before
- *   has an id               has another      any               another topic
- *   none, or without an id  any              within the log    as before; its id is noted
- *   none, or without an id  any              beyond the log    another topic
- *   has an id               has no id        within the log    as before
- *   has an id               has no id        beyond the log    another topic
+ *   the stored topic ID   the current topic ID   applied records   then
+ *   is the same           is known               any               same topic
+ *   differs               is known               any               another topic
+ *   is unknown            any                    within the log    same topic; its ID is stored
+ *   is unknown            any                    beyond the log    another topic
+ *   is known              is unknown             within the log    same topic
+ *   is known              is unknown             beyond the log    another topic
  *
- * Another topic gets a base above all own offsets that are known, so that `position`, `applied`, the
- * first offsets of audiences, begins and marks never mean two things. An older version of the program
- * keeps no ids: a topic that was recreated before the upgrade, and has grown past what was applied,
- * is not noticed. Brokers before Kafka 2.8 know no ids.
+ * Another topic gets a base above all known own offsets, so that `position`, `applied`, first offsets of audiences,
+ * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs: if a topic was recreated before
+ * the upgrade, and has grown beyond what was applied, that is not noticed. Brokers before Kafka 2.8 have no IDs.
  *
- *   step                                        a crash after it
- *   1  the base is decided, and kept            decided again
- *   2  the changelog has it, acknowledged       the store catches up: the same base
- *   3  store and checkpoint have it             the same base
- *   4  records are taken with their own offset  as `stage.ts` says
+ *   step                                            after a crash
+ *   1  decide the base                              it is decided again
+ *   2  write it to the changelog, acknowledged      the store catches up: the same base
+ *   3  write it to the store and the checkpoint     the same base
+ *   4  apply records with own offsets               see `stage.ts`
  *
- * Offsets on the topic are what the consumer finishes and holds, and what dead letters name.
+ * The consumer finishes and holds Kafka offsets, and dead letters contain Kafka offsets.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
@@ -36,15 +35,15 @@ import {
 } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
-/** Which topic records are of. */
+/** Identifies the topic that records come from. */
 export interface Origin {
-  /** Empty: the brokers know no ids. */
+  /** Empty if the brokers do not support topic IDs. */
   readonly topicId: string;
-  /** The own offset of the topic's first one. */
+  /** The own offset of Kafka offset 0. */
   readonly base: number;
 }
 
-/** Null: there is none, as before the first record, or it cannot be used. */
+/** Null if there is none, as before the first record, or if it is invalid. */
 export function readOrigin(text: string | undefined): Origin | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
@@ -59,28 +58,28 @@ export interface Found {
   readonly origin: Origin;
 }
 
-/** The facts that show which topic it is. */
+/** What is needed to find out whether the topic is another one. */
 export interface OriginFacts {
   readonly known: Origin | null;
-  /** Of the topic that is there; empty: the brokers know none. */
+  /** ID of the current topic; empty if the brokers do not support topic IDs. */
   readonly topicId: string;
-  /** All own offsets that are known lie below. */
+  /** All known own offsets are lower. */
   readonly used: number;
 }
 
-/** Whether the ids do not show which topic it is, so that the log's end has to. */
+/** True if the IDs are not sufficient, so that the log end offset is needed. */
 export function needsEnd({ known, topicId, used }: OriginFacts): boolean {
   return used > 0 && !(isKnown(known) && topicId !== "");
 }
 
-/** @param end of the topic's log; of no matter unless `needsEnd`. */
+/** @param end the log end offset; ignored unless `needsEnd`. */
 export function originOf(facts: OriginFacts, end: number): Found {
   const { known, topicId, used } = facts;
   const base = known?.base ?? 0;
   const isAnother = needsEnd(facts)
     ? used - base > end
     : isKnown(known) && topicId !== "" && known.topicId !== topicId;
-  // One more: a mark may stand at the very position.
+  // Plus one, because a mark may be equal to the position.
   if (isAnother) return { kind: "another", origin: { topicId, base: used + 1 } };
   if (topicId !== "" && !isKnown(known)) return { kind: "noted", origin: { topicId, base } };
   return { kind: "same", origin: known ?? { topicId, base } };
@@ -96,7 +95,7 @@ interface OwnOffsets {
   readonly audiences: () => Iterable<Audience>;
 }
 
-/** All own offsets that the state knows lie below. */
+/** An upper bound of all own offsets in the state. */
 export function usedOffsets(state: OwnOffsets): number {
   let used = Math.max(state.position, state.applied);
   for (const { first, open, awaitingApproval } of state.audiences()) {
@@ -109,12 +108,12 @@ export function withOwnOffset(record: IncomingRecord, base: number): IncomingRec
   return base === 0 ? record : new Moved(record, base);
 }
 
-/** The record with its offset on the topic. */
+/** The record with its Kafka offset. */
 export function asItCame(record: IncomingRecord): IncomingRecord {
   return record instanceof Moved ? record.came : record;
 }
 
-/** Asks the record only for fields that it is asked for. */
+/** A record with an own offset. The other fields are read from the original record only when they are used. */
 class Moved implements IncomingRecord {
   readonly came: IncomingRecord;
   readonly offset: number;

@@ -8,7 +8,7 @@
  *   snapshot   audienceId, audienceName, syncId, userIds; force
  *   approve    audienceId, syncId
  *   delete     audienceId
- *   trait      traitName, userId, value (any JSON; null where the trait is removed)
+ *   trait      traitName, userId, value (any JSON; null removes the trait)
  *   forget     userId (written by the deletion stage)
  *
  *   a field                     is read as
@@ -18,8 +18,8 @@
  *   count                       a whole number of at least 0
  *   force                       true; anything else counts as absent
  *
- * Anything else is refused whole, as `invalid-sync`: half of a members record would make a count
- * that fits nothing. Ids with lone surrogates are refused, because two of them can be one in UTF-8.
+ * If a field is invalid, the whole record is rejected as `invalid-sync`, because half a `members` record would
+ * lead to a count mismatch. IDs with lone surrogates are rejected, because two of them can be equal in UTF-8.
  */
 
 import {
@@ -73,7 +73,7 @@ export interface Delete {
 
 export interface Trait {
   readonly type: "trait";
-  /** The snake_case form of its name. */
+  /** The name in snake_case. */
   readonly key: string;
   readonly userId: string;
   readonly value: unknown;
@@ -89,7 +89,7 @@ export type SyncRecord = AudienceRecord | Trait | Forget;
 
 export type ParsedSync =
   | { readonly kind: "sync"; readonly record: SyncRecord }
-  /** `error` is a sentence that gives nothing of the value away. */
+  /** `error` is a sentence that contains nothing of the value. */
   | { readonly kind: "refused"; readonly reason: "invalid-sync"; readonly error: string };
 
 const TYPES = [
@@ -103,7 +103,7 @@ const TYPES = [
   "forget",
 ] as const satisfies readonly SyncRecord["type"][];
 
-/** @param json as `JSON.parse` made it. */
+/** @param json a result of `JSON.parse`. */
 export function parseSync(json: unknown): ParsedSync {
   if (!isJsonObject(json))
     return refused(`a sync record is a JSON object, this is ${kindOf(json)}`);
@@ -146,7 +146,7 @@ function ofSync(fields: Fields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
-/** Reads fields and keeps the first problem; fields after it do not matter. */
+/** Reads fields and keeps the first problem. Fields that are read after it are ignored. */
 class Fields {
   problem: string | null = null;
   readonly #json: JsonObject;
@@ -176,7 +176,7 @@ class Fields {
     }
     if (Buffer.byteLength(given) > ID_MAX_BYTES) return this.#tooLong(name);
     if (snakeCase(given) === "") {
-      this.problem ??= `${name} has no letter and no digit to make a trait's name of`;
+      this.problem ??= `${name} needs at least one letter or digit for the name of the trait`;
     }
     return given;
   }
@@ -207,7 +207,7 @@ class Fields {
   #checkedId(name: string, given: unknown): string {
     const id = typeof given === "number" && Number.isFinite(given) ? `${given}` : given;
     if (typeof id !== "string" || id === "") return this.#fail(name, given, "text or a number", "");
-    // UTF-8 has at most three bytes for each unit of a text.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     if (id.length * 3 > ID_MAX_BYTES && Buffer.byteLength(id) > ID_MAX_BYTES) {
       return this.#tooLong(name);
     }

@@ -2,15 +2,14 @@
  * The state of one partition: audiences in memory, members on disk, and the pending writes. Each
  * step is written in this order (ARCHITECTURE.md#invariants, 11):
  *
- *   write                                     a crash after it
- *   1  calls and dead letters, acknowledged   they are written again, with the same message ids
- *   2  the changelog, acknowledged            the store catches up from it when it is opened
+ *   write                                     after a crash
+ *   1  calls and dead letters, acknowledged   they are written again, with the same message IDs
+ *   2  the changelog, acknowledged            the store catches up when it is opened
  *   3  store and checkpoint, in one batch     the records are skipped, or counted again in an open sync
- *   4  the topic `audiences`                  reported again with the audience's next change
- *   5  records finished                       nothing, once that is committed
+ *   4  the topic `audiences`                  it is written with the audience's next change
+ *   5  records finished                       nothing is repeated after the commit
  *
- * Reads see pending writes. If a user enters and leaves within a step, both calls are written, in this
- * order.
+ * Reads include pending writes. If a user enters and leaves within a step, both calls are written in that order.
  */
 
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
@@ -39,9 +38,9 @@ export interface PartitionStateOptions {
   readonly at: ChangelogPartition;
   readonly store: Store;
   readonly checkpoint: Checkpoint;
-  /** Everything before it is in the changelog. */
+  /** All records below this offset are in the changelog. */
   readonly applied: number;
-  /** Null: nothing was applied yet, or by a version that did not note it. */
+  /** Null if nothing has been applied yet, or only by a version that did not store the origin. */
   readonly origin: Origin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;
@@ -49,7 +48,7 @@ export interface PartitionStateOptions {
   readonly nowMs: () => number;
 }
 
-/** Numbers that arrived, for one thing to write: they are small, and written together. */
+/** Arrived numbers are small and written together, so this many count as one write. */
 const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
@@ -85,17 +84,17 @@ export class PartitionState {
     for (const audience of options.audiences.values()) this.#noteOpen(audience);
   }
 
-  /** Records below are in the store, marks and all. */
+  /** Records below this offset are in the store, including their marks. */
   get position(): number {
     return this.#checkpoint.position;
   }
 
-  /** Records below were applied, by this process or another one. */
+  /** Records below this offset have been applied, by this or another process. */
   get applied(): number {
     return this.#applied;
   }
 
-  /** Which topic own offsets count from (`own-offsets.ts`). */
+  /** The topic that own offsets are based on (`own-offsets.ts`). */
   get origin(): Origin | null {
     return this.#origin;
   }
@@ -105,7 +104,7 @@ export class PartitionState {
     this.set(ORIGIN_KEY, JSON.stringify(origin));
   }
 
-  /** Things to write in the next step. */
+  /** Number of writes in the next step. */
   get pendingSize(): number {
     const numbers = Math.ceil(this.#arrivals.unwritten / NUMBERS_PER_THING);
     return this.#calls.size + this.#changes.size + this.#deadLettered.length + numbers;
@@ -123,19 +122,19 @@ export class PartitionState {
     return this.#counts.get(first) ?? NO_COUNTS;
   }
 
-  /** Of the audience's open sync. */
+  /** The arrivals of the audience's open sync. */
   arrivals(first: number, { begin }: OpenSync): Arrivals {
     return this.#arrivals.of(first, begin);
   }
 
-  /** Those with an open sync. */
+  /** The audiences with an open sync. */
   openAudiences(): readonly Audience[] {
     return [...this.#open.values()];
   }
 
   /**
-   * The offset on the topic that the committed one must not pass; null: there is no open sync, or
-   * records of those that there are were on an earlier topic, and are gone.
+   * The Kafka offset that the committed offset must not pass. Null if there is no open sync, or if the records of
+   * all open syncs were in an earlier topic and are gone.
    */
   firstOpen(): number | null {
     const base = this.#origin?.base ?? 0;
@@ -149,7 +148,7 @@ export class PartitionState {
     if (this.#changes.size === 0) {
       return (await this.store.getMany(keys)).map((value) => value ?? null);
     }
-    // As they are now: a write may take them away while the store is read.
+    // Copied, because a write may remove them while the store is read.
     const changes = keys.map((key) => this.#changes.get(key));
     const missing = keys.filter((_, index) => changes[index] === undefined);
     const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
@@ -161,7 +160,7 @@ export class PartitionState {
     });
   }
 
-  /** @param from the record that the call follows from. */
+  /** @param from the record that caused the call. */
   call(kind: keyof ChangeCounts, record: OutgoingRecord, from: IncomingRecord): void {
     this.#calls.set(record, from);
     this.#changeCounts = { ...this.#changeCounts, [kind]: this.#changeCounts[kind] + 1 };
@@ -171,23 +170,23 @@ export class PartitionState {
     this.#deadLettered.push(deadLettered);
   }
 
-  /** Changes a value on disk alone. */
+  /** Changes a value only in the local store. */
   setLocal(key: string, value: string | null): void {
     this.#changes.set(key, value);
   }
 
-  /** @param durable what the changelog gets, when that differs from `value`. */
+  /** @param durable the value in the changelog, if it differs from `value`. */
   set(key: string, value: string | null, durable: string | null = value): void {
     this.#changes.set(key, value);
     this.#changelog.set(key, durable);
   }
 
-  /** Values were removed of which nothing may be left on disk. */
+  /** Notes that values were removed that must also be erased from the disk. */
   noteErased(): void {
     this.#hasErased = true;
   }
 
-  /** Whether there were any since the last call. */
+  /** True if values have been erased since the last call. */
   takeErased(): boolean {
     const had = this.#hasErased;
     this.#hasErased = false;
@@ -215,7 +214,7 @@ export class PartitionState {
     this.#changedCounts.add(first);
   }
 
-  /** The next step reports the audience on the topic `audiences`. */
+  /** The next step writes the audience to the topic `audiences`. */
   report(audienceId: string): void {
     this.#toReport.add(audienceId);
   }
@@ -225,7 +224,7 @@ export class PartitionState {
     return slot !== null;
   }
 
-  /** From now on the sync is over. Returns the audience as it is then. */
+  /** Remembers that the sync has ended. Returns the changed audience. */
   async remember(audience: Audience, syncId: string): Promise<Audience> {
     const { first, closed } = audience;
     const slot = slotKey(first, closed % REMEMBERED_MAX);
@@ -239,7 +238,7 @@ export class PartitionState {
     return { ...audience, closed: closed + 1 };
   }
 
-  /** The writes that are due when everything below `position` has been worked on. */
+  /** Takes the pending writes. All records below `position` have been applied. */
   take(position: number): Pending {
     const hasOutput =
       this.#calls.size > 0 || this.#deadLettered.length > 0 || this.#changelog.size > 0;
@@ -260,7 +259,7 @@ export class PartitionState {
     this.#checkpoint = {
       ...this.#checkpoint,
       position: Math.max(this.#checkpoint.position, position),
-      // Never more than is there: entries that retries wrote twice are read again, without harm.
+      // A lower bound: if retries wrote entries twice, some are read again, which is harmless.
       changelog: this.#checkpoint.changelog + changelog.length,
       writtenAtMs: this.#nowMs(),
     };

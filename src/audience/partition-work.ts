@@ -1,12 +1,12 @@
 /**
- * The work on one partition of `audience-syncs` while this process owns it: record after record,
- * in order, in steps that are written whole.
+ * Processes one partition of `audience-syncs` while this process owns it: one record at a time, in order, in
+ * steps that are written completely.
  *
- *   state      then
- *   opening    records wait; the store is found, caught up or rebuilt
- *   settling   with the first records, which topic they are of (`own-offsets.ts`) is written
- *   working    records are applied; a step is written when much is pending or nothing waits
- *   draining   the write in progress ends, the store is closed; the rest is done again
+ *   state      meaning
+ *   opening    records wait while the store is found, and caught up or rebuilt
+ *   settling   before the first records, their topic is identified (`own-offsets.ts`)
+ *   working    records are applied; a step is written when it is large enough or no records wait
+ *   draining   the current write ends and the store is closed; the rest will be processed again
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -19,52 +19,52 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
 import { type StepWriter, writeStep } from "./write-step.ts";
 
-/** Things to write in one step: bounds memory, and is enough to keep brokers busy. */
+/** Writes in one step: few enough to limit memory, and enough to keep the brokers busy. */
 const STEP_SIZE = 2_000;
-/** Records of a step: many may change nothing. */
+/** Records in one step: many records may change nothing. */
 const STEP_RECORDS = 500;
-/** Time without a record after which open syncs are checked for their age. */
+/** Time without a record after which the age of open syncs is checked. */
 const IDLE_MS = 600_000;
 
 export interface PartitionDeps
   extends Omit<StepWriter, "state" | "mustBeOurs">,
     Omit<Work, "state" | "settings" | "gathering" | "write" | "breathe"> {
-  /** Those of this moment: they may be others later on. */
+  /** The current settings, which can change. */
   readonly settingsNow: () => Work["settings"];
   /**
-   * @param check throws when the partition is being taken away.
-   * @param mustBeOurs throws when the partition may be somebody else's.
+   * @param check throws if the partition is being revoked.
+   * @param mustBeOurs throws if the partition may belong to another process.
    */
   readonly open: (check: () => void, mustBeOurs: () => Promise<void>) => Promise<PartitionState>;
   readonly opened: () => void;
-  /** Closes the store, whether it was opened whole or not. */
+  /** Closes the store, even if it was not opened completely. */
   readonly close: () => Promise<void>;
-  /** On the topic, as `hold`. */
+  /** Takes a Kafka offset, like `hold`. */
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
-  /** Of the topic that records taken now are of; empty: the brokers know none. */
+  /** ID of the topic that the current records come from; empty if the brokers do not support IDs. */
   readonly topicId: () => string;
-  /** Where the topic's log ends. */
+  /** The log end offset of the topic's partition. */
   readonly topicEnd: () => Promise<number>;
-  /** Whether nobody else can have been given the partition until now. */
+  /** True if the partition cannot have been assigned to another process until now. */
   readonly isOurs: () => Promise<boolean>;
-  /** Resolves when others have had their turn. */
+  /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Values were removed of which nothing may be left on disk. */
+  /** Called after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }
 
-/** Thrown where work stops because the partition is being taken away. */
+/** Thrown to stop the work because the partition is being revoked. */
 class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 
 export interface PartitionWork {
   readonly take: (records: readonly IncomingRecord[]) => void;
-  /** Resolves when nothing is in progress any more and the store is closed. */
+  /** Resolves when no work is in progress and the store is closed. */
   readonly drain: () => Promise<void>;
-  /** Abandons syncs that are too old; for when no record comes. */
+  /** Abandons syncs that are too old, if no record has arrived that would trigger it. */
   readonly checkOpenSyncs: () => void;
   readonly state: () => PartitionState | null;
 }
@@ -76,7 +76,7 @@ interface Taken {
 
 export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const waiting: Taken[] = [];
-  /** Of the records that were taken last. */
+  /** Topic ID of the last records. */
   let settled: string | null = null;
   let state: PartitionState | null = null;
   let isDraining = false;
@@ -84,7 +84,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   let lastTakenAtMs = deps.nowMs();
 
   const check = () => {
-    if (isDraining) throw new Interrupted("the partition is being taken away");
+    if (isDraining) throw new Interrupted("the partition is being revoked");
   };
   const mustBeOurs = async () => {
     if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
@@ -92,7 +92,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const open = async () => {
     const opened = await deps.open(check, mustBeOurs);
     check();
-    // Before anything is finished.
+    // Must happen before any record is finished.
     deps.hold(opened.firstOpen());
     state = opened;
     deps.opened();
@@ -177,7 +177,7 @@ function createWork(
   };
 }
 
-/** Finds out which topic the next records are of. Nothing is pending before. */
+/** Identifies the topic that the next records come from. Nothing is pending at that time. */
 async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise<void> {
   const { state, partition, events } = work;
   const facts = { known: state.origin, topicId, used: usedOffsets(state) };
@@ -188,7 +188,7 @@ async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise
   await work.write(state.position);
 }
 
-/** @param more the records that wait behind these; null: none does. */
+/** @param more returns the next waiting records, or null. */
 async function applyAll(
   work: Work,
   deps: PartitionDeps,
@@ -210,7 +210,7 @@ async function applyAll(
     for (const came of some) {
       const record = withOwnOffset(came, base);
       if (record.offset >= state.position) {
-        // A record is applied by one of them, from its first look at a source to its last call.
+        // Each record is applied with the same settings from beginning to end.
         const settings = deps.settingsNow();
         if (settings !== byNow.settings) {
           await arriveGathered(byNow);

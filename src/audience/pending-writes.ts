@@ -4,7 +4,7 @@ import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { StoreChange } from "./ports.ts";
 
-/** How many of the calls are of which kind. */
+/** Number of calls by kind. */
 export interface ChangeCounts {
   readonly entered: number;
   readonly left: number;
@@ -13,15 +13,15 @@ export interface ChangeCounts {
 
 export const NO_CHANGES: ChangeCounts = { entered: 0, left: 0, traits: 0 };
 
-/** In the order of writing. */
+/** The writes, in the order in which they are written. */
 export interface Pending {
-  /** With the records that they follow from. */
+  /** Calls with the records that caused them. */
   readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
   readonly deadLettered: readonly DeadLettered[];
   readonly changelog: readonly OutgoingRecord[];
-  /** Empty: nothing has changed, not even the position. */
+  /** Empty if nothing has changed, not even the position. */
   readonly store: readonly StoreChange[];
-  /** Audiences to report on the topic `audiences`, by id. */
+  /** IDs of the audiences to write to the topic `audiences`. */
   readonly toReport: readonly string[];
   readonly changeCounts: ChangeCounts;
 }

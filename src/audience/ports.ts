@@ -1,21 +1,21 @@
-/** The ports of the work on a partition; `stage.ts` hands them in. */
+/** The ports that the work on a partition uses. `stage.ts` provides them. */
 
 import type { Became, DeadLetter, DeadLettered } from "../domain/dead-letter-records.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { Audience, Counts } from "./audience.ts";
 
 export type StoreEntry = readonly [key: string, value: string];
-/** Null: the key is removed. */
+/** A value of null removes the key. */
 export type StoreChange = readonly [key: string, value: string | null];
 
 /**
- * The ordered local store of one partition; `store/` has two. Keys are ordered by UTF-8 bytes.
+ * The ordered local store of one partition. Keys are ordered by their UTF-8 bytes.
  */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** From the key `from` on and before `to`, in order, as they were when this was asked for. */
+  /** The entries from key `from` up to but not including `to`, in order, as they were at the time of the call. */
   pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
-  /** All or nothing, and in the order of the calls. */
+  /** Writes all changes or none, in the order of the calls. */
   write(changes: readonly StoreChange[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface Store {
 export type Writer = Pick<Producer, "send">;
 
 export interface DeadLetterWriter {
-  /** Resolves when all is acknowledged, with the dead letters written. */
+  /** Resolves with the dead letters when everything has been acknowledged. */
   write(
     became: readonly Became[],
     deadLettered: readonly DeadLettered[],
@@ -42,11 +42,11 @@ export interface ClaimRequest {
   readonly first: number;
 }
 
-/** The audiences of all partitions, as the topic `audiences` has them. */
+/** The audiences of all partitions, from the topic `audiences`. */
 export interface Registry {
-  /** Resolves when it is known who has the id and the key. */
+  /** Resolves when it is known which partition owns the ID and the key. */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Reports to others how audiences of the partition are, by id; null: it was deleted. */
+  /** Writes the state of the partition's audiences by ID; null if an audience was deleted. */
   report(audiences: ReadonlyMap<string, ReportedAudience | null>, partition: number): Promise<void>;
 }
 
@@ -68,25 +68,25 @@ export interface SyncReport {
   readonly syncId: string;
   readonly outcome: SyncOutcome;
   readonly members: number;
-  /** Users removed by it. */
+  /** Users that the sync removed. */
   readonly left: number;
   readonly arrived: number;
-  /** From the begin's record time. */
+  /** Record time of the sync's begin. */
   readonly beganAtMs: number;
 }
 
-/** For logs and metrics. */
+/** Events for logs and metrics. */
 export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
-  /** Users who entered and left, and traits that changed, once their calls are acknowledged. */
+  /** Users who entered or left and traits that changed, after their calls have been acknowledged. */
   readonly changed: (changes: {
     readonly entered: number;
     readonly left: number;
     readonly traits: number;
   }) => void;
   readonly applied: (records: number) => void;
-  /** The topic of syncs is another one than before. */
+  /** The topic `audience-syncs` was recreated. */
   readonly topicRecreated: (partition: number) => void;
 }

@@ -1,13 +1,12 @@
 /**
- * The topic `audiences` for the partitions of one process: read whole, written by owners.
+ * Reads the whole topic `audiences`, and writes the audiences of the partitions that this process owns.
  *
- *   step of a claim                              a crash after it
- *   1  the topic is read to its end              nothing was claimed
- *   2  id and key are free: the claim is         the same partition claims again, and has it
- *      written
- *   3  the topic is read to the claim            the same
- *   4  another one was first: its record is      the lower claim wins for every reader
- *      put back, so that compaction keeps it
+ *   step of a claim                                  after a crash
+ *   1  read the topic to its end                     nothing is claimed
+ *   2  if ID and key are free, write the claim       the same partition claims them again
+ *   3  read the topic up to the claim                the same
+ *   4  if another claim was first, write its         every reader accepts the claim with the lower offset
+ *      record again, so that compaction keeps it
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
@@ -22,7 +21,7 @@ export interface RegistryDeps {
   readonly read: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
 }
 
-/** Reads the topic into claims, from where it was read up to before. */
+/** Reads the topic into claims, and continues each time where it stopped before. */
 export class ClaimsReader {
   readonly claims = new Claims();
   readonly #deps: Pick<RegistryDeps, "end" | "read">;
@@ -51,7 +50,7 @@ export class ClaimsReader {
 export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
   let last: Promise<unknown> = Promise.resolve();
-  // One at a time, so that each sees what the one before has written.
+  // One at a time, so that each request sees what the previous one has written.
   const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act);
     last = result.catch(() => undefined);
@@ -60,7 +59,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const send = async (values: ReadonlyMap<string, ClaimedAudience | null>): Promise<void> => {
     const records = [...values].map(([id, value]) => claimRecord(deps.topic, id, value));
     const [refused] = await deps.writer.send(records);
-    if (refused !== undefined) throw new Error(`the topic ${deps.topic}: ${refused.error}`);
+    if (refused !== undefined) throw new Error(`Cannot write to ${deps.topic}: ${refused.error}`);
   };
   const claim = async (request: ClaimRequest): Promise<ClaimResult> => {
     const { id } = request;
@@ -74,13 +73,13 @@ export function createRegistry(deps: RegistryDeps): Registry {
     return { kind: "refused", error: after };
   };
   const report: Registry["report"] = async (audiences, partition) => {
-    // Those claimed by this process are known; others were claimed before it had the partition.
+    // Audiences that were claimed before this process owned the partition may be unknown.
     const isKnown = [...audiences.keys()].every((id) => reader.claims.of(id) !== null);
     if (!isKnown) await reader.readToEnd();
     const values = new Map<string, ClaimedAudience | null>();
     for (const [id, each] of audiences) {
       const claimed = reader.claims.of(id);
-      // Somebody else's claim came first: its owner reports.
+      // Another partition's claim was first, so its owner reports the audience.
       if (claimed !== null && claimed.partition !== partition) continue;
       const { claim: offset = null } = claimed ?? {};
       values.set(

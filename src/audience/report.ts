@@ -1,4 +1,4 @@
-/** The events of audiences, as metrics and log lines. User ids are in neither. */
+/** Metrics, log events and health problems of audiences. None of them contains a user ID. */
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
@@ -7,7 +7,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
 
-/** Outcomes that somebody should look at. */
+/** Outcomes that an operator should look at, which are logged as warnings. */
 const UNUSUAL: ReadonlySet<SyncOutcome> = new Set([
   "awaiting-approval",
   "abandoned",
@@ -56,13 +56,13 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
   };
 }
 
-/** How far the changelog of a partition is read while its store is opened. */
+/** How much of a partition's changelog has been read while its store is opened. */
 export interface Reading {
   readonly offset: number;
   readonly end: number;
 }
 
-/** A sentence for each partition whose store is still being read from its changelog. */
+/** One sentence per partition whose store is still being restored. */
 export function restoreProblems(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
   reading: ReadonlyMap<number, Reading>,
@@ -73,23 +73,23 @@ export function restoreProblems(
     if (work.state() !== null || end === 0) return [];
     const percent = Math.floor((100 * offset) / end);
     return [
-      `the store of partition ${partition} is built from ${topic}, ${percent} % of ${end} records are read: its syncs wait for that`,
+      `the state store of partition ${partition} is being restored from ${topic}, and its syncs wait for that: ${percent} % of ${end} records have been read`,
     ];
   });
 }
 
-/** A sentence for each sync that awaits approval. */
+/** One sentence per sync that awaits approval. */
 export function approvalProblems(audiences: readonly AudienceStatus[]): readonly string[] {
   return audiences.flatMap(({ id, awaitingApproval }) => {
     if (awaitingApproval === null) return [];
     const { syncId, removals } = awaitingApproval;
     return [
-      `the sync ${syncId} of audience ${id} awaits approval, members that would leave: ${removals}. Run switchyard audience approve to apply it`,
+      `sync ${syncId} of audience ${id} awaits approval, because it would remove ${removals} members. To apply it, run switchyard audience approve ${id}`,
     ];
   });
 }
 
-/** Those of the partitions owned now whose stores are open. */
+/** The audiences of owned partitions whose stores are open. */
 export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
 ): readonly AudienceStatus[] {
@@ -106,8 +106,8 @@ export function audiencesOf(
 }
 
 /**
- * Sets the gauges before each scrape, of the partitions owned then. While a store is not open yet,
- * they are not known. Returns a function that ends it.
+ * Sets the gauges before each scrape, for the partitions that are owned at that time. They are NaN while a store is
+ * not open yet. Returns a function that stops this.
  */
 export function watchAudiences(
   metrics: Metrics,
@@ -134,7 +134,7 @@ export function watchAudiences(
   });
 }
 
-/** Sets the gauge of stores that failed before each scrape. Returns a function that ends it. */
+/** Sets the gauge of failed stores before each scrape. Returns a function that stops this. */
 export function watchFailedStores(metrics: Metrics, count: () => number): () => void {
   const unavailable = metrics.audienceStoresUnavailable.bind({});
   return metrics.onScrape(() => unavailable.set(count()));

@@ -1,18 +1,16 @@
 /**
- * Goes through all members of an audience: the end of a sync, an approval, a delete.
+ * Scans all members of an audience at the end of a sync, at an approval and at a delete.
  *
- *   step                                          a crash after it
- *   1  the verdict is written, if anybody is to   it is not computed again: members change with 2
- *      leave by it
- *   2  members leave, or are judged, in pieces    the rest of them is found again
- *   3  the sync is over                           the record is skipped
+ *   step                                            after a crash
+ *   1  store the verdict, if members are removed    it is not computed again: step 2 changes the members
+ *   2  remove members, or mark them for removal,    the remaining members are found again
+ *      in pieces
+ *   3  end the sync                                 the record is skipped
  *
- *   who leaves              at
- *   did not arrive          the end of a complete sync
- *   was judged, and has     an approval
- *     not arrived in a
- *     later, open sync
- *   everybody               a delete
+ *   at                            these members are removed
+ *   the end of a complete sync    those who did not arrive
+ *   an approval                   those who are marked, unless they arrived in a later, open sync
+ *   a delete                      all
  */
 
 import { type Audience, countsFor, type OpenSync, type SyncAwaitingApproval } from "./audience.ts";
@@ -82,7 +80,7 @@ export async function endSync(
   );
 }
 
-/** Members that have not arrived. */
+/** Members who have not arrived. */
 function removalsOf({ state }: Work, { first }: Audience, { begin }: OpenSync): number {
   const { members, marked } = countsFor(state.counts(first), begin);
   return members - marked;
@@ -155,7 +153,7 @@ async function close(
   left: number,
 ): Promise<void> {
   const { state } = work;
-  // A sync that awaits approval is not over: it is known by its own entry.
+  // A sync that awaits approval has not ended. It is stored in `awaitingApproval`.
   const closed =
     outcome === "awaiting-approval" ? audience : await state.remember(audience, sync.syncId);
   state.setAudience({ ...closed, open: null });
@@ -176,7 +174,7 @@ function report(
   work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
 }
 
-/** Writes calls with false for those who leave. Returns how many did. */
+/** Removes members, and writes a call with the value false for each. Returns how many were removed. */
 async function leave(
   work: Work,
   cause: Cause,
@@ -195,7 +193,7 @@ async function leave(
     for (const [key, value] of entries) {
       const now = readMembership(value, counts.numbering);
       if (!now.isMember) {
-        // Seen while reading again, and of no use any more.
+        // Not a member, only seen during a replay: the entry is no longer needed.
         if (leaves(now)) state.setLocal(key, null);
         continue;
       }
@@ -215,7 +213,7 @@ async function leave(
   return left;
 }
 
-/** Notes, for an approval, the users that did not arrive. */
+/** Marks the members who did not arrive, so that an approval can remove them. */
 async function judge(
   work: Work,
   cause: Cause,

@@ -1,23 +1,22 @@
 /**
- * The users who have arrived in an open sync: one bit for the number of each. In memory they are a bit
- * set; on disk each step adds an entry with the numbers that are new in it, in one batch with the
- * checkpoint. So a sync that changes nothing writes one to three bytes a member.
+ * The users who have arrived in an open sync, with one bit for each user's number. In memory this is a bit set. On
+ * disk, each step adds an entry with the new numbers, in one batch with the checkpoint. So a sync that changes
+ * nothing writes one to three bytes per member.
  *
  *   members    bits
  *   10 M       1.25 MB
  *   100 M      12.5 MB
- *   any        at most 16 MiB in all open syncs of a partition
+ *   any        at most 16 MiB for all open syncs of a partition
  *
- * A member for whom there is no room is marked in its own value instead, and costs a write.
+ * If there is no room for a member's bit, the member is marked in its own value, which costs a write.
  *
- *   step                                          a crash after it
- *   1  bits are set                               they are gone, and the records are read again
- *   2  the entry is written, with the checkpoint  it is read when the store is opened
- *   3  the sync is closed, in a batch             entries of a sync that is not open are removed
- *   4  its entries are removed, in pieces         the rest is removed when the store is opened
+ *   step                                       after a crash
+ *   1  set bits                                the bits are lost, and the records are read again
+ *   2  write the entry with the checkpoint     the entry is read when the store is opened
+ *   3  close the sync, in a batch              its entries are removed when the store is opened
+ *   4  remove its entries, in pieces           the remaining entries are removed when the store is opened
  *
- * An entry is never removed in a batch before that of 3: an open sync without its arrivals would
- * remove members.
+ * No entry is removed before the batch of step 3, because an open sync without its arrivals would remove members.
  */
 
 import type { ArrivedNumbers } from "./membership.ts";
@@ -31,7 +30,7 @@ const PIECES_MAX = 2_048;
 export class ArrivalRoom {
   #free: number;
 
-  /** @param pieces of 8 KiB, each for 65,536 members. */
+  /** @param pieces number of pieces of 8 KiB, each for 65,536 members. */
   constructor(pieces = PIECES_MAX) {
     this.#free = pieces;
   }
@@ -52,7 +51,7 @@ export class Arrivals implements ArrivedNumbers {
   readonly #room: ArrivalRoom;
   readonly #pieces = new Map<number, Uint8Array>();
   #unwritten: number[] = [];
-  /** Entries in the store. */
+  /** Number of entries in the store. */
   #entries = 0;
 
   /** @param begin offset of the sync's begin. */
@@ -61,7 +60,7 @@ export class Arrivals implements ArrivedNumbers {
     this.#room = room;
   }
 
-  /** Numbers that no entry has yet. */
+  /** How many numbers have not been written in an entry yet. */
   get unwritten(): number {
     return this.#unwritten.length;
   }
@@ -73,14 +72,14 @@ export class Arrivals implements ArrivedNumbers {
     return ((piece[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
   }
 
-  /** False: there is no room. */
+  /** Returns false if there is no room. */
   add(number: number): boolean {
     if (!this.#set(number)) return false;
     this.#unwritten.push(number);
     return true;
   }
 
-  /** The entry of a step, and its place in the order of entries; null: nothing is new. */
+  /** The entry to write in this step, and its index; null if there are no new numbers. */
   takeEntry(): { readonly at: number; readonly text: string } | null {
     if (this.#unwritten.length === 0) return null;
     const text = writeNumbers(this.#unwritten);
@@ -90,13 +89,13 @@ export class Arrivals implements ArrivedNumbers {
     return { at, text };
   }
 
-  /** An entry that the store has. */
+  /** Reads an entry from the store. */
   read({ at, text }: { readonly at: number; readonly text: string }): void {
     this.#entries = Math.max(this.#entries, at + 1);
     for (const number of readNumbers(text)) this.#set(number);
   }
 
-  /** Gives its room back. It has no bits afterwards. */
+  /** Removes all bits, and returns their room. */
   clear(): void {
     this.#room.give(this.#pieces.size);
     this.#pieces.clear();
@@ -117,7 +116,7 @@ export class Arrivals implements ArrivedNumbers {
   }
 }
 
-/** In order, each as its distance to the one before, in as few bytes of seven bits as it takes. */
+/** Encodes the sorted numbers as varints of the differences between them. */
 export function writeNumbers(numbers: readonly number[]): string {
   const sorted = Float64Array.from(numbers).sort();
   const bytes = Buffer.allocUnsafe(sorted.length * MAX_BYTES);
@@ -136,7 +135,7 @@ export function writeNumbers(numbers: readonly number[]): string {
   return bytes.toString("base64", 0, length);
 }
 
-/** Bytes of the largest safe integer. */
+/** Varint bytes of the largest safe integer. */
 const MAX_BYTES = 8;
 
 export function* readNumbers(text: string): Generator<number, void, undefined> {

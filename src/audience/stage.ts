@@ -1,35 +1,35 @@
 /**
- * Syncs on `audience-syncs` to identify calls on `calls`: exactly for the users who entered or
- * left. Each partition has an owner, a local store and a changelog of its own.
+ * Reads syncs from `audience-syncs`, and writes an identify call for each user who entered or left. Each partition
+ * has one owner, a local store and a changelog.
  *
- *   step, for a few records or a piece of one      a crash after it
- *   0  schemas of their values are looked up       the records are read again
- *   1  what they mean is decided, nothing written  the same
- *   2  calls and dead letters, acknowledged        written again, with the same message ids
- *   3  the changelog, acknowledged                 the store catches up when it is opened: no call
- *   4  store and checkpoint, in one batch          the records are skipped
- *   5  the topic `audiences`                       the same
- *   6  the records are finished                    the same, until the consumer commits
+ *   step, for some records or a piece of one     after a crash
+ *   0  look up the schemas of the values         the records are read again
+ *   1  decide, without writing                   the same
+ *   2  write calls and dead letters              they are written again, with the same message IDs
+ *   3  write the changelog                       the store catches up when it is opened, without new calls
+ *   4  write store and checkpoint in one batch   the records are skipped
+ *   5  write to the topic `audiences`            the same
+ *   6  finish the records                        the same, until the consumer commits
  *
- * A store that fails, at 4 or while it is opened or read, is a crash of this stage alone: its consumer
- * ends without finishing the step's records, all its stores are closed, and it starts again, later each
- * time. A corrupt store is then rebuilt from the changelog. Any other failure ends the process.
+ * If a store fails, in step 4 or when it is opened or read, only this stage crashes: its consumer ends without
+ * finishing the records, all its stores are closed, and it restarts with increasing delays. A corrupt store is then
+ * rebuilt from the changelog. Any other failure ends the process.
  *
- * A call always comes before the changelog entry that says the same. The first piece of a sync's
- * removals is written after its verdict, so that a crash in the middle continues with the same one.
+ * A call is always written before the changelog entry for the same change. The verdict of a sync is written before
+ * its removals, so that after a crash the removals continue with the same verdict.
  *
- * The arrivals of an open sync are in the local store alone (`seen-members.ts`). So the committed offset never passes
- * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
- * counts its users without repeating calls. The checkpoint keeps the true position.
+ * The arrivals of an open sync are only in the local store (`seen-members.ts`). So the committed offset never
+ * passes the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and counts its
+ * users without repeating calls. The checkpoint contains the true position.
  *
- * All offsets here are own ones, that go on where `audience-syncs` is recreated (`own-offsets.ts`).
+ * All offsets here are own offsets, which continue if `audience-syncs` is recreated (`own-offsets.ts`).
  *
- * Other settings of audiences are taken at once; a record is applied by those of its beginning.
- * The rest of one that a crash cut short goes by those of the next start. A claimed key stays.
+ * Changed settings of audiences apply from the next record on. If a crash interrupts a record, the settings of the
+ * next start apply to the rest of it. A claimed key does not change.
  *
- * Before 2, 3 and 4 the owner makes sure that nobody else can have been given the partition. So one
- * that stood still for longer than the session timeout stops there. Kafka has no fence for a
- * request that was sent before and arrives late: it repeats what its successor has written.
+ * Before steps 2, 3 and 4 the owner checks that the partition cannot have been assigned to another process, so a
+ * process that was suspended for longer than the session timeout stops there. Kafka cannot fence a request that was
+ * sent before and arrives late; such a request repeats what the next owner has written.
  */
 
 import { randomUUID } from "node:crypto";
@@ -66,16 +66,16 @@ import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** Of the room for arrivals in open syncs, for each partition; by default as `seen-members.ts` says. */
+  /** Size of each partition's room for arrivals in open syncs; the default is in `seen-members.ts`. */
   readonly arrivalPieces?: number;
 }
 
 export interface AudienceConfig extends AudienceConfiguration {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Bytes of unfinished records of `audience-syncs`. */
+  /** Maximum size of records of `audience-syncs` in flight. */
   readonly maxBytes: number;
-  /** Whether a corrupt batch halts the stage or is skipped; by default `stop`. */
+  /** What happens at a corrupt batch: the stage halts (`stop`, the default) or skips it. */
   readonly onCorruptBatch?: OnCorruptBatch;
   readonly drainLimitMs: number;
 }
@@ -85,7 +85,7 @@ const PARTITION_RECORDS_MAX = 1_000;
 const PROGRESS_EVERY_MS = 5_000;
 const CHECK_EVERY_MS = 60_000;
 
-/** Starts the one consumer of `audience-syncs`. Topics must exist. */
+/** Starts the consumer of `audience-syncs`. The topics must exist. */
 export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
   const { clock, metrics } = deps;
   const { topics, groups, maxBytes, drainLimitMs } = config;
@@ -107,7 +107,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
         topics: [topics.audienceSyncs],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes,
-        // A large sync in one partition must not stop the others.
+        // A large sync in one partition must not block the others.
         whenFull: "pause",
         drainLimitMs,
         onAssigned: schemasFirst(deps.schemas, (assigned) => owned.own(assigned, fail), fail),
@@ -115,7 +115,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
     ],
     outlives: (error) => storeErrorOf(error) !== null,
     healthProblems: () => {
-      // The reason why it has stopped is reported next to these.
+      // If the consumer has stopped, the consumer reports the reason.
       const hasStopped = running.consumers.some((consumer) => consumer.healthProblem() !== null);
       return [...(hasStopped ? [] : failures()), ...owned.healthProblems()];
     },
@@ -130,7 +130,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
 }
 
-/** The work on partitions, each with a store of its own, and what they share. */
+/** The owned partitions, each with its store, and what they share. */
 function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: AbortSignal) {
   const { kafka, clock, metrics } = deps;
   const { topics } = config;
@@ -141,7 +141,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const works = new Map<number, PartitionWork>();
   const reading = new Map<number, Reading>();
   let settings = settingsOf(config);
-  /** Stores of partitions that were taken away may still be closing. */
+  /** Stores of revoked partitions may still be closing. */
   const closing = new Map<number, Promise<void>>();
   const failed = new FailedStores();
   const shared = {
@@ -273,7 +273,7 @@ function progress(
   };
 }
 
-/** Syncs that are too old are noticed with the next record, or here when none comes. */
+/** A sync that is too old is found when the next record arrives, or here if none does. */
 async function checkOpenSyncsRegularly(
   clock: Clock,
   works: ReadonlyMap<number, PartitionWork>,

@@ -1,29 +1,28 @@
 /**
- * The outcome of an `end`, or of a whole `snapshot`.
+ * Decides the outcome of a sync at its `end`, or of a `snapshot`.
  *
- *   count            approvalShare   force   the sync                                  verdict
- *   fits no users    any         any     any                                       count-mismatch
- *   fits             none        any     any                                       complete
- *   fits             set         yes     any                                       complete
- *   fits             set         no      is empty                                  awaiting-approval
- *   fits             set         no      removes more than approvalShare of the    awaiting-approval
- *                                        members before it, and more than
- *                                        approvalMinimum of them
- *   fits             set         no      any other                                 complete
+ *   count     approvalShare   force   the sync                                  verdict
+ *   differs   any             any     any                                       count-mismatch
+ *   matches   not set         any     any                                       complete
+ *   matches   set             yes     any                                       complete
+ *   matches   set             no      is empty                                  awaiting-approval
+ *   matches   set             no      removes more than approvalShare of the    awaiting-approval
+ *                                     previous members, and more than
+ *                                     approvalMinimum of them
+ *   matches   set             no      any other                                 complete
  *
- * Exactly the share passes. The share is compared as a quotient, because that is rounded to the
- * same number as the share was when it was read: 29 of 100 is 0.29, while 100 times 0.29 is less
- * than 29.
+ * A sync that removes exactly the share is complete. The shares are compared as quotients, because a quotient is
+ * rounded like the setting: 29 of 100 is 0.29, while 100 times 0.29 is less than 29.
  */
 
 export interface Judged {
-  /** As the `end` says; null in a snapshot, which is whole by itself. */
+  /** The count in the `end`; null for a snapshot, which is always complete. */
   readonly count: number | null;
-  /** Distinct users that arrived. */
+  /** Distinct users who arrived. */
   readonly arrived: number;
   /** Members before the sync. */
   readonly membersBefore: number;
-  /** Members that did not arrive. */
+  /** Members who did not arrive. */
   readonly removals: number;
   readonly force: boolean;
   readonly approvalShare: number | null;

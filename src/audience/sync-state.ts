@@ -1,16 +1,16 @@
 /**
- * The meaning of a record for its audience (docs/audiences.md#rules). "Over": the sync has ended or
- * was abandoned, and its id is still remembered.
+ * Decides what a record means for its audience (docs/audiences.md#rules). A sync is "over" if it has ended or was
+ * abandoned, and its ID is still remembered.
  *
  *   record     the audience   its sync is                         step
- *   begin      is unknown     -                                   open, when its id and key are free
+ *   begin      is unknown     -                                   open, if its ID and key are free
  *              is known       open, awaiting approval or over     ignore
  *                             not seen before                     open; abandons the open one
  *   members    is known       open                                arrive
  *   end        is known       open                                end
  *                             awaiting approval, and force is set approve
  *   snapshot   is unknown     -                                   open, arrive and end
- *              is known       open since this very record         arrive and end: a crash cut it short
+ *              is known       open since this record              arrive and end, after a crash
  *                             awaiting approval, and force is set approve
  *                             open, awaiting approval or over     ignore
  *                             not seen before                     open, arrive and end
@@ -21,8 +21,8 @@
  *     end,     is known       not seen before                     invalid-sync
  *     approve  is unknown     -                                   invalid-sync
  *
- * A record that was applied before (it is read again because of an open sync's begin) matters only
- * where it belongs to that sync: `members` and its `snapshot` are counted again, all else is done.
+ * A record that was applied before is read again if a sync that began earlier is still open. It is then used only if
+ * it belongs to that sync: `members` and the `snapshot` are counted again, and other records are ignored.
  */
 
 import { describe } from "../domain/json.ts";
@@ -32,7 +32,7 @@ import type { AudienceRecord, Begin, End, Members, Snapshot } from "./parse-sync
 export type Step =
   | { readonly kind: "ignore" }
   | { readonly kind: "invalid"; readonly error: string }
-  /** Of an audience that is not known yet, and has to be claimed first. */
+  /** The audience is unknown, and has to be claimed first. */
   | { readonly kind: "create"; readonly record: Begin | Snapshot }
   | { readonly kind: "open"; readonly record: Begin | Snapshot }
   | { readonly kind: "arrive"; readonly record: Members; readonly open: OpenSync }
@@ -45,7 +45,7 @@ export interface Situation {
   readonly record: AudienceRecord;
   readonly offset: number;
   readonly audience: Audience | null;
-  /** Whether the record's sync is over, and known as such. */
+  /** True if the record's sync is over. */
   readonly isOver: boolean;
 }
 
@@ -86,16 +86,14 @@ export function stepOf({ record, offset, audience, isOver }: Situation): Step {
 
 function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): Step {
   if (record.type === "begin" || record.type === "snapshot") return { kind: "create", record };
-  return invalid(
-    `${record.type} of audience ${describe(record.audienceId)}, of which no sync has begun`,
-  );
+  return invalid(`${record.type} of audience ${describe(record.audienceId)}, which has no sync`);
 }
 
 function invalid(error: string): Step {
   return { kind: "invalid", error };
 }
 
-/** The step that is left of a record that was applied before. */
+/** The remaining step for a record that was applied before. */
 export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;
@@ -107,7 +105,7 @@ export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   return IGNORE;
 }
 
-/** A sync without its end is abandoned after a day, by the records' times. */
+/** A sync without an end is abandoned after a day, according to the times of the records. */
 const ABANDON_AFTER_MS = 86_400_000;
 
 export function isTooOld(open: OpenSync, nowMs: number): boolean {

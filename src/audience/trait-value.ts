@@ -1,6 +1,6 @@
 /**
- * The text that is kept of a trait's last value: enough to see whether the next one differs. Short
- * values are kept as they are, longer ones by their SHA-256. The order of keys is no difference.
+ * The stored form of a trait's last value, which is enough to see whether the next value differs. Short values are
+ * stored unchanged, longer ones as their SHA-256. The order of object keys does not matter.
  */
 
 import { createHash } from "node:crypto";

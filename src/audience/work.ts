@@ -1,4 +1,4 @@
-/** The things that work on a record needs, and shares. */
+/** What applying a record needs. */
 
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
@@ -17,9 +17,9 @@ export interface Work {
   readonly events: Events;
   readonly nowMs: () => number;
   readonly gathering: Gathering;
-  /** Writes what is pending; everything below `position` has been worked on. */
+  /** Writes what is pending. All records below `position` have been applied. */
   readonly write: (position: number) => Promise<void>;
-  /** Lets others run; writes first when much is pending. */
+  /** Lets other work run, after writing if much is pending. */
   readonly breathe: (position: number) => Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export function refuse(work: Work, { record }: Cause, error: string): void {
   work.state.deadLetter({ record, reason: "invalid-sync", error });
 }
 
-/** @throws Error when the audience has no source, which the caller has looked at. */
+/** @throws Error if the audience has no source, which the caller must check. */
 export function makerFor(work: Work, { atMs }: Cause, audience: Audience): CallMaker {
   const { source, integrations } = work.settings(audience.id);
   if (source === null) throw new Error(`audience ${audience.id} has no source`);

@@ -1,4 +1,4 @@
-/** Writes one step of a partition, in the order that `partition-state.ts` gives. */
+/** Writes one step of a partition, in the order that `partition-state.ts` describes. */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { asItCame } from "./own-offsets.ts";
@@ -9,17 +9,17 @@ import type { DeadLetterWriter, Events, Registry, Writer } from "./ports.ts";
 export interface StepWriter {
   readonly state: PartitionState;
   readonly partition: number;
-  /** Of the changelog. */
+  /** Writes the changelog. */
   readonly writer: Writer;
-  /** Of calls and dead letters. */
+  /** Writes calls and dead letters. */
   readonly deadLetterWriter: DeadLetterWriter;
   readonly registry: Registry;
   readonly events: Events;
-  /** Throws when the partition may be somebody else's. */
+  /** Throws if the partition may belong to another process. */
   readonly mustBeOurs: () => Promise<void>;
 }
 
-/** Everything below `position` has been worked on. */
+/** All records below `position` have been applied. */
 export async function writeStep(step: StepWriter, position: number): Promise<void> {
   const { state, writer, registry, partition, mustBeOurs } = step;
   const pending = state.take(position);
@@ -28,9 +28,9 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
   if (pending.changelog.length > 0) {
     await mustBeOurs();
     const [refused] = await writer.send(pending.changelog);
-    if (refused !== undefined) throw new Error(`the changelog is not taken: ${refused.error}`);
+    if (refused !== undefined) throw new Error(`Cannot write to the changelog: ${refused.error}`);
   }
-  // The checkpoint counts on nobody else's having written to the changelog meanwhile.
+  // The checkpoint is only correct if no other process has written to the changelog since.
   await mustBeOurs();
   if (pending.store.length > 0) await state.store.write(pending.store);
   if (pending.toReport.length > 0) {
@@ -45,7 +45,7 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
   step.events.deadLettered(deadLetters);
 }
 
-/** Returns the dead letters written. */
+/** Returns the dead letters that were written. */
 async function writeCalls({ deadLetterWriter }: StepWriter, { calls, deadLettered }: Pending) {
   const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
   for (const [call, from] of calls) {

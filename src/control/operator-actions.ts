@@ -216,11 +216,12 @@ function readForgotten(kind: string, rest: readonly string[]): ReadOperatorActio
 function readPause(destination: string, json: JsonObject): ReadOperatorAction {
   const sinceMs = instant(json.since);
   const untilMs = json.until === null ? null : instant(json.until);
-  if (!isDestinationId(destination)) return refused("its key names no destination");
-  if (sinceMs === undefined) return refused('its "since" is no time');
+  if (!isDestinationId(destination))
+    return refused("its key does not contain a valid destination ID");
+  if (sinceMs === undefined) return refused('its "since" is not a time');
   if (untilMs === undefined) return refused('its "until" is neither a time nor null');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is no short text');
+  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
   return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
 }
 
@@ -229,13 +230,13 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
   const atMs = instant(json.at);
   const receivedBeforeMs = json.receivedBefore === null ? null : instant(json.receivedBefore);
   if (!(isDestinationId(destination) && EARLY_RELEASE_ID.test(id))) return refusedKey();
-  if (kind === undefined) return refused(`its "kind" is none of ${EARLY_RELEASES.join(", ")}`);
-  if (atMs === undefined) return refused('its "at" is no time');
+  if (kind === undefined) return refused(`its "kind" is not one of ${EARLY_RELEASES.join(", ")}`);
+  if (atMs === undefined) return refused('its "at" is not a time');
   const isWhole =
     receivedBeforeMs !== undefined && (kind === "retry") === (receivedBeforeMs === null);
   if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is no short text');
+  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
   return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
@@ -243,11 +244,11 @@ function readEndpoint(destination: string, endpoint: string, json: JsonObject): 
   const { process, news, forMs } = json;
   if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
   if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
-    return refused('its "process" is no id');
+    return refused('its "process" is not an ID');
   if (news !== "accepts" && news !== "fails" && news !== "asks")
-    return refused('its "news" is none of accepts, fails, asks');
+    return refused('its "news" is not one of accepts, fails, asks');
   const isTime = typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 0;
-  if (!isTime) return refused('its "forMs" is no number of milliseconds');
+  if (!isTime) return refused('its "forMs" is not a number of milliseconds');
   const of = { process, news, forMs } as const;
   return { kind: "endpoint", news: { destination, endpoint: endpoint as EndpointKey, ...of } };
 }
@@ -263,8 +264,8 @@ function readReleased(
     EARLY_RELEASE_ID.test(id) && delayMsOfTopic(delay) !== null && /^\d{1,6}$/.test(partition);
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
-  if (!isOffset) return refused('its "through" is no offset');
-  if (typeof topicId !== "string") return refused('its "topicId" is no text');
+  if (!isOffset) return refused('its "through" is not an offset');
+  if (typeof topicId !== "string") return refused('its "topicId" is not text');
   return {
     kind: "released",
     released: { id, delay, partition: Number(partition), through, topicId },
@@ -274,14 +275,14 @@ function readReleased(
 function readProcess(id: string, json: JsonObject): ReadOperatorAction {
   const { stages, routes } = json;
   const sinceMs = instant(json.since);
-  if (!areTexts(stages)) return refused('its "stages" is no list of texts');
-  if (sinceMs === undefined) return refused('its "since" is no time');
-  if (!Array.isArray(routes)) return refused('its "routes" is no list');
+  if (!areTexts(stages)) return refused('its "stages" is not a list of texts');
+  if (sinceMs === undefined) return refused('its "since" is not a time');
+  if (!Array.isArray(routes)) return refused('its "routes" is not a list');
   const read = new Map<string, readonly string[]>();
   for (const route of routes as readonly unknown[]) {
     const { sources, destinations } = (route ?? {}) as JsonObject;
     if (!areTexts(sources) || !areTexts(destinations))
-      return refused('its "routes" are no lists of sources and destinations');
+      return refused('its "routes" are not lists of sources and destinations');
     for (const source of sources) read.set(source, destinations);
   }
   return { kind: "process", process: { id, stages, sinceMs, routes: read } };

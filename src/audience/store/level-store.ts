@@ -1,9 +1,9 @@
 /**
- * An ordered store in a directory, by LevelDB. One process at a time can have it open.
+ * An ordered store in a directory, based on LevelDB. Only one process at a time can open it.
  *
- *   opening fails because                 then
- *   another process has it open           throws `StoreInUseError`: wait, or use another directory
- *   it is damaged, or cannot be read      throws; `removeStore` makes room for a new one
+ *   opening fails because                     then
+ *   another process has it open               throws `StoreInUseError`: wait, or use another directory
+ *   it is corrupt or unreadable               throws `StoreError`; `removeStore` removes it
  */
 
 import { mkdir, rm } from "node:fs/promises";
@@ -12,18 +12,18 @@ import { ClassicLevel } from "classic-level";
 import { StoreError, type StoreFailure } from "../../domain/store-error.ts";
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
-// All are per store: a process may own many partitions.
-/** Look-ups in order need a block again at once, or not any more. */
+// All limits are per store, and a process can own many partitions.
+/** Lookups are sorted, so they need a block again immediately or never. */
 const CACHE_BYTES = 2 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
 /**
- * Tables of 2 MiB. Each that is open counts as memory of the process; ten more are LevelDB's own.
+ * Tables of 2 MiB each. An open table counts as memory of the process. LevelDB needs ten more files itself.
  */
 const FILES_OPEN_MAX = 64 + 10;
 const PIECE_ENTRIES = 1_000;
 const PIECE_BYTES = 64 * 1_024;
 
-/** Makes the directory when it is missing. The caller closes the store. */
+/** Creates the directory if it is missing. The caller closes the store. */
 export async function openLevelStore(directory: string): Promise<OrderedStore> {
   await guarded(directory, "opened", () => mkdir(directory, { recursive: true }));
   const level = new ClassicLevel<string, string>(directory, {
@@ -42,7 +42,7 @@ export async function openLevelStore(directory: string): Promise<OrderedStore> {
   return new LevelStore(level, directory);
 }
 
-/** Removes a store that is not open, with all that is in its directory. */
+/** Removes a closed store, with everything in its directory. */
 export async function removeStore(directory: string): Promise<void> {
   await guarded(directory, "removed", () => rm(directory, { recursive: true, force: true }));
 }
@@ -50,7 +50,7 @@ export async function removeStore(directory: string): Promise<void> {
 class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
   readonly #directory: string;
-  /** Look-ups go there and back: the tables that were looked into last are still open. */
+  /** Lookups alternate their direction, because the tables that were read last are still open. */
   #isBackwards = false;
 
   constructor(level: ClassicLevel<string, string>, directory: string) {
@@ -75,7 +75,7 @@ class LevelStore implements OrderedStore {
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
-    // One for all of it: iterators keep their last piece until they are collected as garbage.
+    // One iterator for the whole range: iterators keep their last piece until they are garbage-collected.
     const iterator = this.#level.iterator({
       gte: from,
       lt: to,
@@ -104,7 +104,7 @@ class LevelStore implements OrderedStore {
   }
 
   async compact(from: string, to: string): Promise<void> {
-    // LevelDB leaves a table as it is unless something above overlaps it: entries at both ends do.
+    // LevelDB does not rewrite a table unless a higher level overlaps it, so write entries at both ends.
     for (const value of ["", null]) {
       await this.write([
         [from, value],
@@ -119,7 +119,7 @@ class LevelStore implements OrderedStore {
   }
 }
 
-/** So they are each there once, too. */
+/** True if the keys are sorted and distinct. */
 function isAscending(keys: readonly string[]): boolean {
   return keys.every((key, index) => index === 0 || (keys[index - 1] ?? "") < key);
 }
@@ -128,7 +128,7 @@ function isLocked(error: unknown): boolean {
   return chainOf(error).some(({ code }) => code === "LEVEL_LOCKED");
 }
 
-/** LevelDB and the file system say so of the surroundings of a store. */
+/** Error messages that mean that the store is intact, but currently unavailable. */
 const SURROUNDINGS =
   /no space left|quota exceeded|file too large|read-only file system|permission denied|operation not permitted|too many open files|cannot allocate memory|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOMEM/i;
 

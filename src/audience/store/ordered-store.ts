@@ -1,25 +1,25 @@
-/** An ordered store, as the stages need it: texts by key, ordered by the keys' UTF-8 bytes. */
+/** An ordered store: texts by key, ordered by the keys' UTF-8 bytes. */
 
 export type Entry = readonly [key: string, value: string];
-/** Null: the key is removed. */
+/** A value of null removes the key. */
 export type Change = readonly [key: string, value: string | null];
 
 export interface OrderedStore {
-  /** In the order of the keys; undefined where there is no value. */
+  /** The values in the order of the keys; undefined for a key without a value. */
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
-   * From the key `from` on and before `to`, in order, a few hundred at a time, as they were when
-   * the first were asked for. Never an empty list.
+   * The entries from key `from` up to but not including `to`, in order, in lists of at most 1,000, as they were at
+   * the time of the first read. A list is never empty.
    */
   pieces(from: string, to: string): AsyncIterable<readonly Entry[]>;
-  /** All or nothing. Written values survive the process, though not always the machine. */
+  /** Writes all changes or none. They survive a crash of the process, but not always of the machine. */
   write(changes: readonly Change[]): Promise<void>;
   /**
-   * Rewrites the part on disk between two keys, so that nothing is left of removed values. The two
-   * keys themselves must be in no use: they are written and removed.
+   * Rewrites the data on disk between two keys, so that removed values are erased. The two keys themselves must be
+   * unused, because they are written and removed.
    */
   compact(from: string, to: string): Promise<void>;
-  /** Waits for operations under way. Nothing may be asked afterwards. */
+  /** Waits for operations in progress. The store must not be used afterwards. */
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The store of a partition while this process owns it: opened when nobody else has it, closed once.
+ * The store of a partition while this process owns it. Opened when no other process has it open, closed once.
  */
 
 import { join } from "node:path";
@@ -12,18 +12,18 @@ import { type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 const IN_USE_WAIT_MS = 500;
 const COMPACT_EVERY_MS = 3_600_000;
-/** All keys are ASCII in front. The whole store, so that no key gets into LevelDB's own log. */
+/** All keys begin with an ASCII letter, so this is the whole store. No key of a user gets into LevelDB's log. */
 const ALL = ["\u0001", "\u007f"] as const;
 
-/** A store for each partition. */
+/** The stores of partitions. */
 export interface Stores {
   /** Throws `StoreInUseError` while another process has it open. */
   open(partition: number): Promise<OrderedStore>;
-  /** Removes one that is not open. */
+  /** Removes a closed store. */
   remove(partition: number): Promise<void>;
 }
 
-/** On disk, in a directory of each partition's own below `directory`. */
+/** Stores on disk, each in its own directory below `directory`. */
 export function levelStores(directory: string): Stores {
   const place = (partition: number) => join(directory, `${partition}`);
   return {
@@ -33,12 +33,12 @@ export function levelStores(directory: string): Stores {
 }
 
 export interface OwnedStore {
-  /** Waits while the store is open elsewhere. `check` throws when that is of no use any more. */
+  /** Waits while the store is open elsewhere. `check` throws to stop the wait. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
-  /** Values were removed of which nothing may be left on disk. */
+  /** Called after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
-  /** Rewrites the store when that is due: it costs as much as the store is large. */
+  /** Rewrites the store at most once an hour: the cost is proportional to its size. */
   readonly compactWhenDue: () => void;
   readonly close: () => Promise<void>;
 }
@@ -50,9 +50,9 @@ export interface OwnedStoreDeps {
 }
 
 export interface FormerStore {
-  /** Resolves when this process has closed the store that it had open before. */
+  /** Resolves when this process has closed the previous store of the partition. */
   readonly closed: Promise<void>;
-  /** Found in it while it was open: it is not opened once more before it is removed. */
+  /** The error if that store was corrupt: it must be removed before it is opened again. */
   readonly corruption: StoreError | null;
 }
 
@@ -107,7 +107,7 @@ export function ownStore(
       const open = store;
       store = null;
       await compacting;
-      // Written values are on disk. A store that failed may fail once more here.
+      // Written values are on disk. A store that has failed may fail again here.
       await open?.close().catch(() => undefined);
     },
   };

@@ -45,8 +45,8 @@ test.each([
   [{ id: "a", key: "k", partition: 0 }, null],
   [{ id: "a", key: "other", partition: 0 }, null],
   [{ id: "b", key: "other", partition: 1 }, null],
-  [{ id: "a", key: "k", partition: 1 }, "partition 0 too"],
-  [{ id: "b", key: "k", partition: 0 }, 'its key "k" is that of another audience'],
+  [{ id: "a", key: "k", partition: 1 }, "also has records in partition 0"],
+  [{ id: "b", key: "k", partition: 0 }, 'another audience has the key "k"'],
 ])("a claim of %j after a has k in partition 0: %s", (request, conflict) => {
   const claims = new Claims();
   claims.apply("a", claim("a", "k", 0), 0);

@@ -20,7 +20,7 @@ test("what breaks the protocol is a dead letter that says why, and the rest goes
   await world.settle();
   expect(world.deadLetters()).toEqual([
     "0 undecodable: the value is not JSON, at character 1",
-    '1 invalid-sync: members of audience "a", of which no sync has begun',
+    '1 invalid-sync: members of audience "a", which has no sync',
     "3 invalid-sync: userIds[1] is null, expected text or a number",
     '4 invalid-sync: end of sync "other", which has no begin',
   ]);
@@ -53,8 +53,8 @@ test("a key that another audience has is refused, whoever owns its partition; a 
   await world.settle();
   expect(world.reported()).toEqual(["u1 vip=true"]);
   const [key = "", partition = ""] = world.deadLetters();
-  expect([key, partition].sort().join()).toMatch(/its key "vip" is that of another audience/);
-  expect([key, partition].join()).toMatch(/partition 0 too/);
+  expect([key, partition].sort().join()).toMatch(/another audience has the key "vip"/);
+  expect([key, partition].join()).toMatch(/also has records in partition 0/);
   world.append({ type: "delete", audienceId: "a" }, 0);
   await world.settle();
   world.append(

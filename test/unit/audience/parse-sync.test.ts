@@ -13,7 +13,10 @@ test.each([
   [{ type: "begin", audienceName: "A", audienceId: "a" }, "syncId is nothing"],
   [{ type: "begin", ...sync }, "audienceName is nothing"],
   [{ type: "begin", ...sync, audienceName: "" }, "audienceName is empty text"],
-  [{ type: "begin", ...sync, audienceName: "!?" }, "audienceName has no letter and no digit"],
+  [
+    { type: "begin", ...sync, audienceName: "!?" },
+    "audienceName needs at least one letter or digit",
+  ],
   [{ type: "begin", ...sync, audienceName: 5 }, "audienceName is a number"],
   [{ type: "begin", ...sync, audienceName: long }, "audienceName has more than 1024 bytes"],
   [{ type: "begin", audienceId: long, syncId: "s", audienceName: "A" }, "audienceId has more"],
@@ -31,7 +34,7 @@ test.each([
   [{ type: "delete" }, "audienceId is nothing"],
   [{ type: "approve", audienceId: "a" }, "syncId is nothing"],
   [{ type: "trait", traitName: "Plan", userId: "u" }, "value is nothing"],
-  [{ type: "trait", traitName: "-", userId: "u", value: 1 }, "traitName has no letter"],
+  [{ type: "trait", traitName: "-", userId: "u", value: 1 }, "traitName needs at least one letter"],
   [{ type: "forget" }, "userId is nothing"],
 ])("%j is refused: %s", (json, error) => {
   expect(parseSync(json)).toMatchObject({

@@ -14,7 +14,7 @@ test("a sync that awaits approval is in /readyz until it is approved or replaced
   const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 1 } });
   const process = await world.start();
   const awaitingApproval = (syncId: string) => [
-    `the sync ${syncId} of audience a awaits approval, members that would leave: 3. Run switchyard audience approve to apply it`,
+    `sync ${syncId} of audience a awaits approval, because it would remove 3 members. To apply it, run switchyard audience approve a`,
   ];
   world.sync("a", "s1", users(1, 2, 3, 4), "VIP");
   await world.settle();
@@ -141,7 +141,7 @@ test("while a store is built its counts are absent, and a sentence says how far 
   watchAudiences(metrics, works);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
   expect(healthProblems()).toEqual([
-    "the store of partition 5 is built from switchyard.audience-members, 24 % of 1000200 records are read: its syncs wait for that",
+    "the state store of partition 5 is being restored from switchyard.audience-members, and its syncs wait for that: 24 % of 1000200 records have been read",
   ]);
   opened = state;
   expect(healthProblems()).toEqual([]);

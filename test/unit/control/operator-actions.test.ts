@@ -92,16 +92,28 @@ describe("anything else is refused with a sentence", () => {
     ["pause/crm", "{", "its value is not a JSON object"],
     ["pause/crm", "[]", "its value is not a JSON object"],
     ["pause/crm", { ...good, v: 2 }, 'its "v" is not 1: a later version wrote it'],
-    ["pause/crm", { ...good, since: "?" }, 'its "since" is no time'],
+    ["pause/crm", { ...good, since: "?" }, 'its "since" is not a time'],
     ["pause/crm", { ...good, until: 5.5e99 }, 'its "until" is neither a time nor null'],
-    ["pause/crm", { ...good, by: "\u001b[31m" }, 'its "by" is no short text'],
-    ["pause/crm", { ...good, by: "x".repeat(101) }, 'its "by" is no short text'],
-    ["pause/C RM", good, "its key names no destination"],
+    [
+      "pause/crm",
+      { ...good, by: "\u001b[31m" },
+      'its "by" is not text of 1 to 100 ASCII characters',
+    ],
+    [
+      "pause/crm",
+      { ...good, by: "x".repeat(101) },
+      'its "by" is not text of 1 to 100 ASCII characters',
+    ],
+    ["pause/C RM", good, "its key does not contain a valid destination ID"],
     ["pause/crm/more", good, "its key is unknown to this version"],
     ["resume/crm", good, "its key is unknown to this version"],
     ["", good, "its key is unknown to this version"],
-    ["release/crm/a", { ...earlyReleaseOf, kind: "push" }, 'its "kind" is none of retry, cancel'],
-    ["release/crm/a", { ...earlyReleaseOf, at: 1 }, 'its "at" is no time'],
+    [
+      "release/crm/a",
+      { ...earlyReleaseOf, kind: "push" },
+      'its "kind" is not one of retry, cancel',
+    ],
+    ["release/crm/a", { ...earlyReleaseOf, at: 1 }, 'its "at" is not a time'],
     [
       ...(["release/crm/a", { ...earlyReleaseOf, kind: "cancel" }] as const),
       'its "receivedBefore" does not fit: a time for cancel, else null',
@@ -110,11 +122,15 @@ describe("anything else is refused with a sentence", () => {
       ...(["release/crm/a", { ...earlyReleaseOf, receivedBefore: good.since }] as const),
       'its "receivedBefore" does not fit: a time for cancel, else null',
     ],
-    ["release/crm/a", { ...earlyReleaseOf, by: 7 }, 'its "by" is no short text'],
+    [
+      "release/crm/a",
+      { ...earlyReleaseOf, by: 7 },
+      'its "by" is not text of 1 to 100 ASCII characters',
+    ],
     ["release/crm/a b", earlyReleaseOf, "its key is unknown to this version"],
     ["released/a/10x/0", { v: 1, through: 1 }, "its key is unknown to this version"],
-    ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is no offset'],
-    ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is no offset'],
+    ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is not an offset'],
+    ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is not an offset'],
   ])("%s %j", (key, value, error) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const read = readOperatorAction({ key: Buffer.from(key), value: Buffer.from(text) });

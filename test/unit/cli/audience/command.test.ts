@@ -195,7 +195,7 @@ test("an input that fails before its end: nothing is written", async () => {
 test("a name that gives no trait is wrong usage, and nothing is written", async () => {
   const { failed, values } = await publish(["u1\n"], { name: "!?" });
   expect([failed[0] instanceof WrongUsage, values]).toEqual([true, []]);
-  expect(String(failed[0])).toContain("audienceName has no letter and no digit");
+  expect(String(failed[0])).toContain("audienceName needs at least one letter or digit");
 });
 
 test("an interruption while the members are read writes nothing", async () => {
