@@ -1,9 +1,9 @@
-// Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
+// Prepares a fresh clone, then runs one of the tools below with the checkout's own Node.
 //
 //   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|control|cluster|kafka-versions|switchyard [ARGUMENTS]
 //
-// Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
-// node_modules matches package-lock.json it does nothing but start the tool.
+// Plain JavaScript without dependencies: it runs with Node 20, before anything is installed. If
+// node_modules matches package-lock.json, it only starts the tool.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -25,25 +25,25 @@ const TOOLS = {
   control: "test/control/main.ts",
   switchyard: "bin/start.js",
 };
-/** Commands that serve the console's page. */
+/** The tools that serve the console. */
 const SERVING = ["run", "console"];
 const PAGE_BUILD = "tools/page/build.ts";
 const PROGRESS_MS = 2_000;
 const QUOTED_LINES = 25;
 
-/** A message for the person at the terminal: no stack. */
+/** An error that is printed without its stack. */
 class Problem extends Error {}
 
 async function main([name = "", ...args]) {
   const tool = TOOLS[name];
   if (tool === undefined) {
     throw new Problem(
-      `"${name}" is not one of the tools: node tools/bootstrap.js ${Object.keys(TOOLS).join("|")}`,
+      `"${name}" is not a tool. Usage: node tools/bootstrap.js ${Object.keys(TOOLS).join("|")}`,
     );
   }
   if (nodeMajor() < 20) {
     throw new Problem(
-      `Node ${process.versions.node} is too old: install Node 20 or newer (https://nodejs.org).`,
+      `This is Node ${process.versions.node}. Install Node 20 or later (https://nodejs.org).`,
     );
   }
   const trouble = packagesTrouble();
@@ -55,7 +55,7 @@ async function main([name = "", ...args]) {
   await goOn(node, join(ROOT, tool), args);
 }
 
-/** In what node_modules is not what package-lock.json asks for, or null. */
+/** How node_modules differs from package-lock.json, or null. */
 function packagesTrouble() {
   const wanted = readPackages("package-lock.json");
   const installed = readPackages("node_modules/.package-lock.json");
@@ -64,16 +64,16 @@ function packagesTrouble() {
   for (const [path, { version, optional, devOptional, link }] of Object.entries(wanted)) {
     if (path === "" || link) continue;
     const found = installed[path];
-    // Optional packages of other platforms are left out by npm.
+    // npm does not install optional packages for other platforms.
     if (found === undefined && (optional || devOptional)) continue;
     if (found?.version !== version) return "node_modules does not match package-lock.json";
   }
   return null;
 }
 
-/** What is wrong with the checkout's own Node, or null. */
+/** What is wrong with the Node in node_modules, or null. */
 function nodeTrouble() {
-  // An installation takes away the binary that runs now, too.
+  // An installation also removes the binary that is running now.
   if (isOwnNode() && existsSync(OWN_NODE)) return null;
   const { stdout, status } = spawnSync(OWN_NODE, ["--version"], { encoding: "utf8" });
   return status === 0 && stdout.startsWith(`v${NODE_MAJOR}.`)
@@ -81,7 +81,7 @@ function nodeTrouble() {
     : `Node ${NODE_MAJOR} is not installed in node_modules`;
 }
 
-/** It does nothing if the page is built from these very sources. */
+/** Builds the console's page unless it was already built from the same sources. */
 function buildPage(node) {
   const { status, stderr } = spawnSync(node, [join(ROOT, PAGE_BUILD)], { encoding: "utf8" });
   if (status !== 0) throw new Problem(`the console's page cannot be built:\n${stderr}`);
@@ -100,14 +100,14 @@ function readPackages(path) {
   }
 }
 
-/** No package gets to run code here, and nothing is compiled. */
+/** Installs packages without running their scripts, so nothing is compiled. */
 async function installPackages(trouble) {
   say(`${trouble}; installing the dependencies`);
   await npm(["ci", "--ignore-scripts", "--include=dev", "--no-audit", "--no-fund"]);
   assertSolved(packagesTrouble());
 }
 
-/** The package `node` fetches its binary in its install script, the one script that runs. */
+/** The package `node` downloads its binary in its install script, which is the only script that runs. */
 async function installNode() {
   say(`installing Node ${NODE_MAJOR} (this project alone uses it)`);
   await npm(["rebuild", "node", "--ignore-scripts=false"]);
@@ -117,8 +117,8 @@ async function installNode() {
 function assertSolved(trouble) {
   if (trouble === null) return;
   throw new Problem(
-    `npm reported success, but ${trouble}. Remove node_modules and try again; ` +
-      "if it stays so, run `npm ci --ignore-scripts && npm rebuild node` and read what it says.",
+    `npm reported success, but ${trouble}. Remove node_modules and try again. ` +
+      "If that does not help, run `npm ci --ignore-scripts && npm rebuild node` and read its output.",
   );
 }
 
@@ -150,23 +150,23 @@ async function npm(args) {
   if (ended.signal) process.exit(exitStatus(null, ended.signal));
   const command = `npm ${args.join(" ")}`;
   if (ended.error) {
-    throw new Problem(`\`${command}\` cannot be run (${ended.error.message}). Install npm.`);
+    throw new Problem(`Cannot run \`${command}\` (${ended.error.message}). Install npm.`);
   }
   throw new Problem(
-    `\`${command}\` failed with exit status ${ended.status}. The end of what it said:\n\n` +
+    `\`${command}\` failed with exit status ${ended.status}. The end of its output:\n\n` +
       `${output.trimEnd().split("\n").slice(-QUOTED_LINES).join("\n")}\n\n` +
       "Check the network and the registry (`npm config get registry`), then run this again.",
   );
 }
 
-/** The PATH without this checkout's own binaries: npm must not run on a Node that it replaces. */
+/** The PATH without this checkout's binaries, because npm must not run with the Node that it replaces. */
 function machinePath() {
   const own = join(ROOT, "node_modules", ".bin");
   const entries = (process.env.PATH ?? "").split(delimiter);
   return entries.filter((entry) => entry === "" || resolve(entry) !== own).join(delimiter);
 }
 
-/** On a terminal a line that the next one replaces, or that null takes away; elsewhere nothing. */
+/** On a terminal, shows a line that the next one replaces, and null removes. Elsewhere does nothing. */
 function sayPassing(line) {
   if (!process.stderr.isTTY) return;
   process.stderr.write(`\r\x1b[2K${line === null ? "" : `switchyard: ${line}`}`);

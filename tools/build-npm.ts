@@ -1,6 +1,6 @@
 /**
  * `npm run build`: writes the package for applications, `switchyard`, to dist/npm/.
- * SWITCHYARD_REPOSITORY_URL is where the project can be found; without it, npm does not publish it.
+ * SWITCHYARD_REPOSITORY_URL is the address of the project. Without it, the package cannot be published.
  */
 
 import { spawnSync } from "node:child_process";
@@ -35,7 +35,7 @@ for (const project of ["tsconfig.build.json", "tsconfig.build-cjs.json"]) {
 }
 writeFileSync(join(OUT, "cjs", "package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(join(OUT, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-// A compiler that does not know `exports` looks for `client/` at the top of the package.
+// A compiler that does not support `exports` looks for `client/` at the top of the package.
 for (const folder of [OUT, join(OUT, "cjs")]) {
   for (const entry of readdirSync(join(folder, "sdk"))) {
     renameSync(join(folder, "sdk", entry), join(folder, entry));
@@ -45,7 +45,7 @@ for (const folder of [OUT, join(OUT, "cjs")]) {
 for (const file of readdirSync(OUT, { recursive: true, encoding: "utf8" })) {
   if (!/\.(?:js|d\.ts)$/.test(file)) continue;
   const source = readFileSync(join(OUT, file), "utf8").replaceAll('"../../domain/', '"../domain/');
-  // The compiler rewrites the imports of .js files only.
+  // The compiler rewrites only the imports of .js files.
   const isTypes = file.endsWith(".d.ts");
   const written = isTypes ? source.replace(/(from "\.[^"]*)\.ts"/g, '$1.js"') : source;
   writeFileSync(join(OUT, file), written);

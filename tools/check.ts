@@ -1,4 +1,4 @@
-/** `npm run check`: what a change should pass before it is committed, in seconds, without Kafka. */
+/** `npm run check`: the checks that a change should pass before it is committed. They take seconds, and need no Kafka. */
 
 import { runQuietly, STATIC_STEPS, type Step } from "./steps.ts";
 

@@ -1,14 +1,13 @@
 /**
- * Which integration tests `npm run test:cluster` leaves out, and why. All others must pass on three brokers.
- * Those that are left out run in `npm test`.
+ * The integration tests that `npm run test:cluster` skips, and why. All others must pass on three brokers.
+ * The skipped tests run in `npm test`.
  */
 
-const OWN_BROKER = "it starts a broker of its own, which alone cannot keep a topic three times";
+const OWN_BROKER = "it starts its own broker, and a single broker cannot have three replicas";
 const OWN_CLUSTER = "it starts its own three brokers";
-const NO_KAFKA =
-  "it asks no Kafka for anything, or starts and ends local ones: that is what it tests";
+const NO_KAFKA = "it uses no Kafka, or tests how local ones are started and stopped";
 
-/** By name of the file in `test/integration`, without `.test.ts`. */
+/** The reason by the name of the file in `test/integration`, without `.test.ts`. */
 export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   alerts: OWN_BROKER,
   chaos: OWN_BROKER,
@@ -43,10 +42,10 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "waiting-outage": OWN_BROKER,
 };
 
-/** Lines for people. */
+/** The lines to print. */
 export function skippedText(): string {
   const byReason = Map.groupBy(Object.entries(SKIPPED_SUITES), ([, reason]) => reason);
   return [...byReason]
-    .map(([reason, files]) => `left out: ${files.map(([file]) => file).join(", ")} (${reason})\n`)
+    .map(([reason, files]) => `skipped: ${files.map(([file]) => file).join(", ")} (${reason})\n`)
     .join("");
 }

@@ -1,6 +1,6 @@
 /**
- * Programs that tests run and that npm does not have: downloaded or built once per machine. One that
- * cannot be had is left out, with a sentence that says why.
+ * Programs that tests need and that npm does not provide: downloaded or built once per machine. If a program
+ * is not available, the result contains the reason.
  */
 
 import { execFile } from "node:child_process";
@@ -17,7 +17,7 @@ export type Tool =
   | { readonly kind: "none"; readonly why: string };
 
 export interface ToolSource extends Download {
-  /** In the download. */
+  /** Path within the download. */
   readonly file: string;
   /** The program that `fill` runs. */
   readonly needs: string;
@@ -37,20 +37,20 @@ export async function findTool(
     return { kind: "file", file: join(folder, file) };
   } catch (error) {
     if (signal.aborted) throw error;
-    // Of a program that failed, the last line is the reason.
+    // The last line of a failed program's output is the reason.
     const reason = (error as Error).message.trim().split("\n").at(-1);
-    return { kind: "none", why: `${what} cannot be had: ${reason}` };
+    return { kind: "none", why: `${what} is not available: ${reason}` };
   }
 }
 
 /**
  * Builds a program in Go, such as `helm.sh/helm/v4/cmd/helm@v4.3.1`, from Go's module proxy.
  *
- * @param flags of `go install`.
+ * @param flags flags for `go install`.
  */
 export function goInstall(program: string, ...flags: readonly string[]): Download["fill"] {
   return async (target, signal) => {
-    // The toolchain of this machine: another one would be a large download.
+    // Use this machine's toolchain, because another one would be a large download.
     const env = { ...process.env, GOBIN: target, GOFLAGS: "-p=2", GOTOOLCHAIN: "local" };
     await execute("go", ["install", ...flags, program], { env, signal });
   };

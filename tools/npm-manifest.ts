@@ -1,9 +1,9 @@
 /**
- * The manifest of the package for applications. Pure.
+ * Creates the manifest of the package for applications. Pure.
  *
  *   the project's address   the manifest
- *   given                   says it: repository, homepage, bugs
- *   not given               can be packed and installed; publishing it fails, and says why
+ *   given                   contains it: repository, homepage, bugs
+ *   not given               can be packed and installed; publishing fails with the reason
  */
 
 export interface RootPackage {
@@ -12,9 +12,9 @@ export interface RootPackage {
 }
 
 const REFUSAL =
-  "a package that is published says where its project is. Build it with SWITCHYARD_REPOSITORY_URL=https://HOST/OWNER/switchyard npm run build";
+  "SWITCHYARD_REPOSITORY_URL was not set when this package was built, so it cannot be published. Build it with SWITCHYARD_REPOSITORY_URL=https://HOST/OWNER/switchyard npm run build";
 
-/** @throws Error unless the address is one of https, without a query. */
+/** @throws Error unless the address is an https URL without a query. */
 export function npmManifest({ version, license }: RootPackage, repositoryUrl?: string): object {
   return {
     name: "switchyard",
@@ -39,7 +39,7 @@ function addressed(repositoryUrl: string): object {
   const url = URL.canParse(repositoryUrl) ? new URL(repositoryUrl) : null;
   if (url === null || url.protocol !== "https:" || url.search !== "" || url.hash !== "") {
     throw new Error(
-      `SWITCHYARD_REPOSITORY_URL is ${JSON.stringify(repositoryUrl)}; expected is an address such as https://HOST/OWNER/switchyard`,
+      `SWITCHYARD_REPOSITORY_URL is ${JSON.stringify(repositoryUrl)}; expected an address such as https://HOST/OWNER/switchyard`,
     );
   }
   const address = url.href.replace(/(?:\.git)?\/*$/, "");
@@ -56,7 +56,7 @@ function unpublishable(): object {
 }
 
 /**
- * As ES module and as CommonJS. Compilers that know no `exports` (`node10`) find the folder of this
+ * Exports an ES module and CommonJS. Compilers that do not support `exports` (`node10`) find the folder with this
  * name, with its `index.d.ts`.
  */
 function entry(name: string) {

@@ -1,4 +1,4 @@
-/** Runs the project's checks: child processes whose output is shown only when they fail. */
+/** Runs the project's checks as child processes. Their output is shown only if they fail. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
@@ -35,7 +35,7 @@ export const STATIC_STEPS: readonly Step[] = [
   { name: "types of the page", command: PAGE_TYPES },
 ];
 
-/** Runs all at once. Prints a line for each and the output of those that failed. Returns these. */
+/** Runs all steps in parallel. Prints a line for each, and the output of failed steps. Returns the failed steps. */
 export async function runQuietly(steps: readonly Step[]): Promise<readonly Step[]> {
   const results = await Promise.all(
     steps.map(async (step) => {
@@ -50,7 +50,7 @@ export async function runQuietly(steps: readonly Step[]): Promise<readonly Step[
   return results.filter(({ ok }) => !ok).map(({ step }) => step);
 }
 
-/** Runs one with its output on the terminal. Returns whether it succeeded. */
+/** Runs a step with its output on the terminal. Returns true if it succeeded. */
 export async function runShown(step: Step): Promise<boolean> {
   return (await run(step, "shown")).ok;
 }
@@ -75,14 +75,14 @@ async function run(
   endWithUs(child);
   const { promise, resolve } = Promise.withResolvers<boolean>();
   child.once("error", (error) => {
-    output += `${file} cannot be run: ${error.message}`;
+    output += `Cannot run ${file}: ${error.message}`;
     resolve(false);
   });
   child.once("close", (status) => resolve(status === 0));
   return { ok: await promise, output };
 }
 
-/** Ctrl-C reaches children by itself; a SIGTERM to this process alone does not. */
+/** The terminal sends Ctrl-C to children too, but a SIGTERM to this process has to be passed on. */
 function endWithUs(child: ChildProcess): void {
   const end = () => {
     child.kill("SIGTERM");

@@ -1,7 +1,7 @@
 /**
- * `npm run test:cluster -- [FILE...]`: the integration tests on three brokers of their own. Topics are
- * kept three times where a test does not say otherwise. Arguments go on to Vitest. `cluster-suite.ts` has what
- * is left out.
+ * `npm run test:cluster -- [FILE...]`: runs the integration tests on three new brokers. Topics have
+ * three replicas unless a test sets another number. Arguments are passed to Vitest. `cluster-suite.ts` lists
+ * the skipped tests.
  */
 
 import { SKIPPED_SUITES, skippedText } from "./cluster-suite.ts";
@@ -23,7 +23,7 @@ const isGood = await runShown({
   env: {
     SWITCHYARD_KAFKA_BROKERS: cluster.brokers.join(),
     SWITCHYARD_KAFKA_JARS: cluster.jars,
-    // Stronger than the configurations of tests, which are made for one broker.
+    // Overrides the configurations of tests, which are for one broker.
     SWITCHYARD_KAFKA_REPLICATION_FACTOR: "3",
   },
 });

@@ -1,6 +1,6 @@
 /**
  * `npm run test:kafka-versions -- [--versions LIST] [--all] [FILE...]`: integration tests with several
- * releases of Kafka, one after the other, each with a broker of its own.
+ * releases of Kafka, one at a time, each on a new broker.
  *
  *   arguments                    which tests
  *   none                         those of `tested-versions.ts`, which are written down if all pass
@@ -31,7 +31,7 @@ try {
   process.exitCode = 2;
 }
 
-/** Returns whether all passed. */
+/** Returns true if all tests passed. */
 async function run(args: string[]): Promise<boolean> {
   const { values, positionals } = parseArgs({
     args,
@@ -70,7 +70,7 @@ async function passes(version: string, files: readonly string[]): Promise<boolea
   return await runShown({
     name: `integration tests with Apache Kafka ${version}`,
     command: ["vitest", "run", "--project", "integration", ...files],
-    // Brokers that run already may be of any version.
+    // Running brokers may have any version, so they are not used.
     env: {
       SWITCHYARD_KAFKA_VERSION: version,
       SWITCHYARD_KAFKA_BROKERS: "",
@@ -83,5 +83,7 @@ function writeDown(tested: Tested): void {
   const before = testedVersions();
   writeTestedVersions(tested);
   if (LINES.some((line) => before[line] !== tested[line]))
-    process.stdout.write("Other versions than docs/connect.md names: run `npm run docs`.\n");
+    process.stdout.write(
+      "The versions differ from those in docs/connect.md. Run `npm run docs`.\n",
+    );
 }

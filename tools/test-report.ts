@@ -1,14 +1,14 @@
 /**
- * What Vitest's JSON report says of a run, by file.
+ * Reads Vitest's JSON report of a run, by file.
  *
  *   a test file                                     is
- *   without a failure                               counted as it is
- *   of test/local, integration or simulation        run once more, alone, where at most 5 of these
- *   with a failure                                  failed; the second run counts
- *   of another kind with a failure                  failed: it depends on nothing but its inputs
+ *   without a failure                               counted
+ *   of test/local, integration or simulation        run again, alone, if at most 5 of these
+ *   with a failure                                  failed; the result of the second run counts
+ *   of another kind with a failure                  failed, because it depends only on its inputs
  *
  * The tests of the first kinds share two cores and a Kafka with others and wait for real processes.
- * A failure that does not come again is printed, so that nobody takes it for a pass.
+ * A failure that does not occur again is still printed.
  */
 
 export interface Counts {
@@ -18,17 +18,17 @@ export interface Counts {
 }
 
 export interface TestFile {
-  /** From the root of the project, with slashes. */
+  /** Path from the root of the project, with slashes. */
   readonly path: string;
   readonly counts: Counts;
-  /** The name of each test that failed; of a file that did not load, one that says so. */
+  /** The names of the failed tests. If the file did not load, an entry that reports it. */
   readonly failures: readonly string[];
 }
 
 const FILES_AGAIN_MAX = 5;
 const MAY_RUN_AGAIN = /^test\/(local|integration|simulation)\//;
 
-/** @param root of the project. Throws for a text that is not such a report. */
+/** @param root folder of the project. @throws Error if the text is not such a report. */
 export function parseReport(text: string, root: string): readonly TestFile[] {
   const report: unknown = JSON.parse(text);
   return list(report, "testResults").map((file) => {
@@ -52,14 +52,14 @@ export function parseReport(text: string, root: string): readonly TestFile[] {
   });
 }
 
-/** The files to run once more; none where a failure is certain, or where too many failed. */
+/** The files to run again; none if a failure is certain, or if too many failed. */
 export function filesToRunAgain(files: readonly TestFile[]): readonly string[] {
   const failed = files.filter(({ failures }) => failures.length > 0).map(({ path }) => path);
   const isWorthIt = failed.length <= FILES_AGAIN_MAX && failed.every((p) => MAY_RUN_AGAIN.test(p));
   return isWorthIt ? failed : [];
 }
 
-/** The second run's files in place of the first one's. */
+/** Replaces files of the first run with those of the second. */
 export function withSecondRun(
   first: readonly TestFile[],
   second: readonly TestFile[],

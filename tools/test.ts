@@ -2,8 +2,8 @@
  * `npm test`: every check, every test on a real Kafka, and the demonstration.
  *
  * The last line is `N passed, N failed, N skipped`, as Vitest's report counts them; a check or the
- * demonstration that fails counts as one failed. Nothing passed is a failure too. A few failures of
- * tests that share the machine are looked at a second time (`test-report.ts`).
+ * demonstration that fails counts as one failure. If nothing passed, that is a failure too. A few failures of
+ * tests that share the machine are run again (`test-report.ts`).
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -29,7 +29,7 @@ const TESTS: Step = {
   env: { SWITCHYARD_GENERATED_INPUTS: "20000" },
 };
 
-/** The same as `npm start -- --once`: exit status 0 only if everything arrived as it should. */
+/** The same as `npm start -- --once`, which exits with 0 only if every call arrived as expected. */
 const DEMONSTRATION: Step = {
   name: "demonstration",
   command: ["node", "tools/demo/main.ts", "--once"],
@@ -62,7 +62,7 @@ async function runOnce(step: Step): Promise<readonly TestFile[]> {
   rmSync(REPORT, { force: true });
   const ok = await runShown(step);
   const files = existsSync(REPORT) ? parseReport(readFileSync(REPORT, "utf8"), ROOT) : [];
-  // Such as an error outside of any test.
+  // For example, an error outside of any test.
   if (!ok && sumOf(files).failed === 0) failedSteps.push(step);
   return files;
 }

@@ -1,4 +1,4 @@
-/** Writes the pages that are generated from code. `npm run docs`; a test compares them. */
+/** `npm run docs`: writes the pages that are generated from code. A test checks that they are current. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,12 +18,12 @@ import { renderSizing } from "./docs/sizing.ts";
 import { renderTopics } from "./docs/topics.ts";
 
 export interface Page {
-  /** From the project's folder. */
+  /** Path from the project's folder. */
   readonly path: string;
   readonly render: () => string;
 }
 
-/** Commands are loaded when they are needed, here at once. */
+/** Loads the commands, which are otherwise loaded when they are called. */
 const commands = await renderCommands();
 
 export const PAGES: readonly Page[] = [
@@ -36,7 +36,7 @@ export const PAGES: readonly Page[] = [
   { path: "docs/connect.md", render: renderConnect },
   { path: "docs/sizing.md", render: renderSizing },
   {
-    // A copy where people without Helm look.
+    // A copy for users who do not use Helm.
     path: "deploy/prometheus/rules.yaml",
     render: () => readPage("deploy/helm/switchyard/files/rules.yaml"),
   },

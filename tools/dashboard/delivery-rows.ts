@@ -1,4 +1,4 @@
-/** The dashboard's rows about calls and deliveries: first what a person wants to know first. */
+/** The dashboard's rows about calls and deliveries, with the most important panels first. */
 
 import { counted, least, look, most, of, quantile, type Row, rate } from "./panel.ts";
 
@@ -14,14 +14,15 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Delivered share",
         description:
-          "Of the deliveries that ended, those that an endpoint accepted. The others are dead letters.",
+          "Share of completed deliveries that an endpoint accepted. The others became dead letters.",
         ...look("stat", 4, "percentunit"),
         limits: [0.999, 0.99],
         queries: { "": `sum(${rate("attempts", ACCEPTED)}) / sum(${rate("attempts", ENDED)})` },
       },
       {
         title: "p99 from receipt",
-        description: "From the receipt of a call to its acceptance, retries included.",
+        description:
+          "Time from the receipt of a call until an endpoint accepted it, including retries.",
         ...look("stat", 4, "s"),
         limits: [10, 300],
         queries: { "": quantile(0.99, "deliveryLatency") },
@@ -34,7 +35,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Delivered share by destination",
-        description: "Of the deliveries that ended, those that an endpoint accepted.",
+        description: "Share of completed deliveries that an endpoint accepted.",
         ...look("timeseries", 6, "percentunit"),
         queries: {
           "{{destination}}": least(
@@ -45,7 +46,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Time from receipt by destination",
         description:
-          "p99. With metrics.destinations other than full, all or some destinations are one line.",
+          "p99. Unless metrics.destinations is full, some or all destinations are combined.",
         ...look("timeseries", 6, "s"),
         queries: { "{{destination}}": most(quantile(0.99, "deliveryLatency", ["destination"])) },
       },
@@ -58,7 +59,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Failing for",
         description:
-          "Destinations of which at least half of the attempts in a minute failed and that have not recovered since, and for how long. Empty is good.",
+          "Destinations that have been failing: at least half of the attempts in a minute failed, and they have not recovered since. Normally empty.",
         ...look("bargauge", 6, "s"),
         limits: [300, 1_800],
         queries: {
@@ -68,9 +69,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Requests that fail, by cause",
+        title: "Failed requests by cause",
         description:
-          "A status, or the reason why there was no response. Most of these attempts are made again.",
+          "The response status, or the reason why there was no response. Most of these attempts are retried.",
         ...look("timeseries", 9, "reqps"),
         queries: {
           "{{destination}} {{outcome}}": most(
@@ -80,7 +81,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Time of an attempt",
-        description: "p99 of the receivers' answers, up to the time limit of an attempt.",
+        description: "p99 of the receivers' response times, up to the timeout of an attempt.",
         ...look("timeseries", 9, "s"),
         queries: { "{{destination}}": most(quantile(0.99, "attemptDuration", ["destination"])) },
       },
@@ -93,7 +94,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Age of the oldest record",
         description:
-          "How long the oldest record has waited for its stage. Of delay it is the delay itself.",
+          "Age of the oldest unprocessed record of each stage. For the delay stage, this is the retry delay.",
         ...look("timeseries", 8, "s"),
         queries: {
           "{{stage}} {{destination}}": most(
@@ -102,8 +103,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Records that wait for a stage",
-        description: "Lag, at most 15 s old. A gap: it is not known, such as while Kafka is away.",
+        title: "Lag by stage",
+        description:
+          "Consumer lag, at most 15 s old. A gap means that it is unknown, for example while Kafka is unreachable.",
         ...look("timeseries", 8, "short"),
         queries: {
           "{{stage}} {{destination}}": most(`sum by (stage, destination) (${of("lag")})`),
@@ -111,7 +113,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Share of retention used",
-        description: "At 100 % Kafka deletes the oldest record unread.",
+        description: "At 100 % Kafka deletes the oldest record before it is processed.",
         ...look("timeseries", 8, "percentunit"),
         limits: [0.5, 0.75],
         queries: {
@@ -121,13 +123,13 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Deliveries awaiting retry, by retry delay",
+        title: "Deliveries awaiting retry by retry delay",
         description: "In delay topics, for their next attempt.",
         ...look("timeseries", 8, "short"),
         queries: { "{{delay}}": `sum by (delay) (${of("deliveriesWaiting")})` },
       },
       {
-        title: "Deliveries that wait, by destination",
+        title: "Deliveries awaiting retry by destination",
         description: "In delay topics, for their next attempt.",
         ...look("timeseries", 8, "short"),
         queries: {
@@ -135,8 +137,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Time until the first one is given up",
-        description: "Until the window of a waiting delivery ends. It is a dead letter then.",
+        title: "Time until the first delivery expires",
+        description:
+          "Time until the first retry window of a delivery awaiting retry ends. The delivery then becomes a dead letter.",
         ...look("timeseries", 8, "s"),
         queries: {
           "{{destination}}": least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
@@ -150,7 +153,8 @@ export const DELIVERY_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Breakers",
-        description: "Of each endpoint. While it is open or half-open, the endpoint is left alone.",
+        description:
+          "Circuit of each endpoint. While it is open, the endpoint gets no requests; while it is half-open, only probes.",
         ...look("state-timeline", 14, "none"),
         names: BREAKER,
         queries: {
@@ -161,7 +165,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Held lines",
-        description: "Nothing is taken from the line of a destination, and why.",
+        description: "Destinations whose queue is on hold, and the reason.",
         ...look("state-timeline", 10, "none"),
         names: { 0: "goes", 1: "on hold" },
         queries: {
@@ -178,13 +182,14 @@ export const DELIVERY_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Dead letters a second",
-        description: "Records that were given up, by reason.",
+        description: "Dead letters by stage and reason.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{stage}} {{reason}}": `sum by (stage, reason) (${rate("deadLetters")})` },
       },
       {
-        title: "Dead letters in this time",
-        description: "By destination and reason. An empty destination: the record was no delivery.",
+        title: "Dead letters in the selected time",
+        description:
+          "By destination and reason. The destination is empty if the record was not a delivery.",
         ...look("table", 8, "short"),
         queries: {
           "": most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),
@@ -193,15 +198,15 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Sending them again",
         description:
-          "Commands for one destination: choose it above. Dead letters are kept for 14 days.",
+          "Commands for the destination that is selected above. Dead letters are kept for 14 days.",
         look: "text",
         width: 8,
         markdown: [
-          "Repair the cause first. See why:",
+          "Fix the cause first. To see it:",
           "```\nswitchyard dead-letters list --destination $destination --since 1h\n```",
-          "See where they would go, then leave out `--dry-run`:",
+          "To replay the dead letters, run this and then the same without `--dry-run`:",
           "```\nswitchyard dead-letters replay --destination $destination --since 1h --dry-run\n```",
-          "Dead letters of route, deletion and audience have no destination: leave the option out.",
+          "Dead letters of the route, deletion and audience stages have no destination: omit the option.",
         ].join("\n\n"),
       },
     ],

@@ -9,14 +9,14 @@ export interface Panel {
   readonly title: string;
   readonly description: string;
   readonly look: Look;
-  /** Of 24. */
+  /** In columns; the dashboard has 24. */
   readonly width: number;
   readonly unit: Unit;
-  /** By their legends. */
+  /** Queries by legend. */
   readonly queries: Readonly<Record<string, string>>;
-  /** From which values on it is yellow and red; of a share, below which. */
+  /** The values from which the panel is yellow and red; for a share, the values below which. */
   readonly limits?: readonly [warning: number, critical: number];
-  /** Names of values, such as of a breaker's states. */
+  /** Names of values, such as the states of a circuit. */
   readonly names?: Readonly<Record<number, string>>;
 }
 
@@ -36,7 +36,7 @@ export interface Row {
 
 type Key = keyof typeof METRICS;
 
-/** @param width of 24 */
+/** @param width in columns, of 24 */
 export function look(
   kind: Look,
   width: number,
@@ -45,27 +45,27 @@ export function look(
   return { look: kind, width, unit };
 }
 
-/** Lines of one panel that a person can tell apart. */
+/** Maximum number of lines in a panel, so that they can be distinguished. */
 const LINES_MAX = 20;
 
-/** Of a panel with a line for each destination: with a thousand of them the largest are shown. */
+/** The largest values, for panels with a line per destination. */
 export function most(expr: string): string {
   return `topk(${LINES_MAX}, ${expr})`;
 }
 
-/** Likewise, where little is bad. */
+/** The smallest values, if a small value is bad. */
 export function least(expr: string): string {
   return `bottomk(${LINES_MAX}, ${expr})`;
 }
 
-/** A metric of the table, of the chosen namespace, job, destination and stage as far as it has these labels. */
+/** A metric of the table, filtered by the selected namespace, job, destination and stage if it has these labels. */
 export function of(key: Key, matchers = ""): string {
   const spec: MetricSpec = METRICS[key];
   const end = spec.type === "histogram" ? "_bucket" : "";
   return `${spec.name}${end}{${selected(spec.labels, matchers)}}`;
 }
 
-/** A metric of the process that is not in the table. */
+/** A process metric that is not in the table. */
 export function ofProcess(name: string): string {
   return `${name}{${selected([], "")}}`;
 }
@@ -82,7 +82,7 @@ export function rate(key: Key, matchers = ""): string {
   return `rate(${of(key, matchers)}[$__rate_interval])`;
 }
 
-/** How many in the time that the dashboard shows. */
+/** The increase in the selected time range. */
 export function counted(key: Key, matchers = ""): string {
   return `increase(${of(key, matchers)}[$__range])`;
 }

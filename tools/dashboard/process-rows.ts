@@ -10,26 +10,26 @@ export const PROCESS_ROWS: readonly Row[] = [
       {
         title: "Requests by answer",
         description:
-          "Codes of docs/ingest.md. kafka-unavailable and overloaded are ours, the others are the callers'.",
+          "Response codes, see docs/ingest.md. kafka-unavailable and overloaded are caused by Switchyard, the others by callers.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{code}}": `sum by (code) (${rate("ingestRequests")})` },
       },
       {
         title: "Calls by source",
-        description: "Calls taken over HTTP and acknowledged by the brokers.",
+        description: "Calls received over HTTP and acknowledged by the brokers.",
         ...look("timeseries", 6, "reqps"),
         queries: { "{{source}}": `sum by (source) (${rate("ingestCalls")})` },
       },
       {
         title: "Time to answer",
-        description: "From the head of a request until its answer.",
+        description: "Time from the head of a request to its response.",
         ...look("timeseries", 5, "s"),
         queries: { p50: quantile(0.5, "ingestDuration"), p99: quantile(0.99, "ingestDuration") },
       },
       {
         title: "Bytes in hand",
         description:
-          "Bodies being read, and records that are not acknowledged. At ingest.maxInFlightBytes requests are refused.",
+          "Bodies that are being read, and records that are not acknowledged yet. At ingest.maxInFlightBytes, requests are rejected.",
         ...look("timeseries", 5, "bytes"),
         queries: { "{{instance}}": `max by (instance) (${of("ingestInFlightBytes")})` },
       },
@@ -41,13 +41,13 @@ export const PROCESS_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Syncs a second",
-        description: "By their beginning and end.",
+        description: "Syncs that started, and syncs that ended, by outcome.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{outcome}}": `sum by (outcome) (${rate("audienceSyncs")})` },
       },
       {
         title: "Users told a second",
-        description: "Users told that they entered or left an audience, and computed traits.",
+        description: "Users who entered or left an audience, and computed traits that changed.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{change}}": `sum by (change) (${rate("audienceChanges")})` },
       },
@@ -72,40 +72,41 @@ export const PROCESS_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Brokers",
-        description: "Away: a process gets no answer of the broker.",
+        description: "A broker is down if it has not responded to a process.",
         ...look("state-timeline", 8, "none"),
         names: { 0: "unreachable", 1: "reachable" },
         queries: { "{{broker}}": `min by (broker) (${of("kafkaConnected")})` },
       },
       {
         title: "Time to write",
-        description: "Until all in-sync replicas have acknowledged.",
+        description: "Time until all in-sync replicas have acknowledged a write.",
         ...look("timeseries", 8, "s"),
         queries: { p50: quantile(0.5, "produceDuration"), p99: quantile(0.99, "produceDuration") },
       },
       {
         title: "Writes that are repeated",
-        description: "Batches that were not acknowledged, by Kafka's name of the error.",
+        description: "Batches that were not acknowledged, by Kafka error.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{error}}": `sum by (error) (${rate("produceErrors")})` },
       },
       {
         title: "Rebalances a second",
-        description:
-          "Times that consumers were given an assignment. A restart makes one for each consumer.",
+        description: "Assignments that consumers received. A restart causes one per consumer.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{stage}}": `sum by (stage) (${rate("rebalances")})` },
       },
       {
-        title: "Topics that take nothing, for",
-        description: "Deliveries go around such a topic. Empty is good.",
+        title: "Topics that are not writable",
+        description:
+          "How long brokers have rejected writes to a topic. Deliveries are rerouted through a delay topic. Normally empty.",
         ...look("bargauge", 8, "s"),
         limits: [60, 300],
         queries: { "{{topic}}": `time() - min by (topic) (${of("topicBlockedSince")} > 0)` },
       },
       {
-        title: "Schemas that are waited for",
-        description: "Partitions wait for them. The registry is away if it lasts.",
+        title: "Pending schema lookups",
+        description:
+          "Schemas that partitions wait for. If this lasts, the registry is unreachable.",
         ...look("timeseries", 8, "short"),
         queries: { "{{instance}}": `sum by (instance) (${of("registryWaiting")})` },
       },
@@ -125,7 +126,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Event loop delay",
-        description: "p99. Time limits and heartbeats are late by as much.",
+        description: "p99. Timeouts and heartbeats are delayed by this time.",
         ...look("timeseries", 6, "s"),
         limits: [0.1, 0.5],
         queries: {
@@ -134,7 +135,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Memory",
-        description: "Resident memory, and the limit of the container.",
+        description: "Resident memory of the process, and the memory limit of the container.",
         ...look("timeseries", 6, "bytes"),
         queries: {
           "{{instance}}": ofProcess("process_resident_memory_bytes"),
@@ -143,7 +144,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Versions and configurations",
-        description: "How many processes run each configuration, by its hash, and each version.",
+        description: "Number of processes by hash of their configuration, and by version.",
         ...look("timeseries", 6, "short"),
         queries: {
           "configuration {{hash}}": `count by (hash) (${of("configInfo")})`,

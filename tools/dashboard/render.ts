@@ -1,4 +1,4 @@
-/** The dashboard as Grafana's JSON: variables, rows, and where each panel stands. */
+/** The dashboard as Grafana's JSON: variables, rows, and the position of each panel. */
 
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { DELIVERY_ROWS } from "./delivery-rows.ts";
@@ -50,7 +50,7 @@ function variables(): readonly object[] {
   ];
 }
 
-/** All of them matches an empty label, too: shared stages have no destination. */
+/** "All" also matches an empty label, because shared stages have no destination. */
 function variable(name: string, label: string, query: string): object {
   return {
     name,
@@ -67,7 +67,7 @@ function variable(name: string, label: string, query: string): object {
   };
 }
 
-/** Rows below each other, panels of a row from left to right, in as many lines as they need. */
+/** Places the rows below each other, and the panels of a row from left to right, in as many lines as needed. */
 function placed(rows: readonly Row[]): readonly object[] {
   const panels: object[] = [];
   let y = 0;
@@ -169,7 +169,7 @@ function colorOf(name: string, index: number): string | undefined {
 function steps(limits: Panel["limits"]): readonly object[] {
   if (limits === undefined) return [{ color: "blue", value: null }];
   const [warning, critical] = limits;
-  // Of a share less is worse.
+  // For a share, lower values are worse.
   return warning > critical
     ? [
         { color: "red", value: null },

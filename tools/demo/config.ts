@@ -15,7 +15,7 @@ export const FLAKY = {
   name: "Engagement",
   path: "/engagement",
   secret: "demo-engagement-shared-secret",
-  /** Requests of one call that are answered 503 before one is accepted. */
+  /** How many requests for a call get the response 503 before one is accepted. */
   failures: 2,
 };
 export const WAREHOUSE = { id: "warehouse", name: "Warehouse" };
@@ -58,7 +58,7 @@ export function demoConfig(options: {
     delivery: { retryDelays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },
-    // Its receivers are its own, and only this machine reaches the page.
+    // The receivers belong to the demonstration, and the console is only reachable from this machine.
     console: { host: "127.0.0.1", port: consolePort, showPayloads: true, readOnly: false },
   });
 }

@@ -1,4 +1,4 @@
-/** The demonstration itself: starts everything, publishes the sample calls, tells what becomes of them. */
+/** The demonstration: starts everything, publishes the sample calls, and shows what happens to them. */
 
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const DIRECTORY = join(ROOT, ".switchyard/demo");
 const CONFIG_FILE = join(DIRECTORY, "switchyard.yaml");
 const CALLS_FILE = join(ROOT, "examples/calls.jsonl");
-/** After that, what has not arrived is missing. */
+/** A call that has not arrived after this time is missing. */
 const LIMIT_MS = 60_000;
 const ADMIN_PORT = 9_464;
 const INGEST_PORT = 8_080;
@@ -56,7 +56,7 @@ export async function runDemo(
       changed();
     },
   );
-  story.tell(`Receivers ${HEALTHY.id} answers 200; ${FLAKY.id} answers 503 twice, then 200`);
+  story.tell(`Receivers ${HEALTHY.id} responds 200; ${FLAKY.id} responds 503 twice, then 200`);
 
   const prefix = `demo-${randomUUID().slice(0, 8)}.`;
   const adminPort = await freePort(ADMIN_PORT);
@@ -75,7 +75,7 @@ export async function runDemo(
   try {
     await Promise.race([program.ready, aborted(signal)]);
     if (signal.aborted) return 130;
-    story.tell(`Switchyard runs all its stages; the page: http://127.0.0.1:${consolePort}/`);
+    story.tell(`Switchyard runs all stages. Console: http://127.0.0.1:${consolePort}/`);
     await watchTopics(
       kafka,
       `${prefix}demo`,
@@ -88,7 +88,7 @@ export async function runDemo(
           journal.arrived({ destination: WAREHOUSE.id, messageId, by: "topic", verified: false });
           story.gather(
             "warehouse",
-            (count) => `${WAREHOUSE.id}    ${count} calls on its topic, for others to read`,
+            (count) => `${WAREHOUSE.id}    ${count} calls in its topic, for other consumers`,
             "good",
           );
           changed();
@@ -105,7 +105,7 @@ export async function runDemo(
     const ended = program.ended.then((status) => {
       throw new Error(`Switchyard ended with status ${status}.`);
     });
-    // `ended` rejects at the very end too, when nobody listens any more.
+    // `ended` may also reject at the end, when nothing awaits it.
     ended.catch(() => undefined);
     await Promise.race([complete.promise, limit(LIMIT_MS), aborted(signal), ended]);
     story.flush();
@@ -117,7 +117,7 @@ export async function runDemo(
     return 0;
   } finally {
     await program.stop();
-    // Brokers of the environment outlive the demonstration: its topics should not.
+    // Brokers from the environment keep running, so the topics of the demonstration are removed.
     if (local.how === "environment") await removeTopics(kafka, prefix);
     await kafka.close();
     rmSync(DIRECTORY, { recursive: true, force: true });
@@ -131,7 +131,7 @@ function demoKafka(brokers: readonly string[]): Kafka {
   return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes }, log);
 }
 
-/** Writes the lines as they are, as a data platform would: also the one that is no call. */
+/** Writes the lines unchanged, as a data platform would, including the one that is not a call. */
 async function publish(kafka: Kafka, topic: string, story: Story): Promise<void> {
   const lines = readFileSync(CALLS_FILE, "utf8").trimEnd().split("\n");
   const headers = [["source-id", Buffer.from(SOURCE)]] as const;
@@ -151,7 +151,7 @@ function tellReceived(story: Story, journal: Journal, received: Received): void 
     return;
   }
   journal.arrived({ destination: id, messageId, by: "webhook", verified });
-  // An audience's calls have ids that say nothing to people.
+  // The message IDs of an audience's calls are not readable.
   const name = said !== null && /^[\da-f]{8}-/.test(messageId) ? said : messageId;
   const signature = verified ? "signature verified" : "SIGNATURE WRONG";
   story.tell(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} 200, ${signature}`, "good");
@@ -159,7 +159,7 @@ function tellReceived(story: Story, journal: Journal, received: Received): void 
 
 function tellLog(story: Story, journal: Journal, line: LogLine): void {
   if (line.msg === "ready.partial") {
-    story.tell("Some stages have not joined their groups yet; it goes on without waiting", "bad");
+    story.tell("Some stages have not joined their groups yet; continuing", "bad");
   }
   if (line.msg !== "delivery.attempted" || line.decision !== "retry") return;
   const destination = String(line.destination);
@@ -169,7 +169,7 @@ function tellLog(story: Story, journal: Journal, line: LogLine): void {
   story.gather(
     `${destination} ${attempt}`,
     (count) =>
-      `${destination.padEnd(12)} attempt ${attempt} of ${count} calls answered 503: they wait ${seconds} s in delays.${seconds}s`,
+      `${destination.padEnd(12)} attempt ${attempt} of ${count} calls got 503: they wait ${seconds} s in delays.${seconds}s`,
     "wait",
   );
 }

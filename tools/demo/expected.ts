@@ -1,12 +1,12 @@
 /**
- * Which destinations each line of `examples/calls.jsonl` has to arrive at, written by hand from the
+ * The destinations at which each line of `examples/calls.jsonl` must arrive, written by hand from the
  * rules in docs/how-it-works.md#routing. Source `web` is connected to all three.
  */
 
 export interface ExpectedCall {
   readonly messageId: string;
   readonly destinations: readonly string[];
-  /** An audience makes it. Else it is a line of the file. */
+  /** True if the call results from the audience, and not from a line of the file. */
   readonly isOfAudience?: true;
 }
 
@@ -41,5 +41,5 @@ export const EXPECTED_CALLS: readonly ExpectedCall[] = [
   { messageId: "d21f06a3-8f43-548e-b0f2-048703d61bab", destinations: [CRM], isOfAudience: true },
 ];
 
-/** Reasons of the dead letters: line 8 is a purchase, which is no call. */
+/** The reasons of the dead letters: line 8 is a purchase, which is not a call. */
 export const EXPECTED_DEAD_LETTERS: readonly string[] = ["invalid-call"];

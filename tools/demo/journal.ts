@@ -1,7 +1,7 @@
 /**
- * What has happened to each call of the demonstration so far, and whether that is all that should
- * happen. The expectations are written by hand (expected.ts): computing them with the router's own
- * code would prove nothing.
+ * Records what has happened to each call of the demonstration, and whether everything has happened that should
+ * happen. The expectations are written by hand (expected.ts), because computing them with the router's
+ * own code would prove nothing.
  */
 
 import type { ExpectedCall } from "./expected.ts";
@@ -17,7 +17,7 @@ export interface Arrival {
 export interface DestinationTotals {
   readonly destination: string;
   readonly expected: number;
-  /** Of the expected ones. */
+  /** The number of expected calls that have arrived. */
   readonly ofAudience: number;
   readonly arrived: number;
   readonly failedAttempts: number;
@@ -31,17 +31,17 @@ export interface Journal {
   failed(destination: string): void;
   retryCount(destination: string): void;
   deadLetter(reason: string): void;
-  /** Everything that should arrive has arrived, and the dead letters are there. */
+  /** True when all expected calls and dead letters have arrived. */
   isComplete(): boolean;
   totals(): readonly DestinationTotals[];
-  /** What is not as it should be, in sentences; empty when all is well. */
+  /** One sentence per problem; empty if there is none. */
   problems(): readonly string[];
 }
 
 export function createJournal(
   expected: readonly ExpectedCall[],
   expectedDeadLetters: readonly string[],
-  /** Failures that each delivery to a destination must have had before it was accepted. */
+  /** How often each delivery to a destination must have failed before it was accepted. */
   failuresPerDelivery: Readonly<Record<string, number>>,
 ): Journal {
   const destinations = [...new Set(expected.flatMap((call) => call.destinations))].sort();

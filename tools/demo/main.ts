@@ -1,9 +1,9 @@
 /**
- * `npm start`: the whole path on a real Kafka, with real webhooks, on one screen.
+ * `npm start`: shows calls on their way through a real Kafka to real webhooks, on one screen.
  *
- *   npm start                       tells the story, then goes on running until Ctrl-C
- *   npm start -- --once             ends after the table; status 0 only if everything arrived
- *   npm start -- --config FILE      no demonstration: `switchyard run` with that configuration
+ *   npm start                       runs the demonstration, then keeps running until Ctrl-C
+ *   npm start -- --once             exits after the table, with status 0 only if every call arrived
+ *   npm start -- --config FILE      runs `switchyard run` with that configuration instead
  */
 
 import { spawn } from "node:child_process";
@@ -34,7 +34,7 @@ if (options === null || options.help) {
   process.exitCode = await demonstrate(options.once);
 }
 
-/** Null when they are wrong; why has been printed. */
+/** Null if the arguments are invalid, which has been reported. */
 function readOptions() {
   try {
     return parseArgs({
@@ -53,7 +53,7 @@ function readOptions() {
 function runReal(file: string): void {
   const command = [join(ROOT, "bin/switchyard.js"), "run", "--config", file];
   const child = spawn(process.execPath, command, { stdio: "inherit" });
-  // Ctrl-C reaches the child by itself; it ends when it has stopped in good order.
+  // The terminal sends Ctrl-C to the child too, which exits after a graceful shutdown.
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.on("exit", (status) => process.exit(status ?? 1));

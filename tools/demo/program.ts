@@ -1,4 +1,4 @@
-/** Switchyard itself as a child process of the demonstration, its log read line by line. */
+/** Runs Switchyard as a child process of the demonstration, and reads its log line by line. */
 
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ export interface LogLine {
 export interface Program {
   readonly pid: number;
   /**
-   * Resolves when the log says `ready`, or `ready.partial`, after which not all stages have joined
+   * Resolves when the log has `ready`, or `ready.partial` if some stages have not joined
    * their groups; rejects, quoting the log, when the program ends before.
    */
   readonly ready: Promise<void>;
@@ -31,13 +31,13 @@ export interface Program {
 export interface ProgramOptions {
   /** Arguments after `run --config FILE`. */
   readonly args?: readonly string[];
-  /** Added to the environment, and stronger than the file. */
+  /** Added to the environment, which overrides the file. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A command that runs another one, such as in namespaces of its own; by default none. */
+  /** A command that runs the program, for example in its own namespaces; by default none. */
   readonly within?: readonly string[];
 }
 
-/** As people start it, so that it has V8's flags. */
+/** The same entry as for users, so that the program has its V8 flags. */
 export function programCommand(configFile: string, args: readonly string[]): readonly string[] {
   const program = join(ROOT, "bin/switchyard.js");
   return [process.execPath, program, "run", "--config", configFile, ...args];
@@ -74,7 +74,7 @@ export function startProgram(
     ready.reject(new Error(`switchyard run ended with status ${status}:\n${last.join("\n")}`));
     return status;
   });
-  // Whoever waits for `ready` hears of it; when nobody does, it is no unhandled rejection.
+  // If nothing awaits `ready`, its rejection must not count as unhandled.
   ready.promise.catch(() => undefined);
   return {
     pid: child.pid ?? 0,
@@ -97,7 +97,7 @@ function parseLine(text: string): LogLine | null {
     const line: unknown = JSON.parse(text);
     return typeof line === "object" && line !== null && "msg" in line ? (line as LogLine) : null;
   } catch {
-    // Such as a warning of Node's.
+    // The line is not JSON, for example a warning from Node.
     return null;
   }
 }

@@ -13,7 +13,7 @@ export interface Received {
   readonly path: string;
   readonly messageId: string;
   readonly type: string;
-  /** Of an identify call with one trait: whose, which and what; else null. */
+  /** For an identify call with one trait: the user, the trait and its value; otherwise null. */
   readonly said: string | null;
   readonly status: number;
   readonly verified: boolean;
@@ -26,11 +26,11 @@ export interface Receiver extends AsyncDisposable {
 
 export interface ReceiverPath {
   readonly secret: string;
-  /** Requests of one call that are answered 503 before one is accepted. */
+  /** How many requests for a call get the response 503 before one is accepted. */
   readonly failures: number;
 }
 
-/** Listens on a free loopback port until disposed; `onReceived` is called after each answer. */
+/** Listens on a free loopback port until disposed. `onReceived` is called after each response. */
 export async function startReceiver(
   paths: Readonly<Record<string, ReceiverPath>>,
   onReceived: (received: Received) => void,

@@ -1,4 +1,4 @@
-/** What the demonstration prints: lines and tables for one screen, colours only on a terminal. */
+/** Prints the lines and tables of the demonstration, with colors only on a terminal. */
 
 import pc from "picocolors";
 
@@ -25,7 +25,7 @@ export function heading(text: string): string {
   return colours.bold(text);
 }
 
-/** Rows as columns of equal width, the first row as their heading. */
+/** Aligns the cells in columns. The first row is the heading. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -41,7 +41,7 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
-/** A line of `sayPassing` is on the terminal. */
+/** True while a line of `sayPassing` is on the terminal. */
 let isPassing = false;
 
 export function say(line = ""): void {
@@ -49,7 +49,7 @@ export function say(line = ""): void {
   isPassing = false;
 }
 
-/** On a terminal a line that the next one replaces; elsewhere nothing. */
+/** On a terminal, shows a line that the next one replaces. Elsewhere does nothing. */
 export function sayPassing(line: string): void {
   if (process.stdout.isTTY !== true) return;
   process.stdout.write(`${CLEAR_LINE}${line}`);

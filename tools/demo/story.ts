@@ -1,5 +1,5 @@
 /**
- * Tells what happens while it happens. Lines that say the same within a moment are told as one, so
+ * Prints what happens as it happens. Equal lines within a moment are combined into one, so
  * that the whole story fits on a screen.
  */
 
@@ -8,11 +8,11 @@ import { say, type Tone, tint } from "./show.ts";
 const MOMENT_MS = 250;
 
 export interface Story {
-  /** One line now, after the seconds since the beginning. */
+  /** Prints one line now, after the seconds since the start. */
   tell(text: string, tone?: Tone): void;
-  /** Lines with the same text within a moment become one, `text(count)`. */
+  /** Combines lines with the same key within a moment into one, `text(count)`. */
   gather(key: string, text: (count: number) => string, tone?: Tone): void;
-  /** Tells what has been gathered so far. */
+  /** Prints the lines that have been collected. */
   flush(): void;
 }
 

@@ -1,8 +1,8 @@
-/** The demonstration's audience: who is in it on two days, as a data platform would say so. */
+/** The demonstration's audience, with its members on two days, in the form that a data platform sends. */
 
 import type { Kafka } from "../../src/kafka/port.ts";
 
-/** The first is all of its topic, so that the message ids of what follows are known beforehand. */
+/** The first sync is at offset 0 of its topic, so that the message IDs of its calls are known in advance. */
 const SYNCS = [
   { syncId: "monday", userIds: ["ana", "ben"] },
   { syncId: "tuesday", userIds: ["ben", "cleo"] },
@@ -10,7 +10,7 @@ const SYNCS = [
 
 export const AUDIENCE = { id: "trial", name: "Trial Users" };
 
-/** Writes both syncs, and returns a line that says so. */
+/** Writes both syncs, and returns a line to print. */
 export async function publishSyncs(kafka: Kafka, topic: string): Promise<string> {
   const { id: audienceId, name: audienceName } = AUDIENCE;
   const producer = kafka.producer();

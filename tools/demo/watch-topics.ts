@@ -1,4 +1,4 @@
-/** Reads what the demonstration's topics get: the topic destination's records and dead letters. */
+/** Reads the records of the topic destination and the dead letters. */
 
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
@@ -15,7 +15,7 @@ export interface TopicEvents {
   readonly onDeadLetter: (reason: string, error: string, from: string) => void;
 }
 
-/** Starts at the topics' beginning; the caller stops it by closing `kafka`. */
+/** Starts at the beginning of the topics. The caller stops it by closing `kafka`. */
 export function watchTopics(
   kafka: Kafka,
   groupId: string,

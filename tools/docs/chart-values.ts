@@ -18,7 +18,7 @@ export function renderChartReadme(): string {
   return pageWith(`${CHART}/README.md`, { values });
 }
 
-/** @throws Error when a key has no comment. */
+/** @throws Error if a key has no comment. */
 export function valuesTable(text: string): string {
   const { contents } = parseDocument(text);
   if (!isMap(contents)) throw new Error("values.yaml is no map");
@@ -35,7 +35,7 @@ function rowsOf(map: YAMLMap, path: readonly string[]): readonly string[] {
     const comment = own ?? (index === 0 && path.length > 0 ? map.commentBefore : undefined);
     const meaning = wordsOf(comment, path.length === 0 && index === 0);
     if (isMap(pair.value) && hasComments(pair.value)) return rowsOf(pair.value, [...path, key]);
-    if (meaning === "") throw new Error(`values.yaml says nothing of ${name}`);
+    if (meaning === "") throw new Error(`values.yaml has no comment for ${name}`);
     const value = JSON.stringify(pair.value).replaceAll("|", "\\|");
     return [`| \`${name}\` | \`${value}\` | ${meaning.replaceAll("|", "\\|")} |\n`];
   });
@@ -52,7 +52,7 @@ function hasComments(map: YAMLMap): boolean {
   return inside || Boolean(map.commentBefore);
 }
 
-/** The lines of a comment as one; of the file's first, the part after the blank line. */
+/** Joins the lines of a comment. For the first comment of the file, only the part after the blank line. */
 function wordsOf(comment: string | null | undefined, isFirst: boolean): string {
   const parts = (comment ?? "").split(/\n\s*\n/);
   const text = (isFirst ? parts.at(-1) : comment) ?? "";

@@ -1,4 +1,4 @@
-/** `docs/commands.md`: the help of the commands. What they print as JSON is described by hand, and none is forgotten. */
+/** `docs/commands.md`: the help of the commands. Their JSON is described by hand, and a missing description is an error. */
 
 import type { Command } from "commander";
 
@@ -8,7 +8,7 @@ import { pageWith } from "./page.ts";
 
 const PAGE = "docs/commands.md";
 
-/** Columns of the help. */
+/** Width of the help in characters. */
 const WIDTH = 100;
 
 interface Described {
@@ -31,7 +31,7 @@ export async function renderCommands(): Promise<string> {
   return page;
 }
 
-/** The commands whose JSON the page describes, by hand. */
+/** The commands whose JSON is described on the page. */
 function describedIn(page: string): readonly string[] {
   const [, chapter = ""] = page.split("\n## JSON\n");
   const [table = ""] = chapter.split("\n<!--", 1);
@@ -48,7 +48,7 @@ function section({ path, command }: Described): string {
   return `${level} ${path}\n\n\`\`\`text\n${helpOf(command, path).trimEnd()}\n\`\`\`\n`;
 }
 
-/** As \`--help\` prints it, whatever the terminal. */
+/** The output of \`--help\`, independent of the terminal. */
 function helpOf(command: Command, path: string): string {
   let text = "";
   command

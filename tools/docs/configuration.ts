@@ -27,13 +27,13 @@ function listTables(item: Node): string {
   if (item.kind === "section") return settingTable(item.fields, [], false);
   if (item.kind !== "variants") return "";
   const tables = Object.entries(item.sections).map(([name, section]) => {
-    const tag = row([item.tag], [`\`${name}\``, "must be given", section.doc]);
+    const tag = row([item.tag], [`\`${name}\``, "required", section.doc]);
     return `### \`${item.tag}: ${name}\`\n\n${settingTable(section.fields, [], false, [tag])}`;
   });
   return tables.join("\n\n");
 }
 
-/** @param inEnvironment whether the settings have variables; those in lists have none. */
+/** @param inEnvironment true if the settings have environment variables. Settings in lists have none. */
 function settingTable(
   fields: Section<unknown>["fields"],
   path: readonly string[],
@@ -69,7 +69,7 @@ function rowsOf(
     if (node.kind === "setting") {
       return [row(name, [...variable, ...valueAndDefault(node), node.doc])];
     }
-    // At the top, sections and lists have chapters of their own.
+    // At the top level, sections and lists have their own chapters.
     if (isTop) return [];
     if (node.kind === "section") {
       const own = node.takesFlag ? variable : variable.map(() => "");
@@ -84,7 +84,7 @@ function rowsOf(
       const head = row(name, [
         ...blank,
         `a list of ${min} to ${max} maps`,
-        "must be given",
+        "required",
         node.doc,
       ]);
       const item = node.item.kind === "section" ? node.item.fields : {};
@@ -106,7 +106,7 @@ function variantRows(
   const tagName = [...name, node.tag];
   const variable = inEnvironment ? [`\`${variableName([...path, ...tagName])}\``] : [];
   const choices = Object.keys(node.sections).join(", ");
-  const tag = row(tagName, [...variable, choices, "must be given", node.tagDoc]);
+  const tag = row(tagName, [...variable, choices, "required", node.tagDoc]);
   const rows = Object.values(node.sections).flatMap((section) =>
     rowsOf(section.fields, path, name, inEnvironment),
   );
@@ -116,8 +116,8 @@ function variantRows(
 
 function valueAndDefault(setting: Setting<unknown, Unit>): readonly [string, string] {
   const { decoder, fallback } = setting;
-  if (fallback === undefined) return [decoder.expected, "must be given"];
-  return [decoder.expected, fallback === null ? "left out" : `\`${JSON.stringify(fallback)}\``];
+  if (fallback === undefined) return [decoder.expected, "required"];
+  return [decoder.expected, fallback === null ? "not set" : `\`${JSON.stringify(fallback)}\``];
 }
 
 function row(name: readonly string[], cells: readonly string[]): string {

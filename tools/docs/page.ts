@@ -1,4 +1,4 @@
-/** Parts of pages that are made from code. The rest of a page is written by hand around their marks. */
+/** Replaces the generated parts of pages, which are between marks. The rest of a page is written by hand. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,9 @@ export function readPage(path: string): string {
 }
 
 /**
- * The page with these parts, each of which stands between the marks of its name.
+ * Returns the page with these parts, each between the marks with its name.
  *
- * @throws Error when the page lacks the marks of a part.
+ * @throws Error if the page does not have the marks of a part.
  */
 export function pageWith(path: string, parts: Readonly<Record<string, string>>): string {
   let page = readPage(path);

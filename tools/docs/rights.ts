@@ -1,4 +1,4 @@
-/** `docs/connect.md`: who needs which rights, and the tested releases of Kafka. */
+/** `docs/connect.md`: the permissions of each role, and the tested releases of Kafka. */
 
 import {
   COMMAND_ROLES,
@@ -12,7 +12,7 @@ import { KAFKA_VERSION_DEFAULT } from "../kafka/settings.ts";
 import { LINES, TESTS, testedVersions } from "../kafka/tested-versions.ts";
 import { code, pageWith, table } from "./page.ts";
 
-/** Complete by their types: a topic without a row here does not compile. */
+/** The types make these complete: a topic without a row does not compile. */
 const NAMES: Readonly<Record<TopicKind, string>> = {
   calls: "calls",
   audienceSyncs: "audience-syncs",
@@ -53,7 +53,7 @@ function kafkaVersions(): string {
   return table(["Kafka", "Integration tests"], ascending);
 }
 
-/** As the group is named, without the prefix. */
+/** The name of the group without the prefix. */
 function namedGroup(group: string): string {
   return group === "operatorEvents" ? NAMES.operatorEvents : group;
 }

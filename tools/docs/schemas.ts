@@ -61,7 +61,7 @@ function jsonSections(): readonly string[] {
   });
 }
 
-/** The objects that have names, outermost first. */
+/** The named objects, outermost first. */
 function titled(schema: JsonSchema): readonly JsonSchema[] {
   const inner = [
     ...Object.values(schema.properties ?? {}),
@@ -101,12 +101,12 @@ function body({ doc, fields, symbols }: Schema, head: string): string {
   if (symbols !== undefined) return `${about}\nOne of: ${symbols.map(code).join(", ")}.\n`;
   const rows = (fields ?? []).map(
     ({ name, type, doc: said = "", default: fallback }) =>
-      `| ${code(name)} | ${typeText(type)} | ${fallback === undefined ? "must be given" : "may be left out"} | ${said} |`,
+      `| ${code(name)} | ${typeText(type)} | ${fallback === undefined ? "required" : "optional"} | ${said} |`,
   );
   return `${about}\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }
 
-/** Records and enums that are defined inside. */
+/** The nested records and enums. */
 function nested({ fields = [] }: Schema): readonly Schema[] {
   return fields.flatMap(({ type }) => definitions(type));
 }

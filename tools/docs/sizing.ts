@@ -1,4 +1,4 @@
-/** `docs/sizing.md`: figures of `bench/RESULTS.md`, so that they change with each measurement. */
+/** `docs/sizing.md`: figures from `bench/RESULTS.md`, so that the page changes with each measurement. */
 
 import assert from "node:assert/strict";
 
@@ -13,7 +13,7 @@ interface Measured {
 
 const RESULTS = readPage("bench/RESULTS.md");
 
-/** A part of the page of results, with its first table. */
+/** A part of the results with its first table. */
 export function measured(name: string, results: string = RESULTS): Measured {
   const [, text] = `${results}\n## `.split(`\n## ${name}\n`);
   assert(text !== undefined, `bench/RESULTS.md has no part ${name}`);
@@ -33,7 +33,7 @@ export function measured(name: string, results: string = RESULTS): Measured {
   return { rows, text: part };
 }
 
-/** The cell of the only row that has all of `where`. */
+/** The cell of the only row that matches `where`. */
 export function cell({ rows }: Measured, where: Row, column: string): string {
   const found = rows.filter((row) =>
     Object.entries(where).every(([name, value]) => row[name] === value),
@@ -43,18 +43,18 @@ export function cell({ rows }: Measured, where: Row, column: string): string {
   return value;
 }
 
-/** Deliveries of `bench destinations`. */
+/** The load of `bench destinations`. */
 const BUSY_PER_SECOND = 1_500;
 const EVERYDAY = "30 calls a second, each to all ten";
 
 const count = (text: string | number) => Number(text).toLocaleString("en-US");
 
-/** Two digits are as much as a plan can use. */
+/** Rounds to two digits, which is precise enough for planning. */
 function perCore(cpuMsPerThousand: string): string {
   return count(Number((1e6 / Number(cpuMsPerThousand)).toPrecision(2)));
 }
 
-/** Each is a row of a bench: its CPU, how many a second, its memory. */
+/** Rows of benches: CPU, rate, memory. */
 function stages(): string {
   const row = (what: string, bench: string, where: Row, cpuColumn: string, each: string) => {
     const part = measured(bench);
@@ -74,7 +74,13 @@ function stages(): string {
     [
       route("`route`, each call to two destinations on average", "(b) two on average"),
       route("`route`, each call to five", "(a) all five"),
-      row("`deliver`, a destination that answers at once", "deliver", deliver, cpu, "requests"),
+      row(
+        "`deliver`, a destination that responds immediately",
+        "deliver",
+        deliver,
+        cpu,
+        "requests",
+      ),
       row(
         "`route` and `deliver` in one process, one destination",
         ...(["product", { contestant: "all stages" }, cpu, "deliveries"] as const),
@@ -116,7 +122,7 @@ function memory(): string {
     [
       ...["10", "1000", "3000"].map(idle),
       [
-        "1,000 destinations, 1,500 deliveries a second in all",
+        "1,000 destinations, 1,500 deliveries per second in total",
         ...[busyAt("MB"), `${busyCpu} % of a core, and ${readyS} s for a start`],
       ],
       [

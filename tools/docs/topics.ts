@@ -18,23 +18,23 @@ const RETRY_DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3
 const WINDOW_MS = 14_400_000;
 const DESTINATION = "<destination>" as DestinationId;
 
-/** Complete by its type: a topic without a row here does not compile. */
+/** The type makes this complete: a topic without a row does not compile. */
 const KEYS: Readonly<Record<TopicKind, string>> = {
   calls: "userId, else anonymousId",
   audienceSyncs: "audience id, or userId",
   audienceMembers: "audience and user",
   audiences: "audience id",
   deletionRequests: "userId",
-  deliveries: "the call's userId, else anonymousId",
+  deliveries: "the call's userId, or anonymousId",
   retries: "the delivery's key",
   delays: "the delivery's key",
   deadLetters: "the record's key",
-  deadLetterReplays: "place of the letters, and the replay",
+  deadLetterReplays: "the range of dead letters, and the replay",
   operatorEvents: "the incident's kind and subject",
   attempts: "the call's message id",
-  operatorActions: "the operation and its destination",
+  operatorActions: "the action and its destination",
 };
-/** Where a role has more than one command, or another name. */
+/** The commands of a role that has several, or another name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
   "audience-admin": "audience",
   replay: "replay`, `dead-letters replay",
@@ -46,19 +46,19 @@ const OUTSIDE: Partial<Record<TopicKind, string>> = {
   audienceSyncs: "data platforms",
   deletionRequests: "data platforms",
 };
-/** Settings without which nobody writes it. */
+/** The setting that enables writing to the topic. */
 const IF: Partial<Record<TopicKind, string>> = {
   operatorEvents: "operatorEvents.enabled",
   attempts: "attempts.enabled",
 };
-/** Of topics without a consumer group. */
+/** The readers of topics that have no consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   audienceMembers: "audience",
   audiences: "audience",
   deadLetters: "people",
   deadLetterReplays: "people",
   attempts: "people",
-  operatorEvents: "deliver, delay, audience, people",
+  operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
 };
 
@@ -70,7 +70,7 @@ function notesOf(kind: TopicKind) {
   };
 }
 
-/** From the rights of stages and commands, so that none is forgotten. */
+/** Derived from the permissions of stages and commands, so that it is complete. */
 function writersOf(kind: TopicKind): string {
   const stages = STAGE_ROLES.filter((name) => roleOf(name).writes.includes(kind));
   const commands = COMMAND_ROLES.filter((name) => roleOf(name).writes.includes(kind));

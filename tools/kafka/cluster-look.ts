@@ -1,4 +1,4 @@
-/** What brokers say of their cluster, and elections: for tests, benches and people. */
+/** Reads the state of a cluster and triggers elections, for tests and benches. */
 
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,21 +10,21 @@ import {
 } from "../../src/kafka/kafkajs/client.ts";
 import { type Broker, Decoder, Encoder, sendRequest } from "../../src/kafka/kafkajs/internals.ts";
 
-/** For brokers that hang, not for a machine that is busy; less than the limit of a test. */
+/** Long enough for a busy machine, and shorter than the limit of a test, so that hanging brokers are reported. */
 const KNOWN_LIMIT_MS = 110_000;
 const STEP_MS = 100;
 const ELECT_LEADERS = 43;
 const PREFERRED = 0;
 const ELECTION_LIMIT_MS = 10_000;
-/** The leader is the preferred one already. */
+/** The preferred replica is already the leader. */
 const ELECTION_NOT_NEEDED = 84;
-/** It restarts, or is not in sync yet. */
+/** The replica restarts, or is not in sync yet. */
 const PREFERRED_LEADER_NOT_AVAILABLE = 80;
 const NOT_ELECTED: readonly number[] = [ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE];
 
 export interface Replicas {
   readonly partition: number;
-  /** Below 0: none. */
+  /** Below 0 if there is no leader. */
   readonly leader: number;
   readonly replicas: readonly number[];
   readonly inSync: readonly number[];
@@ -46,7 +46,7 @@ export class ClusterLook {
     });
   }
 
-  /** Ids of the brokers that are up. */
+  /** IDs of the running brokers. */
   async brokers(): Promise<readonly number[]> {
     const { brokers } = await this.#askBroker((broker) => fetchMetadata(broker, null));
     return brokers.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
@@ -56,7 +56,7 @@ export class ClusterLook {
     await this.#until(`${brokers} brokers`, async () => (await this.brokers()).length === brokers);
   }
 
-  /** Empty when there is no such topic. */
+  /** Empty if the topic does not exist. */
   async partitions(topic: string): Promise<readonly Replicas[]> {
     const { topicMetadata } = await this.#askBroker((broker) => fetchMetadata(broker, [topic]));
     return (topicMetadata[0]?.partitionMetadata ?? [])
@@ -69,7 +69,7 @@ export class ClusterLook {
       .sort((one, other) => one.partition - other.partition);
   }
 
-  /** Makes a topic whose partitions have exactly these replicas; the first one is preferred. */
+  /** Creates a topic whose partitions have exactly these replicas, the preferred one first. */
   async create(topic: string, replicas: readonly (readonly number[])[]): Promise<void> {
     const replicaAssignment = replicas.map((each, partition) => ({
       partition,
@@ -86,22 +86,22 @@ export class ClusterLook {
     );
   }
 
-  /** Deletes what lies before these offsets, as retention does. */
+  /** Deletes the records before these offsets, like retention. */
   async deleteRecordsBefore(
     topic: string,
     offsets: readonly { readonly partition: number; readonly offset: number }[],
   ): Promise<void> {
     const partitions = offsets.map(({ partition, offset }) => ({ partition, offset: `${offset}` }));
     await this.#ask(async (admin) => {
-      // It looks for the leaders of topics alone that it has been asked about before.
+      // kafkajs only finds the leaders of topics for which it has fetched metadata.
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions });
     });
   }
 
-  /** All copies of all partitions are in sync. */
+  /** Waits until all replicas of all partitions are in sync. */
   async untilInSync(topics: readonly string[]): Promise<void> {
-    await this.#until(`copies of ${topics.join(", ")} in sync`, async () => {
+    await this.#until(`in-sync replicas of ${topics.join(", ")}`, async () => {
       for (const topic of topics) {
         const all = await this.partitions(topic);
         if (all.some(({ replicas, inSync }) => inSync.length < replicas.length)) return false;
@@ -110,13 +110,13 @@ export class ClusterLook {
     });
   }
 
-  /** Makes the first replica of each partition its leader again, where it is in sync. */
+  /** Makes the first replica of each partition the leader again, if it is in sync. */
   async electPreferred(topic: string): Promise<void> {
     const partitions = (await this.partitions(topic)).map(({ partition }) => partition);
     await this.#askBroker((broker) => electLeaders(broker, topic, partitions));
   }
 
-  /** A new one each time: kafkajs' admin does not get over topics that were made anew. */
+  /** A new client each time, because kafkajs's admin cannot handle recreated topics. */
   async #ask<Answer>(act: (admin: DriverAdmin) => Promise<Answer>): Promise<Answer> {
     const admin = this.#client.admin();
     try {
@@ -127,7 +127,7 @@ export class ClusterLook {
     }
   }
 
-  /** kafkajs' admin throws where a partition has no leader. */
+  /** kafkajs's admin throws if a partition has no leader. */
   async #askBroker<Answer>(act: (broker: Broker) => Promise<Answer>): Promise<Answer> {
     const pool = this.#client.brokerPool();
     try {
@@ -153,7 +153,7 @@ export class ClusterLook {
   }
 }
 
-/** ElectLeaders version 1, which kafkajs lacks. Throws when the brokers refuse. */
+/** ElectLeaders version 1, which kafkajs does not support. Throws if the brokers reject it. */
 async function electLeaders(
   broker: Broker,
   topic: string,

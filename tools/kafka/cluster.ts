@@ -1,8 +1,8 @@
 /**
- * Local brokers as Java processes, for one test, bench or chaos run alone, which may do anything to
- * them: each is stopped, killed and frozen alone, also where a Docker engine answers.
+ * Starts local brokers as Java processes for a single test, bench or chaos run, which may stop, kill and
+ * freeze each of them. Java is used even if a Docker engine is available.
  *
- * They end with this process, however that ends.
+ * The brokers end when this process ends, however that happens.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ import {
 import { GuardedProgram } from "./java-process.ts";
 import { NO_SECURITY } from "./security.ts";
 
-/** It is killed by SIGKILL, stopped by SIGTERM, which hands its partitions over first. */
+/** Kills with SIGKILL. Stops with SIGTERM, so that the broker first hands over its partitions. */
 export class ClusterBroker extends GuardedProgram {
   readonly id: number;
   /** `host:port` for clients. */
@@ -42,26 +42,26 @@ export class ClusterBroker extends GuardedProgram {
 }
 
 export interface LocalCluster extends AsyncDisposable {
-  /** `host:port` of each, for clients. */
+  /** `host:port` of each broker, for clients. */
   readonly brokers: readonly string[];
   readonly nodes: readonly ClusterBroker[];
-  /** Who leads what, by plaintext listeners. */
+  /** Reads leaders over the plaintext listeners. */
   readonly look: ClusterLook;
-  /** The directory of Apache Kafka's jars, console clients included. */
+  /** The directory of Apache Kafka's jars, including the console clients. */
   readonly jars: string;
 }
 
 export interface ClusterOptions extends Partial<ClusterPlan> {
   readonly signal?: AbortSignal;
-  /** Called with one line for each step that takes a while. */
+  /** Called with a line for each long step. */
   readonly log?: Progress;
 }
 
-/** Returns when all brokers answer and know each other. */
+/** Returns when all brokers respond and see each other. */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   await using stack = new AsyncDisposableStack();
   const started = stack.use(await startNodes(options));
-  // It brings our driver, which changes kafkajs for the whole process: not where one broker is asked for.
+  // Loads our driver, which modifies kafkajs in the whole process, so it is not imported for a single broker.
   const { ClusterLook } = await import("./cluster-look.ts");
   const look = new ClusterLook(started.nodes.map(({ plaintext }) => plaintext));
   await look.untilKnown(started.brokers.length);
@@ -69,7 +69,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   return { ...started, look, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-/** Returns when each of the brokers answers. */
+/** Returns when each broker responds. */
 export async function startNodes(options: ClusterOptions): Promise<Omit<LocalCluster, "look">> {
   const { signal = new AbortController().signal, log = () => undefined, ...more } = options;
   const base = { brokers: 3, security: NO_SECURITY, ports: [], fronts: [] };
@@ -81,7 +81,7 @@ export async function startNodes(options: ClusterOptions): Promise<Omit<LocalClu
   let isUp = false;
   await using stack = new AsyncDisposableStack();
   stack.defer(() => {
-    // The logs of brokers that failed stay, and nothing of those that were interrupted.
+    // Keep the logs of brokers that failed, but nothing if the start was interrupted.
     if (isUp || signal.aborted) rmSync(directory, { recursive: true, force: true });
   });
   const nodes = await prepareNodes(choice, directory, plan, signal);

@@ -1,4 +1,4 @@
-/** Services as containers of pinned images, by testcontainers. */
+/** Runs services as containers of pinned images, with testcontainers. */
 
 import { freePort } from "./free-port.ts";
 import { untilAnswers } from "./probe.ts";
@@ -13,9 +13,9 @@ const RESTART_LIMIT_MS = 60_000;
 
 export interface Container {
   readonly id: string;
-  /** SIGKILL. Returns when it is gone. */
+  /** Sends SIGKILL, and returns when the container is gone. */
   kill(): Promise<void>;
-  /** Starts a killed one again, on its data. Returns when it answers. */
+  /** Restarts a killed container on its data, and returns when it responds. */
   restart(): Promise<void>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;
@@ -26,7 +26,7 @@ export interface ContainerPlan {
   readonly image: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly ports: readonly { readonly container: number; readonly host: number }[];
-  /** Unless it is, testcontainers' reaper removes it when this process is gone, however it ends. */
+  /** If false, testcontainers removes the container when this process ends, however that happens. */
   readonly isKept: boolean;
   readonly untilAnswers: (signal: AbortSignal) => Promise<void>;
 }
@@ -34,11 +34,11 @@ export interface ContainerPlan {
 export interface DockerBroker extends Container {
   /** `host:port` for clients. */
   readonly address: string;
-  /** `host:port` for each proxy, in their order. */
+  /** `host:port` for each proxy, in order. */
   readonly behind: readonly string[];
 }
 
-/** The name of the host on which a Docker engine publishes ports, or null when none answers. */
+/** The host on which a Docker engine publishes ports, or null if no engine responds. */
 export async function dockerHost(): Promise<string | null> {
   const { getContainerRuntimeClient } = await import("testcontainers");
   try {
@@ -48,7 +48,7 @@ export async function dockerHost(): Promise<string | null> {
   }
 }
 
-/** Starts one and returns when it answers. */
+/** Starts a container and returns when it responds. */
 export async function startContainer(plan: ContainerPlan): Promise<Container> {
   if (plan.isKept) process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
   const { GenericContainer, getContainerRuntimeClient } = await import("testcontainers");
@@ -79,14 +79,14 @@ export async function startContainer(plan: ContainerPlan): Promise<Container> {
   };
 }
 
-/** @param fronts addresses of proxies, each of which gets a listener of its own */
+/** @param fronts addresses of proxies, each of which gets its own listener */
 export async function startBrokerContainer(
   host: string,
   preferredPort: number,
   isKept: boolean,
   fronts: readonly string[] = [],
 ): Promise<DockerBroker> {
-  // The broker tells clients its address, so the published port must be known before it starts.
+  // The broker advertises its address, so the published port must be known before it starts.
   const port = await freePort(preferredPort);
   const address = `${host}:${port}`;
   const fronted = await Promise.all(
@@ -115,21 +115,22 @@ export async function startBrokerContainer(
   return { ...container, address, behind: fronted.map((each) => `${host}:${each.host}`) };
 }
 
-/** Whether a container that another process started runs. */
+/** True if a container that another process started is running. */
 export async function isContainerRunning(id: string): Promise<boolean> {
   const container = await containerById(id);
   const found = container === null ? null : await unlessMissing(container.inspect());
   return found?.State.Running === true;
 }
 
-/** Removes a container that another process started. One that is gone already is fine. */
+/** Removes a container that another process started, if it still exists. */
 export async function removeContainer(id: string): Promise<void> {
   const container = await containerById(id);
-  if (container === null) throw new Error(`No Docker engine answers to remove container ${id}.`);
+  if (container === null)
+    throw new Error(`Cannot remove container ${id}: no Docker engine responds.`);
   await unlessMissing(container.remove({ force: true, v: true }));
 }
 
-/** Null when no engine answers. */
+/** Null if no engine responds. */
 async function containerById(id: string) {
   if ((await dockerHost()) === null) return null;
   const { getContainerRuntimeClient } = await import("testcontainers");

@@ -1,10 +1,10 @@
 /**
- * Downloads, each once per machine.
+ * Downloads programs once per machine.
  *
  *   $XDG_CACHE_HOME (or ~/.cache)/switchyard/<name>/
  *
- * They are put into a directory beside it that gets its final name only when it is whole, so
- * that an interrupted download is never taken for a finished one. One process downloads, others
+ * Files are first written to a temporary directory, which gets its final name when it is complete, so
+ * that an interrupted download is never mistaken for a complete one. One process downloads, others
  * wait for it.
  */
 
@@ -21,27 +21,27 @@ const MARKER = "complete";
 const QUOTED_LINES = 20;
 const PROGRESS_MS = 2_000;
 
-/** @param isPassing the next line takes its place, where that can be shown. */
+/** @param isPassing on a terminal, the next line replaces this one. */
 export type Progress = (line: string, isPassing?: boolean) => void;
 
 export interface Download {
-  /** For people, with its version. */
+  /** Name to show, with the version. */
   readonly what: string;
-  /** For people, such as `60 MB`. */
+  /** Size to show, such as `60 MB`. */
   readonly size: string;
-  /** Of its directory: another one for other contents. */
+  /** Name of the directory, which must differ if the contents differ. */
   readonly name: string;
-  /** Puts everything into an empty directory. */
+  /** Writes the files into an empty directory. */
   readonly fill: (target: string, signal: AbortSignal, progress: Progress) => Promise<void>;
 }
 
-/** The directory of a download if it is there and whole, else null. */
+/** The directory of a complete download, or null. */
 export function cached({ name }: Pick<Download, "name">): string | null {
   const directory = cacheDirectory(name);
   return existsSync(join(directory, MARKER)) ? directory : null;
 }
 
-/** Downloads unless it is there. Returns its directory. */
+/** Downloads unless that has been done. Returns the directory. */
 export async function ensureDownloaded(
   download: Download,
   signal: AbortSignal,
@@ -67,7 +67,7 @@ export async function ensureDownloaded(
   return directory;
 }
 
-/** Of this name, for this user. */
+/** The directory for this name, in this user's cache. */
 export function cacheDirectory(name: string): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return join(cache, "switchyard", name);
@@ -75,7 +75,7 @@ export function cacheDirectory(name: string): string {
 
 const UNITS: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 
-/** Bytes of the file that a line of Maven says has been downloaded; null: it says something else. */
+/** The bytes that Maven reports as downloaded, or null if the line is about something else. */
 export function downloadedBytes(line: string): number | null {
   if (!line.includes("Downloaded from")) return null;
   const [, count, unit = ""] = / \(([\d.]+) ([kMG]?B)(?: at [^)]*)?\)$/.exec(line.trim()) ?? [];
@@ -83,9 +83,9 @@ export function downloadedBytes(line: string): number | null {
 }
 
 /**
- * Throws an error with Maven's last lines if it fails.
+ * Throws an error with the last lines of Maven's output if Maven fails.
  *
- * @param cwd where a `pom.xml` counts if none is named.
+ * @param cwd working directory, whose `pom.xml` applies if no other is given.
  */
 export async function runMaven(
   what: string,

@@ -1,9 +1,9 @@
 /**
- * A port for a process that is started next and has to be told its port.
+ * Chooses a port for a process that is started with its port as a setting.
  *
- * Until that process listens, two others could take it. A system gives ports to sockets that ask for
- * any; so this one lies below those. And the processes of a test run ask here at the same time; so
- * each port is reserved by a file that only one of them can make.
+ * Until that process listens, two kinds of others could take the port. The system assigns ports to sockets
+ * that request any port, so this one is below that range. Other processes of a test run choose ports at the
+ * same time, so each port is reserved by a file that only one of them can create.
  */
 
 import { randomInt } from "node:crypto";
@@ -13,24 +13,24 @@ import { join } from "node:path";
 
 import { cacheDirectory } from "./download.ts";
 
-/** Linux gives from 32768, macOS from 49152. */
+/** Linux assigns ports from 32768 on, macOS from 49152. */
 const LOWEST = 20_000;
 const END = 32_768;
 const TRIES = 100;
-/** Longer than any start takes, after which looking whether it is free is enough. */
+/** Longer than any start takes. After that, checking whether the port is free is sufficient. */
 const RESERVED_MS = 300_000;
-/** Not in the temporary directory, which a test may give its children for themselves. */
+/** Not in the temporary directory, because a test may set another one for its children. */
 const RESERVED = cacheDirectory("ports");
 
 /**
- * A port of 127.0.0.1 that is free now: `preferred` if that is, else one that no process of this
- * machine has been given in the last five minutes. Throws when it finds none.
+ * Returns a free port of 127.0.0.1: `preferred` if it is free, otherwise one that no process on this
+ * machine has got in the last five minutes. Throws if it finds none.
  */
 export async function freePort(preferred = 0): Promise<number> {
   if (preferred !== 0 && (await isFree(preferred))) return preferred;
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(LOWEST, END);
-    // Before looking: who asks meanwhile may draw the same.
+    // Reserve the port before the check, because another process may try the same one.
     if (reserve(port) && (await isFree(port))) return port;
   }
   throw new Error(`no free port between ${LOWEST} and ${END} on 127.0.0.1 in ${TRIES} tries`);
@@ -41,14 +41,14 @@ function reserve(port: number): boolean {
   try {
     if (Date.now() - statSync(file).mtimeMs > RESERVED_MS) rmSync(file, { force: true });
   } catch {
-    // Nobody has reserved it.
+    // The port is not reserved.
   }
   try {
     mkdirSync(RESERVED, { recursive: true });
     writeFileSync(file, "", { flag: "wx" });
     return true;
   } catch (error) {
-    // The folder may be another user's: then looking has to do.
+    // The folder may belong to another user. Then the check has to be sufficient.
     return !(error instanceof Error && "code" in error && error.code === "EEXIST");
   }
 }

@@ -7,19 +7,19 @@ import { Writable } from "node:stream";
 const GUARD = join(import.meta.dirname, "guard.sh");
 
 export interface GuardedOptions {
-  /** What its standard output and standard error are. */
+  /** Standard output and standard error of the command. */
   readonly output: readonly ["ignore" | "inherit" | "pipe" | number, "inherit" | "pipe" | number];
-  /** By default this process's. */
+  /** Environment; by default that of this process. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Its working directory; by default this process's. */
+  /** Working directory; by default that of this process. */
   readonly cwd?: string;
 }
 
 /**
- * Starts a command in a process group of its own: Ctrl-C is for this process, which ends the
- * command in good order. If this process dies without having done so, the guard kills the command.
+ * Starts a command in its own process group, so that Ctrl-C reaches only this process, which ends the
+ * command gracefully. If this process dies before that, the guard kills the command.
  *
- * @param directory removed by the guard after it has killed the command; null: none.
+ * @param directory the guard removes it after it has killed the command; null for none.
  */
 export function spawnGuarded(
   directory: string | null,

@@ -1,31 +1,31 @@
-/** A Java program that listens: starting it, until it is ready, and killing it. */
+/** Starts a Java program that listens, waits until it is ready, and kills it. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 
 import { spawnGuarded } from "./guarded-process.ts";
 
-/** For one that hangs, not for a machine that is busy; less than the limit of a test, which could not say why. */
+/** Long enough for a busy machine, and shorter than the limit of a test, which would not show the reason. */
 const READY_LIMIT_MS = 110_000;
-/** Without its controllers a broker waits for minutes to be let go. */
+/** A broker whose controllers are gone would wait for minutes before it stops. */
 const STOP_LIMIT_MS = 30_000;
 const QUOTED_LINES = 30;
 
 export interface JavaProgram {
-  /** For people. */
+  /** Name to show. */
   readonly what: string;
-  /** Of its own; a guard removes it. Absolute path. */
+  /** Absolute path of the program's own directory, which a guard removes. */
   readonly directory: string;
-  /** Path of the file that its output is added to. */
+  /** Path of the log file, to which the output is appended. */
   readonly log: string;
   readonly command: readonly string[];
-  /** Resolves when it is ready; rejects when the signal aborts. */
+  /** Resolves when the program is ready; rejects when the signal aborts. */
   readonly untilReady: (signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * Starts a program and returns when it is ready. If it ends first, throws with its last lines. A
- * guarded one dies with its parent, however that ends (guard.sh); a detached one stays.
+ * Starts a program and returns when it is ready. If it ends before, throws with the last lines of its log. A
+ * guarded program is killed when its parent ends (guard.sh); a detached one keeps running.
  *
  * @param onLaunch called with the process before it is ready
  */
@@ -57,12 +57,12 @@ type Launch = (
   onLaunch: (process: ChildProcess) => void,
 ) => Promise<ChildProcess>;
 
-/** A guarded program that is ended, frozen and started again. */
+/** A guarded program that can be stopped, frozen and restarted. */
 export class GuardedProgram implements AsyncDisposable {
   readonly #launch: Launch;
   #process: ChildProcess | null = null;
 
-  /** @param launch starts it. */
+  /** @param launch starts the program. */
   constructor(launch: Launch) {
     this.#launch = launch;
   }
@@ -71,7 +71,7 @@ export class GuardedProgram implements AsyncDisposable {
     return this.#process !== null;
   }
 
-  /** Returns when it is ready; at once when it runs. */
+  /** Returns when the program is ready; immediately if it is running. */
   async start(signal = new AbortController().signal): Promise<void> {
     if (this.#process !== null) return;
     await this.#launch(signal, (process) => {
@@ -85,7 +85,7 @@ export class GuardedProgram implements AsyncDisposable {
     if (process !== null) await killProgram(process);
   }
 
-  /** SIGTERM. Returns when it is gone; one that takes longer than half a minute is killed. */
+  /** Sends SIGTERM, and SIGKILL after half a minute. Returns when the program is gone. */
   async stop(): Promise<void> {
     const process = this.#process;
     if (process === null) return;
@@ -109,15 +109,15 @@ export class GuardedProgram implements AsyncDisposable {
   }
 }
 
-/** SIGKILL, as if the machine had lost power. Returns when the process is gone. */
+/** Sends SIGKILL, like a power failure. Returns when the process is gone. */
 export async function killProgram(program: ChildProcess): Promise<void> {
   const ended = exited(program);
   program.kill("SIGKILL");
-  // One that was stopped with SIGSTOP ends all the same.
+  // SIGKILL also ends a process that was stopped with SIGSTOP.
   await ended;
 }
 
-/** Its exit status or signal; a process that could not be started has ended as well. */
+/** The exit status or signal of a process that has ended or could not be started. */
 export async function exited(process: ChildProcess): Promise<string> {
   if (process.exitCode !== null) return `exit status ${process.exitCode}`;
   if (process.signalCode !== null) return process.signalCode;
@@ -133,7 +133,7 @@ export function lastLines(path: string): string {
 
 function launch({ directory, log: path, command }: JavaProgram, mode: "guarded" | "detached") {
   const log = openSync(path, "a");
-  // A session of its own keeps the terminal's Ctrl-C away: whoever started the program ends it.
+  // In its own session, the program does not get the terminal's Ctrl-C: the process that started it ends it.
   const [file = "", ...args] = command;
   const process =
     mode === "guarded"

@@ -1,10 +1,10 @@
 /**
- * Kafka brokers as Java processes, one or several, each with a directory of its own below theirs:
+ * Runs one or several Kafka brokers as Java processes, each with its own directory:
  *
  *   cluster-id   node-1/   node-2/   node-3/     in each server.properties   kafka.log   data/
  *
- * One broker alone has its files in the directory itself. A guarded broker dies with its parent,
- * however that ends (guard.sh); an unguarded one stays.
+ * A single broker has its files in the directory itself. A guarded broker is killed when its parent ends,
+ * however that happens (guard.sh); an unguarded one keeps running.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -30,17 +30,17 @@ export interface JavaBroker {
   readonly address: string;
   /** `host:port` for each proxy, in their order. */
   readonly behind: readonly string[];
-  /** Of the Java machine. */
+  /** Options for the Java virtual machine. */
   readonly javaOptions: readonly string[];
 }
 
 export interface ClusterPlan {
-  /** How many nodes. */
+  /** Number of nodes. */
   readonly brokers: number;
   readonly security: ClientSecurity;
-  /** Of the nodes, for clients, if they are free; those that are not named follow the first one. */
+  /** Preferred ports of the nodes for clients. Ports that are not given follow the first one. */
   readonly ports: readonly number[];
-  /** For each node the addresses of proxies, each of which gets a listener of its own. */
+  /** For each node, the addresses of proxies, each of which gets its own listener. */
   readonly fronts: readonly (readonly string[])[];
   readonly javaOptions: readonly string[];
 }
@@ -60,15 +60,15 @@ interface NodeListeners {
 }
 
 /**
- * For brokers of one test, and several beside each other. They serve few clients, and some of them
- * are started often: one thread collects their garbage, and the quick compiler alone halves what a
- * start costs.
+ * For brokers that serve one test, or that run next to others. They have few clients, and some of them
+ * are started often: one thread collects garbage, and using only the fast compiler halves the cost of a
+ * start.
  */
 export const BRIEF_OPTIONS = [
   ...["-Xms128m", "-Xmx448m"],
   ...["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
 ];
-/** For one that has much to do, or stays. */
+/** For a broker that has much to do, or that keeps running. */
 export const LASTING_OPTIONS = ["-Xmx768m"];
 
 /** One broker, for one test. */
@@ -85,7 +85,7 @@ export async function prepareBroker(
   return node.broker;
 }
 
-/** Writes settings, and formats the data of nodes that have none. */
+/** Writes the settings, and formats data directories that do not exist yet. */
 export async function prepareNodes(
   { java, jars }: JavaChoice,
   directory: string,
@@ -133,14 +133,14 @@ async function chooseListeners(plan: ClusterPlan, index: number): Promise<NodeLi
   return { client, plaintext, controller: await address(), fronted };
 }
 
-/** All nodes have the same one, also those that are formatted later. */
+/** The cluster ID of all nodes, including those that are formatted later. */
 function clusterIdIn(directory: string): string {
   const file = join(directory, "cluster-id");
   if (!existsSync(file)) writeFileSync(file, clusterId(randomBytes(16)));
   return readFileSync(file, "utf8");
 }
 
-/** Never begins with "-", which the tool would take for an option; Kafka's own ids do not, either. */
+/** Never begins with "-", which the tool would read as an option. */
 export function clusterId(random: Buffer): string {
   const bytes = Buffer.from(random);
   bytes[0] = (bytes[0] ?? 0) & 0x7f;
@@ -148,9 +148,9 @@ export function clusterId(random: Buffer): string {
 }
 
 /**
- * Starts the broker and returns when it answers. If it ends first, throws with its last lines.
+ * Starts the broker and returns when it responds. If it ends before, throws with the last lines of its log.
  *
- * @param onLaunch called with the process before it answers
+ * @param onLaunch called with the process before it responds
  */
 export async function startBroker(
   broker: JavaBroker,
@@ -172,14 +172,14 @@ export async function startBroker(
   return await startProgram(program, mode, signal, onLaunch);
 }
 
-/** SIGKILL, as if the machine had lost power. Returns when the process is gone. */
+/** Sends SIGKILL, like a power failure. Returns when the process is gone. */
 export const killBroker = killProgram;
 
 function logFile(directory: string): string {
   return join(directory, "kafka.log");
 }
 
-/** Makes the data directory that `server.properties` names. */
+/** Formats the data directory in `server.properties`. */
 async function format(
   broker: JavaBroker,
   args: readonly string[],

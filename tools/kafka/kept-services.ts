@@ -14,7 +14,7 @@ import {
 } from "./registry-java.ts";
 import { type ClientSecurity, isPlain, NO_SECURITY } from "./security.ts";
 
-/** Several brokers, or one that asks for TLS or a log-in, are Java processes alone. */
+/** Several brokers, or one with TLS or authentication, can only run as Java processes. */
 export function kafkaService(brokers: number, security: ClientSecurity): Service {
   const count = brokers === 1 ? "1 broker" : `${brokers} brokers`;
   const [tls, sasl] = [security.tls ? ["TLS"] : [], security.sasl ? ["SASL"] : []];
@@ -35,7 +35,7 @@ export function kafkaService(brokers: number, security: ClientSecurity): Service
     const plan = { brokers, security, ports, fronts: [], javaOptions };
     const nodes = await prepareNodes(choice, directory, plan, signal);
     const address = nodes.map((node) => node.address).join();
-    // In plaintext, whatever clients have to do.
+    // The plaintext listener, whatever clients use.
     const probes = nodes.map(({ broker }) => broker.address);
     const pids: number[] = [];
     const kept = (): Kept => ({ how: "java", pids: [...pids], kind, address, probes });

@@ -1,18 +1,18 @@
 /**
- * What stays in this checkout until it is taken down: `switchyard kafka up|down`. The broker, and the
- * schema registry if it was asked for.
+ * Services that keep running until they are stopped, for `switchyard kafka up|down`: the broker, and the
+ * schema registry if it was requested.
  *
  *   .switchyard/kafka/          its settings, log and data (Java)
- *   .switchyard/kafka.json      where it is and how to end it
+ *   .switchyard/kafka.json      its address and how to stop it
  *
  *   state file   broker                 up                               down
  *   none         -                      starts one                       nothing to do
- *   there        answers                says so                          ends it, removes its data
- *   there        starts still           waits for it                     ends it, removes its data
- *   there        gone (crash, reboot)   starts it again on its data      removes its data
- *   there        of another kind        says so, exit status 1           ends it, removes its data
+ *   exists       responds               reports it                       stops it, removes its data
+ *   exists       is still starting      waits for it                     stops it, removes its data
+ *   exists       gone (crash, reboot)   restarts it on its data          removes its data
+ *   exists       of another kind        error, exit status 1             stops it, removes its data
  *
- * Of several brokers all have to run: where one is gone, the others are ended and all are started.
+ * If one of several brokers is gone, the others are stopped and all are started.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,44 +29,44 @@ const END_LIMIT_MS = 15_000;
 const INTERVAL_MS = 100;
 
 export type Kept = {
-  /** For clients: `host:port` of a broker, several with commas, the URL of a registry. */
+  /** Address for clients: `host:port` of brokers, separated by commas, or the URL of a registry. */
   readonly address: string;
   /** Such as `3 brokers, TLS`. */
   readonly kind: string;
-  /** Where to look whether it answers; empty: at `address`. */
+  /** Address for health checks; empty if it is `address`. */
   readonly probes: readonly string[];
 } & (
   | { readonly how: "java"; readonly pids: readonly number[] }
   | { readonly how: "docker"; readonly container: string }
 );
 
-/** Something that can be kept. */
+/** A service that can keep running. */
 export interface Service {
-  /** Of its files. */
+  /** Name of its files. */
   readonly name: "kafka" | "registry";
-  /** For people. */
+  /** Name to show. */
   readonly title: string;
   /** The command that starts it. */
   readonly up: string;
-  /** Of the environment, where addresses of one that runs already may be. */
+  /** The environment variable with the address of a running service. */
   readonly variable: string;
-  /** These; empty: it is not set. */
+  /** The addresses in the variable; empty if it is not set. */
   readonly given: () => readonly string[];
-  /** Of what it starts. */
+  /** Kind of the service to start. */
   readonly kind: string;
   readonly portPreferred: number;
-  /** Of each of its addresses. */
+  /** The ports of its addresses. */
   readonly portsOf: (address: string) => readonly number[];
   readonly answers: (address: string) => Promise<boolean>;
   readonly untilAnswers: (address: string, signal: AbortSignal) => Promise<void>;
   /**
-   * Starts it and returns when it answers.
+   * Starts the service and returns when it responds.
    *
-   * @param onLaunch called as soon as there is something that can be ended
+   * @param onLaunch called as soon as there is something to stop
    */
   readonly start: (
     directory: string,
-    /** The first one may stand for the others. */
+    /** The ports that are preferred; the others may follow the first one. */
     ports: readonly number[],
     signal: AbortSignal,
     log: Progress,
@@ -80,7 +80,7 @@ export interface Place {
   readonly lock: string;
 }
 
-/** The files of a service of the checkout at `root`. */
+/** The files of a service in the checkout at `root`. */
 export function placeIn(root: string, { name }: Pick<Service, "name">): Place {
   const folder = join(root, ".switchyard");
   return {
@@ -90,7 +90,7 @@ export function placeIn(root: string, { name }: Pick<Service, "name">): Place {
   };
 }
 
-/** Starts it, or finds it. Returns when it answers; idempotent. */
+/** Starts the service unless it is running, and returns when it responds. Idempotent. */
 export async function bringUp(
   service: Service,
   place: Place,
@@ -101,8 +101,8 @@ export async function bringUp(
   const before = readState(place);
   if (before !== null && before.kind !== service.kind) {
     throw new Error(
-      `A local one of another kind is there already: ${before.kind} at ${before.address}; asked for was ${service.kind}. ` +
-        "End it first: npm run -s switchyard -- kafka down (removes its data)",
+      `Cannot start ${service.kind}: ${before.kind} is already running at ${before.address}. ` +
+        "Stop it first, which removes its data: npm run -s switchyard -- kafka down",
     );
   }
   if (before !== null && (await isRunning(place, before))) {
@@ -110,17 +110,17 @@ export async function bringUp(
     await Promise.all(probesOf(before).map((address) => service.untilAnswers(address, limit)));
     return { kept: before, already: true };
   }
-  // Some brokers of a cluster may be left.
+  // Some brokers of the cluster may still be running.
   if (before?.how === "java") await endAll(place, before.pids);
   const ports = before === null ? [service.portPreferred] : service.portsOf(before.address);
-  // Written before it answers: it is found even if this process ends now.
+  // Written before the service responds, so that it is found even if this process ends now.
   const write = (kept: Kept) => writeState(place, kept);
   const kept = await service.start(place.directory, ports, signal, log, write);
   writeState(place, kept);
   return { kept, already: false };
 }
 
-/** Ends it and removes its data. Returns what was there, or null. */
+/** Stops the service and removes its data. Returns what was running, or null. */
 export async function takeDown(
   place: Place,
   signal: AbortSignal,
@@ -135,7 +135,7 @@ export async function takeDown(
   return kept;
 }
 
-/** What the state file says, and whether it still holds. */
+/** The contents of the state file, and whether the service is running. */
 export async function look(service: Service, place: Place) {
   const kept = readState(place);
   if (kept === null) return null;
@@ -153,7 +153,7 @@ async function isRunning(place: Place, kept: Kept): Promise<boolean> {
   return kept.pids.every((pid) => isOurs(place, pid));
 }
 
-/** A process id is used again after a reboot: only one that runs in our directory is ours. */
+/** Process IDs are reused after a reboot, so only a process that runs in our directory is ours. */
 function isOurs(place: Place, pid: number): boolean {
   return isAlive(pid) && commandLine(pid).includes(place.directory);
 }
@@ -166,11 +166,11 @@ async function end(pid: number): Promise<void> {
   process.kill(pid, "SIGTERM");
   if (await isGone(pid)) return;
   process.kill(pid, "SIGKILL");
-  // Its ports are free only then.
+  // The ports are only free after that.
   await isGone(pid);
 }
 
-/** Whether it ends within the limit. */
+/** True if the process ends within the limit. */
 async function isGone(pid: number): Promise<boolean> {
   const limitMs = performance.now() + END_LIMIT_MS;
   while (isAlive(pid) && performance.now() < limitMs) await sleep(INTERVAL_MS);
@@ -179,7 +179,7 @@ async function isGone(pid: number): Promise<boolean> {
 
 function hold(place: Place, signal: AbortSignal, log: Progress): Promise<Disposable> {
   return holdLock(place.lock, signal, (owner) =>
-    log(`waiting for process ${owner}, which is at work on the same`),
+    log(`waiting for process ${owner}, which is working on the same service`),
   );
 }
 

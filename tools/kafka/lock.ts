@@ -1,8 +1,8 @@
 /**
- * A lock between processes: a file that holds its owner's process id.
+ * A lock between processes: a file that contains the process ID of its owner.
  *
- * It is made by linking a finished file into place, so that nobody ever reads half an id. The lock
- * of a process that is gone is moved aside by whoever finds it.
+ * It is created by linking a complete file into place, so that no process reads half an ID. The lock
+ * of a process that is gone is moved away by the next process that finds it.
  */
 
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ function moveAside(path: string): void {
   } catch {
     return; // somebody else did
   }
-  // Between our look and our move it may have been taken anew: then it goes back.
+  // Another process may have taken the lock between the check and the move. Then the file is moved back.
   const owner = ownerOf(aside);
   if (owner !== null && isAlive(owner)) renameSync(aside, path);
   else rmSync(aside, { force: true });

@@ -1,4 +1,4 @@
-/** `switchyard kafka up|down|status`: a local Kafka, and a schema registry, for people. */
+/** `switchyard kafka up|down|status`: runs a local Kafka and a schema registry. */
 
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -14,15 +14,15 @@ import { KAFKA_VERSION } from "./settings.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const USAGE = `Usage: switchyard kafka up [--registry] [--brokers N] [--tls] [--sasl] | down | status
 
-  up      starts a local Apache Kafka ${KAFKA_VERSION} that stays, by Docker or by Java and Maven;
-          with --registry a schema registry beside it, Apicurio ${REGISTRY_VERSION};
-          with --brokers so many brokers, which keep each topic three times and write it at least
-          twice; with --tls and --sasl clients use TLS and log in (these three by Java and Maven alone)
-  down    ends both and removes their data
-  status  says whether they run, and where (exit status 1 if Kafka does not)
+  up      start Apache Kafka ${KAFKA_VERSION} in the background, with Docker or with Java and Maven;
+          --registry also starts a schema registry, Apicurio ${REGISTRY_VERSION};
+          --brokers N starts N brokers, with three replicas of each topic, two of them in sync;
+          --tls and --sasl require TLS and authentication (these three need Java and Maven)
+  down    stop both and remove their data
+  status  show whether they are running, and their addresses (exit status 1 if Kafka is not running)
 
-With SWITCHYARD_KAFKA_BROKERS set, those brokers are used and none is started; the same goes for
-SWITCHYARD_REGISTRY_URL. SWITCHYARD_KAFKA_VERSION names another version of Apache Kafka.
+If SWITCHYARD_KAFKA_BROKERS is set, those brokers are used and none is started. The same applies to
+SWITCHYARD_REGISTRY_URL. SWITCHYARD_KAFKA_VERSION selects another version of Apache Kafka.
 `;
 
 interface Asked {
@@ -52,7 +52,7 @@ async function run(args: readonly string[]): Promise<number> {
   return action === "--help" ? 0 : 2;
 }
 
-/** Null when it is not understood. */
+/** Null if the arguments are invalid. */
 function parseAsked(args: readonly string[]): Asked | null {
   try {
     const { values } = parseArgs({
@@ -84,7 +84,7 @@ async function upAll({ registry, brokers, security }: Asked): Promise<number> {
   return registry ? Math.max(kafka, await up(REGISTRY)) : kafka;
 }
 
-/** The environment of a client that wants in, beside the addresses. */
+/** The environment variables for clients, in addition to the address. */
 function settingsFor({ tls, sasl }: ClientSecurity): string[] {
   const login = { MECHANISM: "scram-sha-512", USERNAME: USER, PASSWORD };
   return [
@@ -99,11 +99,11 @@ async function up(service: Service, more: readonly string[] = []): Promise<numbe
   if (service.given().length > 0) return await statusOfGiven(service);
   const { kept, already } = await bringUp(service, placeOf(service), interrupted.signal, log);
   print(
-    `${service.title} ${already ? "is up already" : "is up"}: ${describe(kept)}`,
+    `${service.title} ${already ? "is already running" : "is running"}: ${describe(kept)}`,
     `  use it    export ${service.variable}=${kept.address}`,
     ...more.map((setting) => `            export ${setting}`),
     ...whereIsItsLog(service, kept),
-    "  end it    npm run -s switchyard -- kafka down (removes its data)",
+    "  stop it   npm run -s switchyard -- kafka down (removes its data)",
   );
   return 0;
 }
@@ -112,7 +112,7 @@ async function down(): Promise<number> {
   for (const service of [REGISTRY, KAFKA]) {
     const title = service.title.replace(/^The/, "the");
     const kept = await takeDown(placeOf(service), interrupted.signal, log);
-    if (kept !== null) print(`Ended ${title}, ${describe(kept)}; its data is removed.`);
+    if (kept !== null) print(`Stopped ${title}, ${describe(kept)}, and removed its data.`);
     else if (service === KAFKA) print("No local Kafka was up.");
   }
   return 0;
@@ -129,14 +129,14 @@ async function statusOf(service: Service): Promise<number> {
   if (service.given().length > 0) return await statusOfGiven(service);
   const found = await look(service, placeOf(service));
   if (found === null) {
-    print(`No local Kafka is up. Start one: npm run -s switchyard -- ${service.up}`);
+    print(`No local Kafka is running. Start one: npm run -s switchyard -- ${service.up}`);
     return 1;
   }
   const { kept, isUp } = found;
   print(
     isUp
-      ? `${service.title} is up: ${describe(kept)}`
-      : `${service.title} does not answer, it was ${describe(kept)}. Start it again, on its data: npm run -s switchyard -- ${service.up}`,
+      ? `${service.title} is running: ${describe(kept)}`
+      : `${service.title} does not respond; it was ${describe(kept)}. Restart it on its data: npm run -s switchyard -- ${service.up}`,
     ...whereIsItsLog(service, kept),
   );
   return isUp ? 0 : 1;
@@ -146,9 +146,9 @@ async function statusOfGiven(service: Service): Promise<number> {
   const addresses = service.given();
   const answering = await Promise.all(addresses.map((address) => service.answers(address)));
   const lines = addresses.map(
-    (address, index) => `  ${address}  ${answering[index] ? "answers" : "does not answer"}`,
+    (address, index) => `  ${address}  ${answering[index] ? "responds" : "does not respond"}`,
   );
-  print(`${service.variable} is set, so that is used and none is started:`, ...lines);
+  print(`${service.variable} is set, so it is used and none is started:`, ...lines);
   return answering.includes(true) ? 0 : 1;
 }
 
@@ -163,7 +163,7 @@ function describe(kept: Kept): string {
   return `${kept.address} (${kind}Java, ${processes})`;
 }
 
-/** Of a cluster each node has one. */
+/** In a cluster, each node has a log. */
 function whereIsItsLog(service: Service, kept: Kept): string[] {
   if (kept.how === "docker") return [`  its log   docker logs ${kept.container}`];
   const { directory } = placeOf(service);

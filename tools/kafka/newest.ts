@@ -1,4 +1,4 @@
-/** The newest release of Kafka in Maven Central, or of one line such as 4.0, as Maven finds it. */
+/** Finds the newest release of Kafka in Maven Central, or the newest of one line such as 4.0. */
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,13 +8,13 @@ import { findOnPath } from "./java-home.ts";
 
 const POM = join(import.meta.dirname, "newest-pom.xml");
 
-/** `newest`, a line such as `4.0`, or a version, which is what it is. */
+/** Resolves `newest`, a line such as `4.0`, or a version, which is returned unchanged. */
 export async function findVersion(wanted: string, signal: AbortSignal): Promise<string> {
   const range = rangeOf(wanted);
   if (range === null) return wanted;
   if (findOnPath("mvn") === null) {
     throw new Error(
-      `Maven finds the newest Kafka of ${wanted}, and there is no \`mvn\` on the PATH. Install it, or name a version such as 4.0.2.`,
+      `Maven is needed to find the newest Kafka of ${wanted}, but \`mvn\` is not on the PATH. Install it, or use a version such as 4.0.2.`,
     );
   }
   const directory = mkdtempSync(join(tmpdir(), "switchyard-newest-"));
@@ -29,20 +29,20 @@ export async function findVersion(wanted: string, signal: AbortSignal): Promise<
   }
 }
 
-/** In Maven's words; null: it is a version. @throws Error if it is none of these. */
+/** The range for Maven; null for a version. @throws Error if it is neither of these. */
 export function rangeOf(wanted: string): string | null {
   if (/^\d+\.\d+\.\d+$/.test(wanted)) return null;
   if (wanted === "newest") return "[4.0,)";
   const [, major, minor] = /^(\d+)\.(\d+)$/.exec(wanted) ?? [];
   if (major === undefined)
     throw new Error(`${wanted} is not "newest", a line such as 4.0, or a version such as 4.0.2.`);
-  // Maven counts a candidate of 4.1.0 to what is below 4.1.
+  // For Maven, a release candidate of 4.1.0 is below 4.1.
   return `[${wanted}.0,${major}.${Number(minor) + 1}-alpha)`;
 }
 
-/** @param list as Maven's `dependency:list` writes it. */
+/** @param list output of Maven's `dependency:list`. */
 export function listedVersion(list: string): string {
   const [, version] = /org\.apache\.kafka:kafka_2\.13:jar:(\d+\.\d+\.\d+):/.exec(list) ?? [];
-  if (version === undefined) throw new Error(`Maven names no release of Kafka:\n${list.trim()}`);
+  if (version === undefined) throw new Error(`Maven lists no release of Kafka:\n${list.trim()}`);
   return version;
 }

@@ -1,4 +1,4 @@
-/** Asks an address whether a Kafka broker answers there: one ApiVersions request, by hand. */
+/** Checks whether a Kafka broker responds at an address, with one ApiVersions request. */
 
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,7 +28,7 @@ export async function answers(address: string, limitMs = 2_000): Promise<boolean
   }
 }
 
-/** Resolves when a broker answers; rejects with the signal's reason when it aborts first. */
+/** Resolves when a broker responds; rejects with the signal's reason if it aborts before. */
 export async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
   while (!(await answers(address))) await sleep(INTERVAL_MS, undefined, { signal });
 }
@@ -40,7 +40,7 @@ function open(address: string): Socket {
   return connect({ host, port: Number.isInteger(port) && port < 65_536 ? port : 0 });
 }
 
-/** Size, key, version 0, correlation id, client id: the one request every broker version knows. */
+/** Size, key, version 0, correlation ID, client ID: the request that every broker version supports. */
 function apiVersionsRequest(): Buffer {
   const clientId = "switchyard-probe";
   const request = Buffer.alloc(4 + 2 + 2 + 4 + 2 + clientId.length);

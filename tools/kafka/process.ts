@@ -1,19 +1,19 @@
-/** Looks at processes that others started. */
+/** Inspects processes that other processes started. */
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** With what the process was started, or nothing when there is none. */
+/** The command line of the process; empty if the process does not exist. */
 export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {
-    // Not Linux, or gone.
+    // Not on Linux, or the process is gone.
   }
   return spawnSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout ?? "";
 }
 
-/** Whether a process with this id runs. */
+/** True if a process with this ID is running. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,5 +1,5 @@
 /**
- * One schema registry, Apicurio's, as a Java process with a directory of its own:
+ * Runs one schema registry, Apicurio, as a Java process with its own directory:
  *
  *   registry.log   data/
  */
@@ -15,7 +15,7 @@ import { findJava, findOnPath } from "./java-home.ts";
 import { startProgram } from "./java-process.ts";
 
 export const REGISTRY_VERSION = "3.0.9";
-/** Of its Confluent API. */
+/** Path of its Confluent API. */
 export const REGISTRY_PATH = "/apis/ccompat/v7";
 const WHAT = `Apicurio Registry ${REGISTRY_VERSION}`;
 const ARCHIVE = `apicurio-registry-app-${REGISTRY_VERSION}-all.tar.gz`;
@@ -28,7 +28,7 @@ const DOWNLOAD: Download = {
   name: `apicurio-registry-${REGISTRY_VERSION}`,
   fill: async (target, signal, progress) => {
     const artifact = `io.apicurio:apicurio-registry-app:${REGISTRY_VERSION}:tar.gz:all`;
-    // Older ones want its parent's POM, which Maven Central does not have.
+    // Older versions of the plugin need the parent POM, which is not in Maven Central.
     const goal = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy";
     const options = [`-Dartifact=${artifact}`, `-DoutputDirectory=${target}`];
     await runMaven(WHAT, [goal, ...options], signal, progress, target);
@@ -43,16 +43,16 @@ const DOWNLOAD: Download = {
 
 export interface JavaRegistry {
   readonly java: string;
-  /** Of the program. */
+  /** Directory of the program. */
   readonly home: string;
-  /** Of its data and log. Absolute path. */
+  /** Absolute path of the directory for data and log. */
   readonly directory: string;
-  /** Its Confluent API. */
+  /** URL of its Confluent API. */
   readonly url: string;
   readonly port: number;
 }
 
-/** Downloads the program when it is not there. Throws an error that says what to provide. */
+/** Downloads the program if it is missing. @throws Error with what is required. */
 export async function prepareRegistry(
   directory: string,
   preferredPort: number,
@@ -62,7 +62,7 @@ export async function prepareRegistry(
   const java = findJava();
   if ("problem" in java) throw noRegistry(java.problem);
   if (cached(DOWNLOAD) === null && findOnPath("mvn") === null) {
-    throw noRegistry("Java is there, but no `mvn` on the PATH");
+    throw noRegistry("Java is installed, but `mvn` is not on the PATH");
   }
   const home = await ensureDownloaded(DOWNLOAD, signal, log);
   const port = await freePort(preferredPort);
@@ -76,7 +76,7 @@ export async function prepareRegistry(
   };
 }
 
-/** Starts it and returns when it answers. If it ends first, throws with its last lines. */
+/** Starts the registry and returns when it responds. If it ends before, throws with the last lines of its log. */
 export async function startJavaRegistry(
   registry: JavaRegistry,
   mode: "guarded" | "detached",
@@ -104,8 +104,8 @@ export async function startJavaRegistry(
 }
 
 /**
- * Small and quick to start. The database is a file: it writes at once, so that what was registered
- * outlives a kill.
+ * Small and quick to start. The database is a file that is written immediately, so that registered schemas
+ * survive a kill.
  */
 export function registrySettings(database: string): Readonly<Record<string, string>> {
   return {
@@ -121,7 +121,7 @@ function registryLog(directory: string): string {
   return join(directory, "registry.log");
 }
 
-/** Whether a registry's Confluent API answers there. Never throws. */
+/** True if a registry's Confluent API responds at the URL. Never throws. */
 export async function registryAnswers(url: string, limitMs = 2_000): Promise<boolean> {
   try {
     const response = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(limitMs) });
@@ -136,14 +136,14 @@ export async function untilRegistryAnswers(url: string, signal: AbortSignal): Pr
   while (!(await registryAnswers(url))) await sleep(INTERVAL_MS, undefined, { signal });
 }
 
-/** The error for a machine that has none of the three. */
+/** The error if none of the three is available. */
 function noRegistry(javaProblem: string): Error {
   return new Error(
     [
-      "There is no schema registry to work with. Provide one of these; the first that is there is taken:",
-      "  1. SWITCHYARD_REGISTRY_URL=http://host:port/path  one that runs already (it is not set)",
-      "  2. Docker: an engine that answers (none does; is it started?)",
-      `  3. Java 17 or newer, and Maven (${javaProblem})`,
+      "No schema registry is available. Provide one of these; the first available one is used:",
+      "  1. SWITCHYARD_REGISTRY_URL=http://host:port/path  a running registry (not set)",
+      "  2. Docker (no engine responds; is it running?)",
+      `  3. Java 17 or later, and Maven (${javaProblem})`,
     ].join("\n"),
   );
 }

@@ -1,12 +1,12 @@
 /**
- * A local schema registry for people and tests.
+ * A local schema registry for development and tests.
  *
- *   SWITCHYARD_REGISTRY_URL set                        that one; a private one ignores it
- *   a Docker engine answers                            the image apicurio-registry, by testcontainers
- *   Java 17+, and Maven or the program from before     Apicurio Registry as a Java process
- *   none of them                                       an error that names the three
+ *   SWITCHYARD_REGISTRY_URL is set                     that registry; a private one ignores it
+ *   a Docker engine responds                           the image apicurio-registry, with testcontainers
+ *   Java 17+, and Maven or an earlier download         Apicurio Registry as a Java process
+ *   none of these                                      an error that lists the three
  *
- * A registry that was started here ends with this process, however that ends.
+ * A registry that this process started ends when the process ends, however that happens.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,41 +33,41 @@ export const REGISTRY_PORT = 8080;
 
 export interface LocalRegistry extends AsyncDisposable {
   readonly how: "environment" | "docker" | "java";
-  /** Its Confluent API, with the path. It answers. */
+  /** URL of its Confluent API, with the path. The registry responds there. */
   readonly url: string;
 }
 
-/** A registry for one test alone, which may kill it. */
+/** A registry for a single test, which may kill it. */
 export interface PrivateRegistry extends LocalRegistry {
-  /** SIGKILL. Returns when it is gone. */
+  /** Sends SIGKILL, and returns when the registry is gone. */
   kill(): Promise<void>;
-  /** Starts a killed one again: same URL, same schemas. Returns when it answers. */
+  /** Restarts a killed registry with the same URL and schemas, and returns when it responds. */
   restart(): Promise<void>;
-  /** Takes connections and says nothing, until `thaw`. */
+  /** The registry accepts connections but does not respond, until `thaw`. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
 
 export interface StartOptions {
   readonly signal?: AbortSignal;
-  /** Called with one line for each step that takes a while. */
+  /** Called with a line for each long step. */
   readonly log?: Progress;
 }
 
-/** By the table above. Throws an error that says what to do about it. */
+/** Starts or finds a registry, according to the table above. @throws Error with what to do. */
 export async function startRegistry(options: StartOptions = {}): Promise<LocalRegistry> {
   const given = environmentRegistry();
   if (given === null) return await startPrivateRegistry(options);
   if (!(await registryAnswers(given))) {
     throw new Error(
-      `SWITCHYARD_REGISTRY_URL is ${given}, but no schema registry answers there without a login. ` +
+      `SWITCHYARD_REGISTRY_URL is ${given}, but no schema registry responds there without authentication. ` +
         "Start it, correct the URL (with its path), or unset the variable to have one started.",
     );
   }
   return { how: "environment", url: given, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-/** Null when it is not set. */
+/** Null if it is not set. */
 export function environmentRegistry(): string | null {
   return process.env.SWITCHYARD_REGISTRY_URL?.trim().replace(/\/+$/, "") || null;
 }
@@ -85,7 +85,7 @@ export async function startPrivateRegistry({
   });
 }
 
-/** @param isKept whether it outlives this process. */
+/** @param isKept true if the registry keeps running after this process ends. */
 export async function startRegistryContainer(
   host: string,
   preferredPort: number,
@@ -94,7 +94,7 @@ export async function startRegistryContainer(
   const port = await freePort(preferredPort);
   const url = `http://${host}:${port}${REGISTRY_PATH}`;
   const settings = Object.entries(registrySettings("/tmp/registry-data/registry"));
-  // As Quarkus reads settings from its environment.
+  // The form in which Quarkus reads settings from the environment.
   const nameOf = (key: string) => key.replaceAll(/[^a-z0-9]/gi, "_").toUpperCase();
   const variables = settings.map(([key, value]) => [nameOf(key), value] as const);
   const container = await startContainer({

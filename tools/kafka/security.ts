@@ -1,6 +1,6 @@
 /**
- * TLS and log-ins of local brokers, with certificates that lie in the checkout: for 127.0.0.1 and
- * localhost, and worth nothing anywhere else.
+ * TLS and authentication of local brokers, with certificates from the checkout. They are for 127.0.0.1 and
+ * localhost, and protect nothing.
  */
 
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ export function isPlain({ tls, sasl }: ClientSecurity): boolean {
   return !tls && !sasl;
 }
 
-/** Who logs in. */
+/** The user that clients authenticate as. */
 export const USER = "alice";
 export const PASSWORD = "pass word:1";
 /** Path of the certificate that clients trust. */
@@ -36,12 +36,12 @@ export function protocolOf({ tls, sasl }: ClientSecurity): string {
   return tls ? "SSL" : "PLAINTEXT";
 }
 
-/** What a listener of that name needs. */
+/** The settings that a listener with this name needs. */
 export function securitySettings(listener: string, { tls, sasl }: ClientSecurity): KafkaSettings {
   return { ...(tls ? tlsSettings() : {}), ...(sasl ? saslSettings(listener) : {}) };
 }
 
-/** The broker's own certificate, and whom it trusts. */
+/** The broker's certificate, and the CA that it trusts. */
 export function tlsSettings(): KafkaSettings {
   return {
     "ssl.keystore.type": "PEM",
@@ -52,7 +52,7 @@ export function tlsSettings(): KafkaSettings {
   };
 }
 
-/** Every mechanism with a password. */
+/** The settings for every mechanism with a password. */
 export function saslSettings(listener: string): KafkaSettings {
   const jaas = (mechanism: string, login: string) => [
     `listener.name.${listener.toLowerCase()}.${mechanism.toLowerCase()}.sasl.jaas.config`,
@@ -67,7 +67,7 @@ export function saslSettings(listener: string): KafkaSettings {
   };
 }
 
-/** For the tool that formats the data: users with SCRAM lie in there. */
+/** Options for the tool that formats the data directory, which contains the users for SCRAM. */
 export function scramArguments({ sasl }: ClientSecurity): string[] {
   if (!sasl) return [];
   return SCRAM.flatMap((mechanism) => [

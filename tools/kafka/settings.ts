@@ -1,42 +1,42 @@
 /**
- * The settings of one node of a local Kafka, the same for Java and for Docker. Every node is a broker
- * and a controller, so that two of three go on when any one dies.
+ * The settings of one node of a local Kafka, for Java and for Docker. Every node is a broker
+ * and a controller, so that two of three nodes continue if one fails.
  *
  *   listener     protocol                  for
- *   PLAINTEXT    plaintext                 clients, and the nodes among themselves
- *   CLIENT       SSL, SASL_..., both       clients, when that is what `kafka up` was asked for
- *   FRONTED<n>   plaintext                 clients that come by way of a proxy
+ *   PLAINTEXT    plaintext                 clients, and connections between nodes
+ *   CLIENT       SSL, SASL_..., both       clients, if `kafka up` was started with --tls or --sasl
+ *   FRONTED<n>   plaintext                 clients that connect through a proxy
  *   CONTROLLER   plaintext                 the quorum
  *
- * Replication is what people run: three copies, of which two must be in sync to write, as far as there
- * are nodes. The rest makes it quick to start, small on disk and kind to tests with many groups and
- * topics; nothing here is advice for production.
+ * Replication is as in production: three replicas, two of which must be in sync, if there are enough
+ * nodes. The other settings make Kafka quick to start and small on disk, and suit tests with many groups and
+ * topics. Do not use them in production.
  */
 
 import { type ClientSecurity, isPlain, protocolOf, securitySettings } from "./security.ts";
 
-/** All tests run with it. `npm run test:kafka-versions` tests others (`tested-versions.ts`). */
+/** The version for all tests. `npm run test:kafka-versions` tests others (`tested-versions.ts`). */
 export const KAFKA_VERSION_DEFAULT = "4.3.1";
 export const KAFKA_VERSION = process.env.SWITCHYARD_KAFKA_VERSION || KAFKA_VERSION_DEFAULT;
 
 export type KafkaSettings = Readonly<Record<string, string>>;
 
 export interface Listener {
-  /** `host:port`; the broker tells it to clients. */
+  /** `host:port` that the broker advertises to clients. */
   readonly advertised: string;
-  /** What the broker binds, `host:port`. */
+  /** `host:port` that the broker binds. */
   readonly bound: string;
 }
 
 export interface NodeOptions {
-  /** From 1. */
+  /** The first node is 1. */
   readonly id: number;
   readonly plaintext: Listener;
-  /** With `security`. */
+  /** The listener with `security`, if any. */
   readonly client: Listener;
-  /** One more listener for each proxy. */
+  /** One additional listener per proxy. */
   readonly fronted: readonly Listener[];
-  /** Controllers of all nodes, by id. */
+  /** The controllers of all nodes by ID. */
   readonly controllers: readonly string[];
   readonly security: ClientSecurity;
   readonly dataDirectory: string;
@@ -78,9 +78,9 @@ export function nodeSettings(node: NodeOptions): KafkaSettings {
     "share.coordinator.state.topic.num.partitions": "1",
 
     "auto.create.topics.enable": "false",
-    // Leaders move when a test says so, and when their broker goes.
+    // Leaders only move if a test requests it, or if their broker stops.
     "auto.leader.rebalance.enable": "false",
-    // A killed broker may come back only when its old session is over: 9 s by default.
+    // A killed broker can only return after its session has expired, which takes 9 s by default.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
@@ -94,13 +94,13 @@ export function nodeSettings(node: NodeOptions): KafkaSettings {
   };
 }
 
-/** As a Java properties file. */
+/** The settings as a Java properties file. */
 export function propertiesText(settings: KafkaSettings): string {
   const lines = Object.entries(settings).map(([key, value]) => `${key}=${escaped(value)}`);
   return `${lines.join("\n")}\n`;
 }
 
-/** Backslashes, ends of lines and what is not ASCII, as in a path, would be read as something else. */
+/** Escapes backslashes, line ends and characters outside ASCII, for example in a path. */
 function escaped(value: string): string {
   return value
     .trim()
@@ -112,7 +112,7 @@ function escaped(value: string): string {
     );
 }
 
-/** As the environment that the image `apache/kafka` turns into settings. */
+/** The settings as environment variables of the image `apache/kafka`. */
 export function imageEnvironment(settings: KafkaSettings): Record<string, string> {
   return Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [

@@ -1,12 +1,12 @@
 /**
- * A local Kafka for people, tests, the demonstration and benches.
+ * A local Kafka for development, tests, the demonstration and benches.
  *
- *   SWITCHYARD_KAFKA_BROKERS set                    those brokers; a private broker ignores them
- *   a Docker engine answers                         the image apache/kafka, by testcontainers
- *   Java 17+, and Maven or jars downloaded before   Apache Kafka as a Java process
- *   none of them                                    an error that names the three
+ *   SWITCHYARD_KAFKA_BROKERS is set                 those brokers; a private broker ignores them
+ *   a Docker engine responds                        the image apache/kafka, with testcontainers
+ *   Java 17+, and Maven or an earlier download      Apache Kafka as a Java process
+ *   none of these                                   an error that lists the three
  *
- * A broker that was started here ends with this process, however that ends.
+ * A broker that this process started ends when the process ends, however that happens.
  */
 
 import { dockerOrJava, environmentBrokers } from "./choose.ts";
@@ -18,42 +18,42 @@ import { answers } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
   readonly how: "environment" | "docker" | "java";
-  /** `host:port` of each, plaintext. They answer. */
+  /** Plaintext `host:port` of each broker. All of them respond. */
   readonly brokers: readonly string[];
-  /** The directory of Apache Kafka's jars, console clients included; null when not on Java. */
+  /** The directory of Apache Kafka's jars, including the console clients; null if Java is not used. */
   readonly jars: string | null;
-  /** Ends the broker and removes its data. Brokers of the environment are left alone. Idempotent. */
+  /** Stops the broker and removes its data, unless it comes from the environment. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** A broker for one test alone, which may kill it. */
+/** A broker for a single test, which may kill it. */
 export interface PrivateKafka extends LocalKafka {
-  /** Where each of `fronts` connects to, in their order. */
+  /** The addresses that `fronts` connect to, in order. */
   readonly behind: readonly string[];
-  /** SIGKILL. Returns when the broker is gone. */
+  /** Sends SIGKILL, and returns when the broker is gone. */
   kill(): Promise<void>;
-  /** Starts a killed broker again: same address, same data. Returns when it answers. */
+  /** Restarts a killed broker with the same address and data, and returns when it responds. */
   restart(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Gives up starting. It does not stop a broker that has been started. */
+  /** Aborts the start. Does not stop a broker that has been started. */
   readonly signal?: AbortSignal;
-  /** Called with one line for each step that takes a while. */
+  /** Called with a line for each long step. */
   readonly log?: Progress;
 }
 
 export interface PrivateOptions {
   /**
-   * Addresses of proxies, `host:port`. Clients that reach the broker through one of them are told
-   * its address, so that they stay behind it.
+   * Addresses of proxies, `host:port`. The broker advertises a proxy's address to clients that connect through
+   * it, so that they stay behind it.
    */
   readonly fronts?: readonly string[];
 }
 
 type Options = StartOptions & PrivateOptions & { readonly private?: boolean };
 
-/** Starts or finds a Kafka by the table above. Throws an error that says what to do about it. */
+/** Starts or finds a Kafka, according to the table above. @throws Error with what to do. */
 export async function startKafka(
   options: StartOptions & PrivateOptions & { readonly private: true },
 ): Promise<PrivateKafka>;
@@ -70,8 +70,8 @@ async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
   const reached = await Promise.all(brokers.map((address) => answers(address)));
   if (!reached.includes(true)) {
     throw new Error(
-      `SWITCHYARD_KAFKA_BROKERS is ${brokers.join(",")}, but no Kafka broker answers there (plaintext). ` +
-        "Start it, correct the list (host:port, with commas), or unset the variable to have one started.",
+      `SWITCHYARD_KAFKA_BROKERS is ${brokers.join(",")}, but no Kafka broker responds there in plaintext. ` +
+        "Start it, correct the list (host:port, separated by commas), or unset the variable to have one started.",
     );
   }
   const stop = () => Promise.resolve();

@@ -1,15 +1,15 @@
 /**
- * Which releases of Kafka `npm run test:kafka-versions` tests, and which ones it has passed with.
- * `docs/connect.md` lists the latter: the run writes them down, and `npm run docs` the page.
+ * The releases of Kafka that `npm run test:kafka-versions` tests, and those with which all tests have passed.
+ * A test run stores the latter, and `npm run docs` writes them to `docs/connect.md`.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The newest of each line in Maven Central, and the newest of all. */
+/** The newest release of each line in Maven Central, and the newest of all. */
 export const LINES = ["3.9", "4.0", "newest"] as const;
 
-/** In `test/integration`: what the protocol is used for, and two stages. */
+/** Tests in `test/integration` for every use of the protocol, and for two stages. */
 export const TESTS = [
   "kafka-contract",
   "kafka-wire",
@@ -21,7 +21,7 @@ export const TESTS = [
 
 export type Line = (typeof LINES)[number];
 
-/** By line, the version with which all of `TESTS` passed. */
+/** By line, the version with which all `TESTS` passed. */
 export type Tested = Readonly<Record<Line, string>>;
 
 const FILE = join(import.meta.dirname, "tested-versions.json");

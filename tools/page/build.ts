@@ -1,10 +1,10 @@
 /**
- * Builds the page for people from `src/console/page` to `dist/page`: a document, one script and one
- * style sheet, with a hash of their content in their names.
+ * Builds the console's page from `src/console/page` in `dist/page`: a document, one script and one
+ * style sheet, with a hash of the content in their names.
  *
  *   dist/page                          then
- *   was built from these very sources  nothing: reading them takes some milliseconds
- *   otherwise                          it is built beside, and put in its place
+ *   was built from the same sources    nothing: comparing them takes some milliseconds
+ *   otherwise                          it is built in another folder, and then moved into place
  */
 
 import { createHash } from "node:crypto";
@@ -16,26 +16,26 @@ import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "src/console/page");
-/** The page takes types and tables from them. */
+/** The page imports types and tables from these. */
 const SHARED = ["src/console", "src/domain"];
 const OUT = join(ROOT, "dist/page");
-/** Which sources it was built from. */
+/** The hash of the sources that it was built from. */
 const STAMP = "built-from.txt";
 const TITLE = "Switchyard";
 
 export interface BuiltPage {
-  /** Whether it had to be built. */
+  /** False if it had already been built. */
   readonly isNew: boolean;
-  /** Of all files together, compressed. */
+  /** Total compressed size. */
   readonly gzipBytes: number;
 }
 
-/** Resolves when `dist/page` has the page of these sources. */
+/** Resolves when `dist/page` is up to date. */
 export async function buildPage(out: string = OUT): Promise<BuiltPage> {
   const sources = hashOfSources();
   if (stampOf(out) === sources) return { isNew: false, gzipBytes: gzipBytes(out) };
   const files = await bundle();
-  // Tests may build side by side: each puts in place what is the same.
+  // Tests may build at the same time, with the same result.
   const beside = `${out}.${process.pid}`;
   mkdirSync(beside, { recursive: true });
   for (const [name, content] of files) writeFileSync(join(beside, name), content);
@@ -49,12 +49,12 @@ function replace(beside: string, out: string): void {
   try {
     renameSync(out, before);
   } catch {
-    // There is none yet.
+    // No earlier build exists.
   }
   try {
     renameSync(beside, out);
   } catch {
-    // Somebody else was quicker.
+    // Another process was faster.
     rmSync(beside, { recursive: true, force: true });
   }
   rmSync(before, { recursive: true, force: true });

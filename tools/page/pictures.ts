@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: pictures of the console for the README and its page, from the demonstration with
- * calls flowing and one destination that fails. Needs a Chromium, and what `npm start` needs.
+ * `npm run pictures`: takes screenshots of the console for the README and its page, during the demonstration with
+ * a stream of calls and one failing destination. Needs a Chromium, and what `npm start` needs.
  */
 
 import { spawn } from "node:child_process";
@@ -16,17 +16,17 @@ import { findChromium, NO_CHROMIUM } from "../../test/support/servers/chromium.t
 
 const ROOT = join(import.meta.dirname, "../..");
 const FOLDER = join(ROOT, "docs/pictures");
-/** History that plots can show. */
+/** Time to wait, so that the plots have some history. */
 const FLOW_MS = Number(process.env.SWITCHYARD_PICTURES_MS ?? 240_000);
 const CALLS_EVERY_MS = 400;
 
-/** The message id of the first call, whose way is a picture. */
+/** Message ID of the first call, whose timeline is in a screenshot. */
 const CALL = "first-call";
 
 interface Picture {
   readonly name: string;
   readonly path: string;
-  /** What somebody does there before. */
+  /** What to do on the page before the screenshot. */
   readonly act?: (tab: Page) => Promise<void>;
 }
 
@@ -72,7 +72,7 @@ try {
   await once(demo, "exit");
 }
 
-/** The replay of a day, as far as its dry run. */
+/** Opens the dry run of a replay of one day. */
 async function countReplay(tab: Page): Promise<void> {
   await tab.getByRole("button", { name: "Replay…" }).click();
   await tab.getByLabel("Type").selectOption("track");
@@ -80,18 +80,18 @@ async function countReplay(tab: Page): Promise<void> {
   await tab.getByRole("button", { name: /^Replay [\d,]+ calls$/ }).waitFor();
 }
 
-/** Of the page and of ingest, as the demonstration prints them. */
+/** Reads the addresses of the console and of ingest from the output of the demonstration. */
 async function addresses(): Promise<{ readonly page: string; readonly ingest: string }> {
   let page = "";
   for await (const line of createInterface({ input: demo.stdout })) {
     page = /Look at it: (\S+)/.exec(line)?.[1] ?? page;
     const ingest = /(http:\S+)\/v1\/track/.exec(line)?.[1];
     if (ingest === undefined) continue;
-    // Nobody reads on, and the demonstration writes on.
+    // The demonstration continues to write, so its output has to be consumed.
     demo.stdout.resume();
     return { page, ingest };
   }
-  throw new Error("the demonstration ended before it said its addresses");
+  throw new Error("the demonstration ended before it printed its addresses");
 }
 
 async function flow(ingest: string, signal: AbortSignal): Promise<void> {

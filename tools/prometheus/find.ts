@@ -1,12 +1,12 @@
 /**
- * Prometheus and promtool for tests, and for `npm run drill`.
+ * Finds Prometheus and promtool for tests and for `npm run drill`.
  *
  *   found                                      then
  *   both on the PATH                           these
  *   downloaded earlier                         these
- *   apt-get and dpkg-deb (Debian, Ubuntu)      the package's files, unpacked beside other downloads;
+ *   apt-get and dpkg-deb (Debian, Ubuntu)      the package's files, unpacked next to other downloads;
  *                                              nothing is installed
- *   none of them                               a sentence that says so
+ *   none of these                              the reason
  */
 
 import { execFile } from "node:child_process";
@@ -25,7 +25,7 @@ export type Found =
   | { readonly kind: "folder"; readonly folder: string }
   | { readonly kind: "none"; readonly why: string };
 
-/** The folder of `prometheus` and `promtool`. Never throws for a machine that lacks them. */
+/** The folder of `prometheus` and `promtool`. Does not throw if they are missing. */
 export async function findPrometheus(signal: AbortSignal, progress: Progress): Promise<Found> {
   const own = findOnPath("prometheus");
   if (own !== null && findOnPath("promtool") !== null)
@@ -33,7 +33,7 @@ export async function findPrometheus(signal: AbortSignal, progress: Progress): P
   const earlier = cached(DOWNLOAD);
   if (earlier !== null) return { kind: "folder", folder: join(earlier, ...BINARIES) };
   if (findOnPath("apt-get") === null || findOnPath("dpkg-deb") === null) {
-    return none("neither prometheus and promtool nor apt-get are on the PATH");
+    return none("prometheus, promtool and apt-get are not on the PATH");
   }
   try {
     const download = { ...DOWNLOAD, fill: unpackPackage };
@@ -54,7 +54,7 @@ async function unpackPackage(target: string, signal: AbortSignal): Promise<void>
   try {
     await execute("apt-get", ["download", "prometheus"], inTarget);
   } catch {
-    // A fresh machine has no lists of packages. Fetching them is a right of root.
+    // A fresh machine has no package lists, and only root may fetch them.
     await execute("apt-get", ["update"], { signal });
     await execute("apt-get", ["download", "prometheus"], inTarget);
   }

@@ -1,6 +1,6 @@
 /**
  * `npm run release -- --registry HOST/PATH --base-digest sha256:...`: builds, signs and pushes what a
- * release is. With --dry-run it prints the commands, and makes the bill of materials alone.
+ * release consists of. With --dry-run, prints the commands and creates only the bill of materials.
  */
 
 import { spawnSync } from "node:child_process";
@@ -29,7 +29,7 @@ const USAGE = `npm run release -- --registry HOST/PATH --base-digest sha256:... 
   --dry-run       prints the commands; makes only the bill of materials
 `;
 
-/** A message for the person at the terminal: no stack. */
+/** An error that is printed without its stack. */
 class Problem extends Error {}
 
 try {
@@ -49,7 +49,7 @@ function release(): void {
     process.stdout.write(`${step.name}: ${step.command.map(quoted).join(" ")}\n`);
     if (!isDry || step.to !== undefined) carryOut(step);
   }
-  if (!plan.hasCosign) process.stdout.write("not signed: there is no cosign on the PATH\n");
+  if (!plan.hasCosign) process.stdout.write("not signed: cosign is not on the PATH\n");
 }
 
 function writeProduction(): void {
@@ -75,7 +75,7 @@ function options() {
   const baseDigest = values["base-digest"] ?? "";
   if (values.help || !/^[\w.:-]+(?:\/[\w.-]+)*$/.test(registry)) throw new Problem(USAGE);
   if (!/^sha256:[\da-f]{64}$/.test(baseDigest))
-    throw new Problem(`--base-digest is no digest\n\n${USAGE}`);
+    throw new Problem(`--base-digest is not a digest\n\n${USAGE}`);
   const isDry = values["dry-run"];
   return { registry, baseDigest, source: values.source ?? null, publishesNpm: values.npm, isDry };
 }
@@ -93,7 +93,7 @@ function ofRepository() {
   };
 }
 
-/** Only a tagged state is pushed. */
+/** Only a tagged commit without local changes may be pushed. */
 function assertReady({ version, hasChart }: Release): void {
   if (output("git", "status", "--porcelain") !== "")
     throw new Problem("there are uncommitted changes");
@@ -125,7 +125,7 @@ function imageDigest(): string {
     typeof reported === "object" &&
     reported !== null &&
     Reflect.get(reported, "containerimage.digest");
-  if (typeof digest !== "string") throw new Problem(`${OUT}/image.json names no digest`);
+  if (typeof digest !== "string") throw new Problem(`${OUT}/image.json does not contain a digest`);
   return digest;
 }
 

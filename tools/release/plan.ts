@@ -1,24 +1,24 @@
 /**
- * The steps of a release, decided before anything is done. Pure.
+ * Plans the steps of a release before any of them is run. Pure.
  *
- *   step        what                                              left out
+ *   step        what                                              skipped
  *   image       built for both platforms with SBOM and            never
  *               provenance, pushed under its version
  *   sign        the pushed image, by its digest                   without cosign
  *   sbom        of the production dependencies, attached to it    attached only with cosign
- *               (npm leaves out those that a development package needs, too, so it is asked in a
- *               folder where there are none of these)
+ *               (npm omits packages that a development dependency also needs, so this runs in a folder
+ *               without development dependencies)
  *   chart       packaged with the version, pushed, signed         without the chart's folder
  *   npm         the package for applications, with provenance     without --npm
  *
- * An image is signed by its digest, which only its push tells: {DIGEST} stands for it.
+ * An image is signed by its digest, which is only known after its push: {DIGEST} is a placeholder for it.
  */
 
 export interface Release {
   readonly version: string;
   /** Such as `registry.example.com/team`, without a scheme. */
   readonly registry: string;
-  /** Commit, and its time in RFC 3339. */
+  /** The commit, and its time in RFC 3339. */
   readonly revision: string;
   readonly createdAt: string;
   /** `sha256:...` of the base image. */
@@ -26,20 +26,20 @@ export interface Release {
   readonly hasCosign: boolean;
   readonly hasChart: boolean;
   readonly publishesNpm: boolean;
-  /** The address of the sources, for the image's labels; null: there is none to name. */
+  /** Address of the sources for the image's labels, or null. */
   readonly source: string | null;
 }
 
 export interface Step {
   readonly name: string;
   readonly command: readonly [string, ...string[]];
-  /** Its output is written to this file. */
+  /** The file to which the output is written. */
   readonly to?: string;
   readonly cwd?: string;
 }
 
 export const OUT = "dist/release";
-/** Manifest and lock file without development dependencies. */
+/** Folder for a manifest and a lock file without development dependencies. */
 export const PRODUCTION = `${OUT}/production`;
 const PLATFORMS = "linux/amd64,linux/arm64";
 export const DIGEST = "{DIGEST}";
@@ -50,7 +50,7 @@ interface Locked {
   >;
 }
 
-/** A manifest and its lock file without development dependencies. */
+/** Removes development dependencies from a manifest and its lock file. */
 export function productionOnly(
   manifest: Readonly<Record<string, unknown>>,
   lock: Locked,
