@@ -81,12 +81,7 @@ function rowsOf(
     const blank = variable.map(() => "");
     if (node.kind === "list") {
       const { min, max } = node.length;
-      const head = row(name, [
-        ...blank,
-        `a list of ${min} to ${max} maps`,
-        "required",
-        node.doc,
-      ]);
+      const head = row(name, [...blank, `a list of ${min} to ${max} maps`, "required", node.doc]);
       const item = node.item.kind === "section" ? node.item.fields : {};
       return [head, ...rowsOf(item, path, [...below, `${key}[]`], inEnvironment)];
     }
