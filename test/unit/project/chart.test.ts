@@ -57,7 +57,7 @@ test("each value has a comment, and one without is found", () => {
   expect(valuesTable("# One.\na: 1\nb:\n  # Two.\n  c: x\n")).toBe(
     '| Value | Default | Meaning |\n|---|---|---|\n| `a` | `1` | One. |\n| `b.c` | `"x"` | Two. |\n',
   );
-  expect(() => valuesTable("# One.\na: 1\nb: 2\n")).toThrow("says nothing of b");
+  expect(() => valuesTable("# One.\na: 1\nb: 2\n")).toThrow("has no comment for b");
 });
 
 test("the schema knows every value and no other, to the last key", () => {

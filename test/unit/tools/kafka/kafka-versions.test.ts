@@ -51,6 +51,6 @@ test("the version that Maven lists", () => {
   const list = (version: string) =>
     `\nThe following files have been resolved:\n   org.apache.kafka:kafka_2.13:jar:${version}:compile\n`;
   expect(listedVersion(list("4.0.2"))).toBe("4.0.2");
-  expect(() => listedVersion(list("4.5.0-rc1"))).toThrow("names no release");
-  expect(() => listedVersion("")).toThrow("names no release");
+  expect(() => listedVersion(list("4.5.0-rc1"))).toThrow("lists no release");
+  expect(() => listedVersion("")).toThrow("lists no release");
 });
