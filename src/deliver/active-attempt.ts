@@ -1,6 +1,6 @@
 /**
- * A delivery in hand, and its attempt. The attempt ends by the settings that it began with, whatever
- * they are by then: an endpoint that was asked is judged as it was asked.
+ * A delivery in flight, and its attempt. An attempt keeps the settings with which it began until it ends, so that each
+ * response is judged by the settings of its request.
  */
 
 import type { Delivery } from "../domain/delivery.ts";
@@ -12,7 +12,7 @@ import type { RetryPolicy } from "./choose-retry-delay.ts";
 import { type Decision, decide, type EndpointResult } from "./decide.ts";
 import type { OwnedWork } from "./owned-work.ts";
 
-/** A destination's settings of a moment, with what is looked up of them for each attempt. */
+/** A destination's settings at one time, with what each attempt needs from them. */
 export interface Settings {
   readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
@@ -36,9 +36,9 @@ export interface Attempt {
   readonly delivery: Delivery;
   readonly results: EndpointResult[];
   readonly startedAtMs: number;
-  /** Requests that are not answered. */
+  /** Requests in progress. */
   pending: number;
-  /** Null: it has no spans. */
+  /** Null: it is not traced. */
   readonly trace: AttemptTrace | null;
 }
 

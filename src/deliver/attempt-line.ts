@@ -1,13 +1,13 @@
 /**
- * The log line of an attempt, `delivery.attempted` (docs/requests.md#log-lines). Endpoints are
- * named by their keys and by place and host, since a path may be secret. The line has no payload and no user id.
+ * The log line of an attempt, `delivery.attempted` (docs/requests.md#log-lines). Endpoints are named by their IDs, positions
+ * and hosts, because a path may be secret. The line contains no payload and no user ID.
  *
- *   the attempt                                     level
- *   a request timed out or met a bad certificate    error
- *   else, accepted                                  info
- *   else                                            warn
+ *   the attempt                                              level
+ *   a request timed out or found an invalid certificate      error
+ *   any other that was accepted                              info
+ *   any other                                                warn
  *
- * Of accepted ones a share can be left out. All others are written.
+ * `log.attempts` can omit a share of the accepted attempts. All others are always logged.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
@@ -26,7 +26,7 @@ export function levelOf({ results, decision }: Attempted): "info" | "warn" | "er
 
 function isAlarming({ result }: EndpointResult): boolean {
   if (result.kind !== "no-response") return false;
-  // Somebody has to do something about certificates.
+  // An operator has to act on certificates.
   return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
@@ -48,12 +48,12 @@ export function attemptFields(
   };
 }
 
-/** Nothing that JSON or a terminal reads as anything else. */
+/** Only characters that JSON and terminals show as they are. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /**
- * The fields of an accepted attempt, as `Log.infoText` takes them. Null where it made more than one
- * request, or where an id is not plain: then `attemptFields` has them.
+ * The fields of an accepted attempt for `Log.infoText`. Null if it made more than one request or an ID has other characters;
+ * `attemptFields` covers these.
  */
 export function acceptedText(
   { delivery, results, decision }: Attempted,
@@ -93,17 +93,17 @@ function requestFields({ endpoint, result }: EndpointResult, endpointName: strin
 
 const UNUSABLE: readonly DeadLetterReason[] = ["undecodable", "unknown-schema", "invalid-call"];
 
-/** Reasons that lie in the record rather than in its delivery. */
+/** Reasons that concern the record rather than its delivery. */
 export function isUnusable(reason: DeadLetterReason): boolean {
   return UNUSABLE.includes(reason);
 }
 
-/** Says of each accepted attempt whether it is logged: evenly, so many of them. @param share 0 to 1. */
+/** Selects accepted attempts to log, evenly spaced. @param share of them, from 0 to 1. */
 export function sampling(share: number): () => boolean {
   let due = 0;
   return () => {
     due += share;
-    // Sums of hundredths fall short of 1 by a little.
+    // Sums of hundredths are slightly less than 1.
     if (due < 1 - 1e-9) return false;
     due -= 1;
     return true;

@@ -1,4 +1,4 @@
-/** Between a destination's attempts and the topic of attempts: when there is none, nothing is done. */
+/** Passes a destination's attempts to the attempts topic, if there is one. */
 
 import type { Phases, Sender } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
@@ -6,7 +6,7 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 import { attemptWriter } from "./attempt-record.ts";
 import type { Attempted } from "./work-ports.ts";
 
-/** The part of the topic of attempts that this needs. */
+/** The part of the attempts topic that this needs. */
 interface Notes {
   readonly responseBytes: number | null;
   open(messageId: string): ByteText | null;
@@ -20,7 +20,7 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
   const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
   return {
     ...sender,
-    // Those of a trace are there already: it wants no answer.
+    // A trace has the phases already, and needs no part of the response.
     send: (endpoint, prepared, done, phases, traceparent) => {
       const noted = phases === undefined ? fresh() : Object.assign(phases, fresh());
       sender.send(endpoint, prepared, done, noted, traceparent);
@@ -30,11 +30,11 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;
-  /** Endpoints are named as they are configured by now. */
+  /** Endpoints are named as they are configured now. */
   update(destination: AttemptedDestination): void;
 }
 
-/** Null: attempts are not written down. */
+/** Null: attempts are not recorded. */
 export function attemptsOf(
   destination: AttemptedDestination,
   notes: Notes | undefined,

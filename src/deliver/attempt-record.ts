@@ -1,21 +1,21 @@
 /**
- * The text of an attempt's record on the topic of attempts (docs/topics.md#attempts). A delivery is
- * some twenty microseconds of work, and this has to be little of it. So a first attempt that is
- * accepted at once, on a connection that was there, is written as bytes, of pieces that are made once
- * for a destination. Any other attempt is put together as text. A test compares the two.
+ * The record of an attempt on the attempts topic (docs/topics.md#attempts). A delivery takes about twenty microseconds of
+ * CPU, of which this must be a small part. A first attempt that is accepted on an existing connection is therefore written
+ * as bytes, from pieces that are prepared once per destination. All other attempts are assembled as text, and a test
+ * compares the two forms.
  *
  *   field              from
  *   time               the end of the last request
- *   decision           what became of the delivery (`decide.ts`)
- *   requests           one for each endpoint, also for those that were left alone
- *     endpoint         its name, which has the host. The rest of a URL may be a password
- *     outcome          accepted, retry, rejected; skipped: unavailable
- *     status or cause  the answer, or why there was none
- *     phases           milliseconds of what the request got through (`attempt-trace.ts`)
- *     response         the start of a rejected response, where it was kept
- *   next               of each part that is retried: the delay, and when it is due; with `every` for whom
+ *   decision           what happened to the delivery (`decide.ts`)
+ *   requests           one per endpoint, including those that were skipped
+ *     endpoint         its name, which contains the host; the rest of a URL may be a password
+ *     outcome          accepted, retry, rejected, or skipped if it was unavailable
+ *     status or cause  the response, or why there was none
+ *     phases           duration of each phase in milliseconds (`attempt-trace.ts`)
+ *     response         the start of an unsuccessful response, if it is kept
+ *   next               for each scheduled retry: the delay, when it is due and, with `every`, its endpoint
  *
- * Nothing of the call but its id is in it.
+ * The message ID is the only part of the call in it.
  */
 
 import type { Phases, SendResult } from "../destinations/port.ts";
@@ -29,7 +29,7 @@ import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
 import type { Attempted } from "./work-ports.ts";
 
-/** As the topic's record says them; `wait` is the time until the first byte of the answer. */
+/** As in the record; `wait` is the time until the first byte of the response. */
 const PHASE_FIELDS = {
   dns: "dnsMs",
   connect: "connectMs",
@@ -40,7 +40,7 @@ const PHASE_FIELDS = {
 
 export type WriteAttempt = (attempted: Attempted, out: ByteText) => void;
 
-/** Of a destination's settings. */
+/** Prepared from a destination's settings. */
 export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
   const writeAccepted = acceptedWriter(destination);
   const textOf = attemptTexts(destination);
@@ -52,7 +52,7 @@ export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
   };
 }
 
-/** @returns false: it is another attempt, and what was written so far is void. */
+/** @returns false if the attempt needs the other form; what was written so far must be discarded. */
 export type WriteAccepted = (attempted: Attempted, out: ByteText) => boolean;
 
 const DURATION = piece(',"durationMs":');
@@ -60,7 +60,7 @@ const FIRST_BYTE = piece(',"phases":{"firstByteMs":');
 const BODY = piece(',"bodyMs":');
 const ENDED = piece("}}]}");
 
-/** Of first attempts that one endpoint has accepted, on a connection that was there. */
+/** Writes first attempts that one endpoint accepted on an existing connection. */
 export function acceptedWriter(destination: AttemptedDestination): WriteAccepted {
   const names = endpointNames(destination);
   const started = `","destination":${JSON.stringify(destination.id)},"attempt":1,"firstAttemptAt":"`;
@@ -105,8 +105,8 @@ const SECOND_BYTES = 20;
 const ZERO = 0x30;
 
 /**
- * A piece with an instant in it, the same object each time. The instant is mostly of the second of
- * the one before: then its last digits are put in.
+ * A piece that contains a time, reused for each record. Mostly the time is in the same second as the previous one, so that
+ * only its last digits are replaced.
  */
 function stamped(before: string, after: string): (atMs: number) => Uint8Array {
   const start = piece(before).length;
@@ -126,7 +126,7 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
     } else {
       const instant = new Date(atMs).toISOString();
       text = piece(`${before}${instant}${after}`);
-      // Years of more than four digits are longer.
+      // Years with more than four digits are longer.
       lastSecond = instant.length === INSTANT_BYTES ? second : Number.NaN;
     }
     lastMs = atMs;
@@ -136,7 +136,7 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
 
 export type AttemptText = (attempted: Attempted) => string;
 
-/** The parts of a record that are the same for all attempts of a destination's settings. */
+/** The parts of a record that are the same for all attempts with a destination's settings. */
 export function attemptTexts(destination: AttemptedDestination): AttemptText {
   const id = JSON.stringify(destination.id);
   const names = endpointNames(destination);
@@ -174,7 +174,7 @@ function requestText(beginning: string, { result, outcome }: EndpointResult): st
 function phasesText(phases: Phases | undefined, { durationMs }: SendResult): string {
   if (phases === undefined) return "";
   const { openedMs, sentMs, headMs } = phases;
-  // By far the most: a connection was there, and the answer came whole.
+  // By far the most frequent case: an existing connection and a complete response.
   if (openedMs === undefined && sentMs !== undefined && headMs !== undefined) {
     return `,"phases":{"firstByteMs":${tenths(headMs - sentMs)},"bodyMs":${tenths(durationMs - headMs)}}`;
   }
@@ -201,7 +201,7 @@ function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => stri
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;
 }
 
-/** To a tenth. Two small whole numbers are written sooner than one with a fraction. */
+/** To a tenth. Writing two small integers is faster than writing one number with a fraction. */
 function tenths(ms: number): string {
   const whole = Math.max(0, Math.round(ms * 10));
   const rest = whole % 10;

@@ -1,25 +1,24 @@
 /**
  * The spans of an attempt, and the header `traceparent` of its requests.
  *
- *   the record's trace     span of the attempt             traceparent, where the destination asks for it
- *   is kept                begins a trace, linked to it    names the span of the request
- *   is not kept            none                            as it came
- *   is not known           none                            none
+ *   the record's trace   span of the attempt                  traceparent, if the destination asks for it
+ *   is sampled           starts a trace that is linked to it  names the span of the request
+ *   is not sampled       none                                 unchanged
+ *   is unknown           none                                 none
  *
- * Each attempt has a trace of its own: hours may lie between two of them, and collectors wait for a
- * trace to end. The record in the delivery's place names the attempt, so that the next is linked to it.
+ * Each attempt has a trace of its own, because hours can pass between two attempts and collectors wait for a trace to end.
+ * The record that replaces the delivery names the attempt, so that the next attempt is linked to it.
  *
- *   span                    from                            to
- *   deliver <topic>         the first request               the decision
- *     POST                  handing it to a connection      its result
- *       dns                 the look-up of the name         its addresses
- *       connect             the addresses                   the connection
- *       tls                 the connection                  the handshake
- *       wait                the request was written         the answer's head
- *       body                the answer's head               its end
+ *   span                from                              to
+ *   deliver <topic>     the first request                 the decision
+ *     POST              handing it to a connection        its result
+ *       dns             the start of the lookup           its addresses
+ *       connect         the addresses                     the connection
+ *       tls             the connection                    the handshake
+ *       wait            the request was written           the start of the response
+ *       body            the start of the response         its end
  *
- * The first three only where the request made a connection. A phase that the request did not get
- * through ends with it.
+ * The first three exist only if the request opened a connection. A phase that the request did not complete ends with it.
  */
 
 import type { Phases, Sender, SendResult } from "../destinations/port.ts";
@@ -40,15 +39,15 @@ import {
 } from "../telemetry/tracing/port.ts";
 import type { Decision } from "./decide.ts";
 
-/** In place of the destination's sender, for one attempt. */
+/** Replaces the destination's sender for one attempt. */
 export interface AttemptTrace extends Pick<Sender, "send"> {
-  /** The record that a replacement is made of. */
+  /** The record from which a replacement is made. */
   follow(record: IncomingRecord): IncomingRecord;
   end(decision: Decision, endedAtMs: number): void;
 }
 
 export interface TracePorts {
-  /** Absent: traces are off. */
+  /** Absent if tracing is off. */
   readonly tracing?: Tracing | undefined;
   readonly sender: Sender;
   readonly nowMs: () => number;
@@ -56,8 +55,8 @@ export interface TracePorts {
 }
 
 /**
- * @param isAsked whether the destination gets `traceparent`.
- * @returns null: the attempt is made as without traces.
+ * @param isAsked true if the destination gets `traceparent`.
+ * @returns null if the attempt is not traced.
  */
 export function traceAttempt(
   ports: TracePorts,
@@ -150,7 +149,7 @@ interface PhaseSpan {
   readonly toMs: number;
 }
 
-/** All from the beginning of the request. */
+/** All measured from the start of the request. */
 export function phaseSpans(phases: Phases, durationMs: number): readonly PhaseSpan[] {
   const { openedMs, lookedUpMs, connectedMs, securedMs, sentMs, headMs } = phases;
   const isName = phases.isName === true;

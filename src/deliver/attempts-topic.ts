@@ -1,21 +1,19 @@
 /**
- * Writes the topic of attempts. It is for people who look for a cause, so it gives way to everything
- * else: no delivery waits for it, and none fails with it.
+ * Writes the attempts topic. It exists for diagnosis, so nothing waits for it: no delivery is delayed by it or fails with it.
  *
- *   a record                                       then
- *   comes                                          its bytes wait for the next flush: half a second
- *                                                    at most, or until they are 512 KiB
- *   comes while 8 MiB are not acknowledged         is dropped, and counted
- *   is not taken: the topic is gone, or a          is dropped, and counted; a line says so once a
- *     partition takes nothing for 2 s              minute
- *   waits, and the brokers are away                waits on; those behind it are dropped
- *   waits when the process is killed               is lost: what became of its delivery is written
- *                                                  elsewhere, before its offset is committed
- *   waits when the process stops                   is written within the time that it is given
+ *   a record                                          result
+ *   arrives                                           its bytes wait for the next flush, at most half a second or
+ *                                                     until they are 512 KiB
+ *   arrives while 8 MiB are not acknowledged          dropped and counted
+ *   cannot be written, because the topic is missing   dropped and counted; logged once a minute
+ *   or brokers reject it for 2 s
+ *   waits while brokers are unreachable               waits; later ones are dropped
+ *   waits when the process is killed                  lost; what happened to its delivery is written elsewhere, before
+ *                                                     its offset is committed
+ *   waits when the process stops                      written within the time allowed for stopping
  *
- * The producer is one of its own. It has the acks and the numbering of the other one, because there
- * is one way to write here; but a request that waits for a slow replica of this topic has no parked
- * delivery or dead letter in it.
+ * It has a producer of its own, with the same acknowledgments and sequence numbers as the other one, so that a request that
+ * waits for a slow replica of this topic never contains a retry or a dead letter.
  */
 
 import type { ByteText } from "../domain/byte-text.ts";
@@ -28,7 +26,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 
 const FLUSH_EVERY_MS = 500;
-/** Well below the largest batch that a topic takes: they may all be of one partition. */
+/** Well below the largest batch that a topic accepts, because all may be for one partition. */
 const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
 const LINE_EVERY_MS = 60_000;
@@ -36,11 +34,11 @@ const CLOSE_LIMIT_MS = 2_000;
 const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
-  /** Bytes of a refused answer that are kept; null: none. */
+  /** Bytes of an unsuccessful response that are kept; null: none. */
   readonly responseBytes: number | null;
   /**
-   * Begins a record: its JSON is what is added until `end`, in the same turn. Null: it is dropped,
-   * and there is nothing to end.
+   * Begins a record, whose JSON is what is added until `end`, synchronously. Null if the record is dropped; `end` must not be
+   * called then.
    */
   open(messageId: string): ByteText | null;
   end(): void;
@@ -51,11 +49,11 @@ export interface AttemptsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Makes the topic again when it is gone; absent: nobody does. */
+  /** Recreates the topic if it was deleted; absent if that is not done. */
   readonly keeper?: TopicKeeper;
 }
 
-/** The caller disposes it, when nothing is added any more. */
+/** The caller disposes it after the last record was added. */
 export function startAttemptsTopic(
   { kafka, clock, log, metrics, keeper }: AttemptsDeps,
   { topic, responseBytes }: { readonly topic: string; readonly responseBytes: number | null },
@@ -76,7 +74,7 @@ class Attempts implements AttemptsTopic {
   readonly #closing = new AbortController();
   #waitingBytes = 0;
   #isFlushDue = false;
-  /** With those that wait. */
+  /** Includes records that wait. */
   #unwrittenBytes = 0;
   #unsaid = 0;
   #saidAtMs = Number.NEGATIVE_INFINITY;
@@ -153,7 +151,7 @@ class Attempts implements AttemptsTopic {
     this.#dropped.inc(count);
     this.#unsaid += count;
     const nowMs = this.#clock.nowMs();
-    // A clock that was set back says it, too.
+    // Also logged if the clock was set back.
     if (Math.abs(nowMs - this.#saidAtMs) < LINE_EVERY_MS) return;
     this.#saidAtMs = nowMs;
     const topic = this.#topic;

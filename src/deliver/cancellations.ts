@@ -1,4 +1,4 @@
-/** Which records of a destination's topics were cancelled, and what takes their place. */
+/** Finds the records on a destination's topics that were canceled, and replaces them with dead letters. */
 
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
@@ -17,7 +17,7 @@ export class Cancels {
     this.#topics = topics;
   }
 
-  /** In place of those before. Retries count for nothing here. */
+  /** Replaces the earlier list. Retries are ignored here. */
   are(earlyReleases: readonly EarlyRelease[]): void {
     this.#earlyReleases = earlyReleases.filter(({ kind }) => kind === "cancel");
   }
@@ -26,7 +26,7 @@ export class Cancels {
     return this.#cancelOf(record) !== null;
   }
 
-  /** The dead letter of a record that was cancelled; null: it was not. */
+  /** The dead letter of a canceled record; null if it was not canceled. */
   deadLetter(record: IncomingRecord, nowMs: number): Replacement | null {
     const cancel = this.#cancelOf(record);
     if (cancel === null) return null;
@@ -39,7 +39,7 @@ export class Cancels {
     if (read.kind === "invalid") return null;
     const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
     return cancelOf(this.#earlyReleases, {
-      // Its headers may say another one. It stands on this destination's topic.
+      // Its headers may name another one, but it is on this destination's topic.
       destination: this.#destination,
       timestampMs: record.timestampMs,
       receivedAtMs,

@@ -1,49 +1,47 @@
 /**
- * Chooses how long a delivery waits (docs/retries.md#retry-schedule). Attempts made choose the tier; the
- * last tier repeats. `asked` is what `Retry-After` wants: the attempt not before then.
+ * Chooses the retry delay of a delivery (docs/retries.md#retry-schedule). The number of attempts selects one of the
+ * configured delays, of which the last one repeats. `asked` is the wait that `Retry-After` requires.
  *
- *   after an attempt                                 wait
- *   the tier's delay ends past the window            none: expired
- *   nothing asked, or less than the tier's delay     the tier's delay
- *   asked for more                                   the first longer tier that covers it; the last tier, if none does
- *   ... and that tier ends past the window           the longest tier that ends within it
+ *   after an attempt                                     delay
+ *   the selected delay ends after the window             none: expired
+ *   nothing asked, or less than the selected delay       the selected delay
+ *   more asked                                           the first longer one that covers it; the last one, if none does
+ *   ... and that one ends after the window               the longest one that ends within it
  *
- *   its own `Retry-After` is not over                wait
- *   a tier covers it within the window               the first such tier
- *   none does                                        the longest tier that ends within the window
- *   not even the shortest ends within it             none: attempt now, it is the last one that fits
+ *   its own `Retry-After` has not passed                 delay
+ *   a delay within the window covers it                  the first such delay
+ *   none does                                            the longest one that ends within the window
+ *   even the shortest one ends after the window          none: attempt now, because no later attempt fits
  *
- *   without an attempt (the share of an endpoint     wait
- *   that is away)
- *   parked so many times                             the tier of that number, but none above 2 minutes
- *   ... and that tier ends past the window           the longest below it that ends within the window,
- *                                                    else the shortest
+ *   without an attempt (for one endpoint, which is       delay
+ *   unavailable)
+ *   scheduled for retry n times                          the nth delay, but at most 2 minutes
+ *   ... and that one ends after the window               the longest shorter one that ends within it, else the shortest
  *
- * A delivery that is asked to wait past the window so comes closer to its end step by step, and
- * gets its last attempt there. These steps keep a margin of it free: a record that returned
- * a little late would otherwise miss the attempt it waited for.
+ * A delivery that is asked to wait past its window thus approaches the end step by step, and gets its last attempt there.
+ * These steps keep a margin free, because a record that is returned a little late would otherwise miss that attempt.
  */
 
-/** So that an endpoint that is back has all of its share soon. */
+/** An endpoint that works again then gets its deliveries soon. */
 const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
-  /** By attempts made; the last one repeats. At least one, never falling. */
+  /** By the number of attempts; the last one repeats. At least one, in ascending order. */
   readonly retryDelaysMs: readonly number[];
   /** From the first attempt. */
   readonly retryWindowMs: number;
 }
 
 /**
- * The part of the window that is kept free. A record may come back late, or wait behind others of
- * its key that time out. It still gets the attempt it waited for.
+ * The part of the window that is kept free: a record may be returned late, or wait for others with its key that time out,
+ * and still gets its last attempt.
  */
 export function cutMarginMs({ retryWindowMs }: RetryPolicy): number {
   return Math.max(1_000, Math.min(retryWindowMs / 20, 20_000));
 }
 
 /**
- * The delay to park for after an attempt, or null when the next attempt would be past `endAtMs`.
+ * The retry delay after an attempt, or null if the next attempt would be later than `endAtMs`.
  */
 export function delayAfterAttempt(
   policy: RetryPolicy,
@@ -59,7 +57,7 @@ export function delayAfterAttempt(
   return longer === null || longer < delayMs ? delayMs : longer;
 }
 
-/** The delay to park for until `askedMs` are over, or null when only an attempt now fits the window. */
+/** The retry delay until `askedMs` have passed, or null if only an immediate attempt fits the window. */
 export function delayUntil(
   policy: RetryPolicy,
   askedMs: number,
@@ -69,12 +67,12 @@ export function delayUntil(
   return reach(policy, askedMs, nowMs, endAtMs);
 }
 
-/** From then on no tier ends within the window: what goes out now is the last attempt that fits. */
+/** After this time no retry delay ends within the window, so the next attempt is the last one. */
 export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
   return endAtMs - cutMarginMs(policy) - retryDelayMs(policy, 0);
 }
 
-/** The delay of a retry of the share of an endpoint that is away for; `retryCount` retries were scheduled before. */
+/** The retry delay of a delivery for one unavailable endpoint; `retryCount` retries were scheduled before. */
 export function delayOfShare(
   policy: RetryPolicy,
   retryCount: number,
@@ -88,12 +86,12 @@ export function delayOfShare(
   return fitting.at(-1) ?? retryDelayMs(policy, 0);
 }
 
-/** The tier of that number, from 0. */
+/** The delay with this index, from 0. */
 function retryDelayMs({ retryDelaysMs }: RetryPolicy, delay: number): number {
   return retryDelaysMs[Math.min(delay, retryDelaysMs.length - 1)] ?? 0;
 }
 
-/** The first tier that covers `waitMs`, else the longest, as long as it ends within the window. */
+/** The first delay that covers `waitMs`, else the longest one that ends within the window. */
 function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
   let best: number | null = null;
   for (const delayMs of policy.retryDelaysMs) {

@@ -1,41 +1,38 @@
 /**
- * The circuit breaker of one endpoint. While the endpoint keeps failing its deliveries wait, and one
- * at a time finds out whether it is back.
+ * The circuit breaker of one endpoint. Deliveries wait while the endpoint keeps failing, and probes find out
+ * one at a time whether it works again.
  *
- *   state       leaves it                                         for
- *   closed      20 failures in a row, the first one 1 s ago       open, 5 s
- *   open        its time is over, and a delivery comes            half-open
- *   open        a retry that came before that is accepted         recovering, 2 at a time
- *               or rejected
- *   half-open   the probe is accepted or rejected                 recovering, 2 at a time
- *   half-open   the probe fails                                   open, twice as long, at most 60 s
- *   recovering  another request succeeds                          recovering, one more at a time
- *   recovering  one fails that was sent since places were halved  recovering, with half the places
- *   recovering  so many succeeded as may be under way at a time   closed
- *   recovering  eight requests fail in a row                      open, 5 s
- *   any         an answer to a request from before it opened      the same state
- *   open,       another process says that it accepts              recovering, 2 at a time
+ *   state        leaves it when                                        next state
+ *   closed       20 requests failed in a row over at least 1 s         open for 5 s
+ *   open         the time is over and a delivery is available          half-open
+ *   open         an earlier retry is accepted or rejected              recovering, 2 requests at a time
+ *   half-open    the probe is accepted or rejected                     recovering, 2 requests at a time
+ *   half-open    the probe fails                                       open for twice as long, at most 60 s
+ *   recovering   a request succeeds                                    recovering, one more at a time
+ *   recovering   a request fails that was sent after the last halving  recovering, half as many at a time
+ *   recovering   as many requests succeeded as may run at a time       closed
+ *   recovering   8 requests fail in a row                              open for 5 s
+ *   any          a request completes that was sent before it opened    the same state
+ *   open,        another process reports that the endpoint accepts     recovering, 2 requests at a time
  *   half-open
- *   recovering  requests fail, and another process said within    recovering, 2 at a time
- *               2.5 s that it accepts
+ *   recovering   requests fail, but another process reported within    recovering, 2 requests at a time
+ *                2.5 s that the endpoint accepts
  *
- *   meets       the line                               a retry: an attempted delivery that is due
- *   closed      goes                                   goes
- *   open        is away until the time is over         goes, one at a time: each is a probe
- *   half-open   waits for the probe's answer           the same
- *   recovering  goes while there is room, else waits   the same
- *               for an answer
+ *   state        a delivery from the queue             a retry that is due
+ *   closed       is sent                               is sent
+ *   open         waits until the time is over          is sent as a probe, one at a time
+ *   half-open    waits until the probe completes       the same
+ *   recovering   is sent while a slot is free          the same
  *
- * A retry that fails while its endpoint's breaker is open changes nothing: the time of the next
- * probe stays, so that many of them neither hasten it nor put it off.
+ * A retry that fails while the circuit is open changes nothing, so retries neither hasten nor delay the next probe.
  *
- * A failure is what is tried again (5xx, 408, 425, 429, no response). An endpoint that rejects a
- * call is alive. Doubling the pause, adding one place for each success and halving them once for
- * what was lost together are the schedules of TCP's retransmission and congestion control: they
- * find a load that the other side bears without knowing it. But failures need not come of load: one
- * that fails now and then, whatever the load, is closed again by what succeeds, as it was before.
+ * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint is
+ * alive. Doubling the time, adding one slot for each success and halving the slots once for requests that failed
+ * together are the schedules of TCP's retransmission and congestion control: they find a load that the other side
+ * bears without knowing it in advance. Failures that do not depend on load are outweighed by the successes between
+ * them, so the circuit closes again.
  *
- * Core: the caller gives the time and counts nothing itself. `admit` and `settle` go in pairs.
+ * The caller supplies the time. Each `admit` that sends a request is followed by one `settle`.
  */
 
 import assert from "node:assert/strict";
@@ -47,30 +44,30 @@ const FAILING_FOR_MS = 1_000;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
-/** When its time is over, a probe is to be under way soon, if anything waits. */
+/** A probe should be sent this soon after the open time ends, if a delivery waits. */
 const PROBE_WITHIN_MS = 1_000;
-/** An endpoint that is back may still fail now and then: that alone does not shut it out again. */
+/** An endpoint that works again may still fail occasionally, which alone does not open the circuit. */
 const RAMP_FAILURES_TO_OPEN = 8;
 
-/** Processes that go on accepting say so each second. */
+/** Processes whose requests keep being accepted report this every second. */
 export const HEARD_FOR_MS = 2_500;
 
-/** Whether a delivery comes from its destination's line, or was attempted before and is due again. */
+/** A delivery from the destination's queue, or a retry that is due. */
 export type SlotFor = "line" | "retry";
 
 export type Admission =
-  /** Send it, and give the ticket back to `settle`. */
+  /** Send the request, and pass the ticket to `settle`. */
   | { readonly kind: "go"; readonly ticket: Ticket }
-  /** Leave the endpoint alone until then. */
+  /** Send nothing to the endpoint before this time. */
   | { readonly kind: "unavailable"; readonly untilMs: number }
-  /** Ask again after the next `settle`. */
+  /** Call `admit` again after the next `settle`. */
   | { readonly kind: "wait" };
 
-/** Tells answers to requests of before an opening, or a halving, from those after it. */
+/** Distinguishes requests that were sent before the circuit opened, or slots were halved, from later ones. */
 export type Ticket = number;
 
 export class CircuitBreaker {
-  /** Requests that the destination allows at the same time. */
+  /** Maximum number of concurrent requests that the destination allows. */
   #placesMax: number;
   #state: CircuitState = "closed";
   #failures = 0;
@@ -81,9 +78,9 @@ export class CircuitBreaker {
   #places = RAMP_FIRST;
   #underWay = 0;
   #succeededAgain = 0;
-  /** A retry is under way while it is open. */
+  /** A retry is in progress while the circuit is open. */
   #isTried = false;
-  /** Rises when it opens and when places are halved. Tickets are its value; `~value` of such a retry. */
+  /** Incremented when the circuit opens and when slots are halved. It is the ticket of a request, and `~value` that of a retry while open. */
   #mark: number;
   #openedAt: number;
   #halvedAt = 0;
@@ -91,8 +88,7 @@ export class CircuitBreaker {
 
   /**
    * @param placesMax at least 1.
-   * @param mark above those of an earlier breaker of this endpoint: answers to that one's requests
-   *   then count for nothing here.
+   * @param mark higher than the marks of an earlier breaker of this endpoint, whose requests are then ignored.
    */
   constructor(placesMax: number, mark = 0) {
     assert(placesMax >= 1);
@@ -105,7 +101,7 @@ export class CircuitBreaker {
     return this.#mark;
   }
 
-  /** The destination allows another number of requests from now on. At least 1. */
+  /** Changes the maximum number of concurrent requests. At least 1. */
   allow(placesMax: number): void {
     assert(placesMax >= 1);
     this.#placesMax = placesMax;
@@ -130,7 +126,7 @@ export class CircuitBreaker {
     return { kind: "go", ticket: this.#mark };
   }
 
-  /** Each admitted request once. Returns the state it changed to, or null. */
+  /** Call once for each admitted request. Returns the new state, or null if it did not change. */
   settle(ticket: Ticket, isSuccess: boolean, nowMs: number): CircuitState | null {
     if (ticket < 0) {
       if (this.#state !== "open" || ~ticket < this.#openedAt) return null;
@@ -142,20 +138,20 @@ export class CircuitBreaker {
     return isSuccess ? this.#succeeded() : this.#failed(ticket, nowMs);
   }
 
-  /** Another process's request was accepted or rejected. Returns the state it changed to, or null. */
+  /** Call when another process reports an accepted or rejected request. Returns the new state, or null if it did not change. */
   heardAccepted(nowMs: number): CircuitState | null {
     this.#heardAtMs = nowMs;
     return this.#state === "open" || this.#state === "half-open" ? this.#recover() : null;
   }
 
-  /** Until when the line is to leave the endpoint alone; 0 when it need not. */
+  /** The time before which deliveries from the queue are not sent to the endpoint; 0 if they may be sent. */
   unavailableUntilMs(nowMs: number): number {
     return this.#state === "open" && this.#isOpenStill(nowMs) ? this.#untilMs : 0;
   }
 
   /**
-   * Since when it has been open, probes that failed included; null: the line goes. One whose time is
-   * over while nothing comes to probe it holds nothing.
+   * The time at which the circuit opened, including failed probes; null if deliveries may be sent. A circuit whose open time
+   * has passed without a delivery to probe with does not put the destination on hold.
    */
   openSinceMs(nowMs: number): number | null {
     const isProbed = this.#state === "half-open" || this.#isTried;
@@ -163,18 +159,18 @@ export class CircuitBreaker {
     return isProbed || isOpen ? this.#openedAtMs : null;
   }
 
-  /** Whether `admit` would say `wait`. */
+  /** True if `admit` would return `wait`. */
   mustWait(): boolean {
     if (this.#state === "recovering") return this.#underWay >= this.#places;
     return this.#state === "half-open" || this.#isTried;
   }
 
-  /** Never for longer than it once said: the clock may have been set back. */
+  /** Never longer than was once announced, because the clock may have been set back. */
   #isOpenStill(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }
 
-  /** Its time has been over for a while, and nothing came. */
+  /** The open time ended a while ago, and no delivery has arrived since. */
   #isIdle(nowMs: number): boolean {
     return nowMs > this.#untilMs + PROBE_WITHIN_MS || this.#untilMs - nowMs > this.#openMs;
   }

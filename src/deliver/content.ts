@@ -1,4 +1,4 @@
-/** The content of a delivery's record: a call, or a delete notification of the deletion stage. */
+/** The content of a delivery's record: a call, or a delete notification from the deletion stage. */
 
 import type { Content } from "../destinations/port.ts";
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
@@ -34,15 +34,15 @@ export function parseContent(record: RecordValue): ParsedContent {
 }
 
 /**
- * Nearly no call has so many digits in a row. Written out, V8 passes over eight characters at once.
+ * Very few calls have 16 digits in a row. Written out, V8 skips eight characters at a time.
  */
 const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
-/** A number of 16 or more digits, wherever it stands; texts are sorted out by the last look. */
+/** A number of 16 or more digits, perhaps inside a text, which the last check excludes. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**
- * Whether a call's JSON has an integer that JavaScript rounds: beyond 2^53 and not one of the few it
- * can say exactly. Identifiers keep their digits, so they do not count.
+ * True if a call's JSON contains an integer that JavaScript rounds, beyond 2^53. Identifiers keep their digits, so they do not
+ * count.
  */
 export function roundsIntegers(text: string): boolean {
   if (!LONG_DIGITS.test(text) || !LONG_NUMBER.test(text)) return false;

@@ -1,17 +1,17 @@
 /**
- * Decides about a delivery after an attempt (docs/retries.md#retry-schedule). A destination's
- * type judges each request, `choose-retry-delay.ts` chooses the delay.
+ * Decides what happens to a delivery after an attempt (docs/retries.md#retry-schedule). A destination's type judges
+ * each request, and `choose-retry-delay.ts` chooses the delay.
  *
- *   endpoints requested                        decision
- *   any, one accepted                          delivered
- *   any, none accepted, some to try again      parked for those, with the rejections noted
- *   ... and the next attempt would be too late dead letter, expired
- *   any, all rejected, now or before           dead letter, rejected
- *   every, each on its own                     accepted: nothing; to try again: parked with its
- *                                              endpoint's key, or expired; rejected: dead letter;
- *                                              held: parked with its key, for at most 2 minutes
+ *   endpoints requested                          decision
+ *   any, one accepted                            delivered
+ *   any, none accepted, some failed              scheduled for retry to those that failed; rejections are recorded
+ *   ... and the next attempt would be too late   dead letter, expired
+ *   any, all rejected, now or earlier            dead letter, rejected
+ *   every, each endpoint on its own              accepted: nothing; failed: scheduled for retry with the endpoint's ID,
+ *                                                or expired; rejected: dead letter;
+ *                                                skipped: scheduled for retry with its ID, for at most 2 minutes
  *
- * A rejection is noted in the delivery, so that with `any` only the others are tried again.
+ * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again.
  */
 
 import assert from "node:assert/strict";
@@ -24,11 +24,11 @@ import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
   readonly result: SendResult | Skipped;
-  /** By the destination's type; of one that was skipped: to be tried again. */
+  /** As the destination's type judged the request; a skipped endpoint counts as failed. */
   readonly outcome: Outcome;
 }
 
-/** The endpoint was unavailable: a failure without a request. */
+/** The endpoint was unavailable, so no request was sent. */
 export interface Skipped {
   readonly kind: "skipped";
 }
@@ -36,19 +36,19 @@ export interface Skipped {
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
-  /** The decision's name in logs and metrics. With `every`, the least final one. */
+  /** The name of the decision in logs and metrics; with `every`, that of the least final one. */
   readonly name: DecisionName;
-  /** Records to write before the one in hand is finished; none when all is delivered. */
+  /** Records that must be written before the delivery counts as processed; empty if it was delivered. */
   readonly outputs: readonly Output[];
 }
 
 const DELIVERED: Decision = { name: "accepted", outputs: [] };
 
 /**
- * @param delivery as planned: with its first-attempt-at, and the attempts made before this one.
- * @param configured keys of the endpoints that the delivery could have gone to.
- * @param results what each endpoint answered that had not rejected it; at least one was requested.
- * @param nowMs when the last of them had answered.
+ * @param delivery with its first-attempt-at and the number of earlier attempts.
+ * @param configured IDs of the endpoints that the delivery could have been sent to.
+ * @param results of the endpoints that had not rejected the delivery earlier; at least one was requested.
+ * @param nowMs when the last request completed.
  */
 export function decide(
   delivery: Delivery,
@@ -60,7 +60,7 @@ export function decide(
 ): Decision {
   assert(results.length > 0);
   const isAny = deliver === "any" || delivery.endpoint !== null;
-  // By far the most frequent case, so it costs nothing more.
+  // By far the most frequent case, so it returns early.
   if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (isAny) {

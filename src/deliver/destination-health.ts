@@ -1,20 +1,19 @@
 /**
- * The results of a destination's attempts, for operators. It remembers between two attempts: a
- * destination that fails each time looks like it all the time. `recent-attempts.ts` judges.
+ * The results of a destination's attempts, for operators. A verdict lasts between attempts, so that a destination whose
+ * attempts all fail is always shown as failing. `recent-attempts.ts` judges.
  *
- *   deliver     counts as accepted            the destination fails
- *   any         an attempt, if an endpoint    if its attempts do
- *                 accepts it
- *   every       a request                     if an endpoint does: each has to get all. The one that
- *                                               has failed for longest counts
+ *   deliver   counts as accepted                           the destination is failing
+ *   any       an attempt that one endpoint accepts         if its attempts are failing
+ *   every     a request that its endpoint accepts          if one endpoint is failing, because each must get every
+ *                                                          call; the one that has been failing for longest counts
  *
- *   its partitions                  what is remembered
- *   are here                        counts
- *   are elsewhere                   does not count: their owner knows
- *   are back within a minute        counts again: it was a rebalance
- *   are back later                  is forgotten: the owner in between may have found it otherwise
+ *   its partitions                       the verdict
+ *   are owned by this process            counts
+ *   are owned by another process         does not count, because that process has its own
+ *   return within a minute               counts again, because it was a rebalance
+ *   return later                         is forgotten, because it may be outdated
  *
- * An endpoint that was left alone was not tried, and stays as it was.
+ * An endpoint that was skipped keeps its verdict.
  */
 
 import type { Pause } from "../control/operator-actions.ts";
@@ -28,7 +27,7 @@ import type { Attempted } from "./work-ports.ts";
 
 const REBALANCE_MAX_MS = 60_000;
 
-/** The last result of an endpoint, and the verdict on it. */
+/** The last result of an endpoint, and its verdict. */
 export interface EndpointMemory {
   readonly result: SendResult;
   readonly outcome: Outcome;
@@ -45,13 +44,13 @@ export class DestinationHealth {
   #partitions = 0;
   #leftAtMs: number | null = null;
 
-  /** @param pause by a command; null: there is none. */
+  /** @param pause by a command; null if there is none. */
   constructor(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null) {
     this.#destination = destination;
     this.update(destination, nowMs, pause);
   }
 
-  /** Other settings. Endpoints that are gone are forgotten. */
+  /** Applies new settings. Endpoints that were removed are forgotten. */
   update(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null): void {
     this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
@@ -60,14 +59,14 @@ export class DestinationHealth {
     this.#destination = destination;
   }
 
-  /** The process has one more of its partitions. */
+  /** Call when a partition was assigned. */
   own(nowMs: number): void {
     const notOwnedMs = this.#leftAtMs === null ? 0 : nowMs - this.#leftAtMs;
     if (this.#partitions === 0 && notOwnedMs > REBALANCE_MAX_MS) this.#forget();
     this.#partitions += 1;
   }
 
-  /** One fewer. */
+  /** Call when a partition was revoked. */
   leave(nowMs: number): void {
     this.#partitions -= 1;
     this.#leftAtMs = nowMs;
@@ -87,7 +86,7 @@ export class DestinationHealth {
     this.#recent.add(isAccepted, endedAtMs);
   }
 
-  /** The attempts that the verdict is about. Null: its partitions are elsewhere. */
+  /** The attempts on which the verdict is based; null if its partitions are owned by other processes. */
   recent(nowMs: number): RecentAttempts | null {
     if (this.#partitions === 0) return null;
     if (this.#destination.deliver === "any") return this.#recent;
@@ -98,7 +97,7 @@ export class DestinationHealth {
     return worst;
   }
 
-  /** Null: it does not fail, or there were no attempts, or its partitions are elsewhere. */
+  /** Null if it is not failing, nothing was attempted, or its partitions are owned by other processes. */
   failingSinceMs(nowMs: number): number | null {
     return this.recent(nowMs)?.failingSinceMs(nowMs) ?? null;
   }
@@ -132,14 +131,14 @@ export class DestinationHealth {
   }
 }
 
-/** It has failed for longer, or neither fails and more of its attempts failed. */
+/** True if it has been failing for longer or, if neither is failing, more of its attempts failed. */
 function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boolean {
   const [mine, others] = [one.failingSinceMs(nowMs), other.failingSinceMs(nowMs)];
   if (mine !== null || others !== null) return (mine ?? nowMs) < (others ?? nowMs);
   return one.failures(nowMs) > other.failures(nowMs);
 }
 
-/** For people and programs. */
+/** The status as shown to operators and programs. */
 export function lastOutcome({ result, outcome, atMs }: EndpointMemory): LastOutcome {
   return {
     at: new Date(atMs).toISOString(),

@@ -1,19 +1,19 @@
 /**
- * The work on one destination: which delivery is attempted when, and what follows. Pure but for its
- * ports: simulations run it on a manual clock.
+ * Runs the deliveries of one destination: when each is attempted, and what happens next. Pure except for its
+ * ports, so that simulations can run it on a manual clock.
  *
- *   a delivery                     then
- *   taken                          waits for its key, for its endpoints, for room under
- *                                  `concurrency` (`pending-deliveries.ts`), for its rate
- *   starts                         `prepare.ts` decides: attempt, wait, park or dead letter
- *   is attempted                   all its requests run to their end; `decide.ts` decides
- *   accepted                       its offset is finished at once
- *   replaced by other records      its offset is finished when they are acknowledged; its key and
- *                                  its room are free before that
- *   is cancelled, and waits        a dead letter, also while the line is held
- *   on a partition that is drained not started any more; what is under way goes on to its end
- *   when settings change           one under way ends by those it started with; the others go by the
- *                                  new ones, and those that wait are looked at again
+ *   a delivery                          what happens
+ *   is fetched                          waits for its key, its endpoints, a slot under `concurrency`
+ *                                       (`pending-deliveries.ts`) and the rate limit
+ *   gets its turn                       `prepare.ts` decides: attempt, wait, schedule a retry, or dead-letter
+ *   is attempted                        all requests run to completion, then `decide.ts` decides
+ *   is accepted                         its offset counts as processed immediately
+ *   is replaced by other records        its offset counts as processed when the brokers have acknowledged them;
+ *                                       its key and slot are free before that
+ *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
+ *   is on a partition being drained     is not started; an attempt in progress completes
+ *   settings change                     an attempt in progress keeps the old ones, waiting deliveries are
+ *                                       evaluated again with the new ones
  */
 
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ import { RequestRate } from "./request-rate.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
-/** Far below what is kept free of the window for a last attempt (`choose-retry-delay.ts`). */
+/** Far below the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
 const SKIPPED: Skipped = { kind: "skipped" };
 
@@ -67,7 +67,7 @@ export class DestinationWork {
   readonly #slots: SlotScheduler;
   readonly #waiting: WaitingDeliveries<Item>;
   readonly #rate: RequestRate;
-  /** The next one in turn waits for its rate. */
+  /** The next delivery waits for the rate limit. */
   #isLimited = false;
   #isReleasing = false;
   readonly #cancels;
@@ -94,35 +94,35 @@ export class DestinationWork {
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
   }
 
-  /** Goes by other settings of the same destination. */
+  /** Applies new settings of the same destination. */
   update(destination: AttemptedDestination): void {
     const { concurrency, requestsPerSecond } = destination;
     this.#settings = settingsOf(destination);
     this.#gates.update(this.#settings.keys, concurrency);
     this.#slots.allow(concurrency);
     this.#rate.limit(requestsPerSecond);
-    // Nobody waits for an earlier limit.
+    // Nothing waits for the earlier limit any more.
     this.#isLimited = false;
     this.#pump();
   }
 
-  /** Gives up the deliveries that these are about, now and when they are taken. */
+  /** Dead-letters canceled deliveries, those in memory now and others when they are fetched. */
   cancel(earlyReleases: readonly EarlyRelease[]): void {
     this.#cancels.are(earlyReleases);
     const isCancelled = ({ record }: Item) => this.#cancels.has(record);
-    // One of a key that goes lets the next one be seen.
+    // Removing one makes the next one with its key visible.
     let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
     for (; found.length > 0; found = this.#waiting.extract(isCancelled))
       for (const item of found) this.#giveUpCancelled(item);
     this.#pump();
   }
 
-  /** The destination's topics have so many partitions, of all owners. */
+  /** Sets the number of partitions of the destination's topics, whoever owns them. */
   partitionsAre(partitions: number): void {
     this.#rate.isOf(partitions);
   }
 
-  /** Works on a partition for the time that this process owns it. */
+  /** Handles a partition while this process owns it. */
   own(partition: Finishing, turn: SlotFor): PartitionHandler {
     const owner = new OwnedWork(partition, turn);
     this.#rate.owns(1);
@@ -146,7 +146,7 @@ export class DestinationWork {
     };
   }
 
-  /** News of an endpoint from another process. */
+  /** Applies a report about an endpoint from another process. */
   heard(endpoint: EndpointKey, news: News): void {
     this.#gates.heard(endpoint, news, this.#ports.nowMs());
     this.#pump();
@@ -156,7 +156,7 @@ export class DestinationWork {
     return this.#gates.states(this.#ports.nowMs());
   }
 
-  /** Whether all endpoints are left alone. Pause and disable are the caller's. */
+  /** The hold because all endpoints are unavailable. The caller handles pause and disable. */
   hold(): DestinationHold | null {
     return this.#gates.hold(this.#ports.nowMs());
   }
@@ -217,7 +217,7 @@ export class DestinationWork {
     this.#releaseInTime();
   }
 
-  /** Looks after those that wait at gates, for as long as there are any. */
+  /** Checks deliveries that wait for endpoints, as long as there are any. */
   #releaseInTime(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;
@@ -228,7 +228,7 @@ export class DestinationWork {
     });
   }
 
-  /** Whether the rate lets an item go now; else it waits, and all others with it. */
+  /** True if the rate limit allows a delivery now; otherwise all deliveries wait. */
   #goes(item: Item, requests: number, nowMs: number): boolean {
     const waitMs = this.#rate.take(nowMs, requests);
     if (waitMs === 0) return true;
@@ -302,10 +302,10 @@ export class DestinationWork {
     this.#pump();
   }
 
-  /** Other records take the delivery's place. Its key goes on: it is out of the way. */
+  /** Replaces the delivery with other records. The next delivery with its key may start. */
   #replace(item: Item, replacements: readonly Replacement[]): void {
     const { owner } = item;
-    // Kept for as long as the write takes, unlike the record.
+    // Unlike the record, this stays in memory until the write completes.
     const { offset } = item.record;
     owner.begin();
     for (const each of replacements) {

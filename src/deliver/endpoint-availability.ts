@@ -1,25 +1,25 @@
 /**
- * The gates between a destination's deliveries and each of its endpoints: the breaker, and the time
- * that the endpoint has asked for by `Retry-After`.
+ * Tracks whether each endpoint of a destination is available: its circuit breaker, and the time for which it asked with
+ * `Retry-After`.
  *
- *   the endpoints                                       the line
- *   one may be asked                                    goes
- *   none may, and an answer of one is waited for        waits for it
- *   all are away                                        is held until the first of them is not
+ *   the endpoints                                        the destination
+ *   one is available                                     takes deliveries from its queue
+ *   none is, but a request to one is in progress         waits for that request
+ *   all are unavailable                                  is on hold until the first one is available
  *
- * A delivery whose endpoints may not be asked is kept here until one may, or until its time.
+ * A delivery whose endpoints are unavailable is kept here until one is available, or until its time.
  *
- *   an endpoint                                         the other processes
- *   has its breaker opened, also by a probe             are told: who is accepted says so from then on
- *   accepts or rejects, when it was open here           are told
- *   the same, and others said within a minute that it   are told, once a second
- *   fails
- *   sends Retry-After                                   are told, once a second
+ *   an endpoint                                          other processes
+ *   opens its circuit, also after a failed probe         are informed, so that those whose requests are accepted reply
+ *   accepts or rejects while its circuit is open         are informed
+ *   the same, while others have reported failures        are informed, once a second
+ *   within the last minute
+ *   sends Retry-After                                    are informed, once a second
  *
- *   another process says that it                        then
- *   accepts                                             a breaker that is open lets two go at a time
- *   asks to wait                                        it is left alone as if it had asked here
- *   fails                                               nothing is held: the trouble may be that process's
+ *   another process reports that the endpoint            result
+ *   accepts                                              an open circuit recovers, 2 requests at a time
+ *   sent Retry-After                                     it is unavailable as if it had been sent to this process
+ *   fails                                                none, because the cause may be that process
  */
 
 import type { EndpointNews } from "../control/operator-actions.ts";
@@ -37,20 +37,20 @@ export type QueueState =
 const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
-/** A line that is held. A probe that is under way does not end it. */
+/** A hold. A probe in progress does not end it. */
 export interface DestinationHold {
   readonly reason: HoldReason;
   readonly sinceMs: number;
-  /** When an endpoint may be asked again; null: somebody has to end it. */
+  /** When an endpoint is available again; null if an operator has to end the hold. */
   readonly untilMs: number | null;
-  /** Such as `command`, of a pause. Else absent. */
+  /** The author of a pause, such as `command`; otherwise absent. */
   readonly by?: string;
 }
 
 export interface GateState {
   readonly key: EndpointKey;
   readonly breaker: CircuitState;
-  /** When the endpoint may be asked again; null: now. */
+  /** When the endpoint is available again; null: now. */
   readonly unavailableUntilMs: number | null;
 }
 
@@ -65,19 +65,19 @@ interface Waiting<Item> {
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
 
-/** Since others last said that the endpoint fails. */
+/** How long after a report of another process about failures this process replies. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
 
 interface Gate<Item> {
   readonly key: EndpointKey;
-  /** When another process said that it fails. */
+  /** When another process last reported that it fails. */
   failsElsewhereAtMs: number;
-  /** When this one last told of it. */
+  /** When this process last reported about it. */
   reportedAtMs: number;
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
-  /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
+  /** When the endpoint first sent Retry-After, if it has repeated it before the time passed. */
   onHoldSinceMs: number;
   waiting: Waiting<Item>[];
 }
@@ -89,12 +89,12 @@ export class EndpointGates<Item> {
   readonly #tell: (endpoint: EndpointKey, news: News) => void;
   #waiting = 0;
   readonly #due: Item[] = [];
-  /** Above the marks of all breakers that are gone. */
+  /** Higher than the marks of all earlier breakers. */
   #mark = 0;
 
   /**
-   * @param onState called when an endpoint's breaker changes its state.
-   * @param tell tells the other processes.
+   * @param onState called when the circuit of an endpoint changes its state.
+   * @param tell informs the other processes.
    */
   constructor(
     endpoints: readonly EndpointKey[],
@@ -109,8 +109,8 @@ export class EndpointGates<Item> {
   }
 
   /**
-   * Takes other endpoints. One that stays keeps its breaker and its time, and one that is new may be
-   * asked. All that is kept here is looked at again.
+   * Replaces the endpoints. Those that stay keep their circuit and their time, and new ones are available. Deliveries that are
+   * kept here are evaluated again.
    */
   update(endpoints: readonly EndpointKey[], concurrency: number): void {
     for (const { key, breaker, waiting } of this.#gates) {
@@ -132,7 +132,7 @@ export class EndpointGates<Item> {
     });
   }
 
-  /** For `prepare`, at this moment. */
+  /** The availability at this moment, for `prepare`. */
   at(nowMs: number): Gates {
     return {
       onHoldUntilMs: (endpoint) => this.#onHoldUntilMs(this.#find(endpoint), nowMs),
@@ -160,31 +160,31 @@ export class EndpointGates<Item> {
     return mustWait || held === null ? WAITS : held;
   }
 
-  /** Whether a breaker's time is over, and what goes next is the probe. */
+  /** True if a circuit's open time has passed, so that the next request is the probe. */
   isProbeDue(nowMs: number): boolean {
     return this.#gates.some(
       ({ breaker }) => breaker.state === "open" && breaker.unavailableUntilMs(nowMs) === 0,
     );
   }
 
-  /** When the endpoint may be asked again, as far as is known now; 0: at once. */
+  /** When the endpoint is available again, as far as is known; 0: now. */
   unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
     return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);
   }
 
-  /** Whether a delivery has to wait for an answer that is under way. */
+  /** True if a delivery has to wait for a request in progress. */
   mustWait(endpoint: EndpointKey): boolean {
     return this.#find(endpoint)?.breaker.mustWait() ?? false;
   }
 
-  /** Keeps an item until the endpoint may be asked, or `release` is called after `untilMs`. */
+  /** Keeps an item until the endpoint is available, or `release` is called after `untilMs`. */
   wait(endpoint: EndpointKey, item: Item, untilMs: number): void {
     this.#find(endpoint)?.waiting.push({ item, untilMs });
     this.#waiting += 1;
   }
 
-  /** Lets those go that have waited until their time. Returns whether any are kept. */
+  /** Releases the items whose time has passed. Returns true if any are still kept. */
   release(nowMs: number): boolean {
     for (const gate of this.#gates) {
       const isDue = ({ untilMs }: Waiting<Item>) => nowMs > untilMs;
@@ -195,14 +195,14 @@ export class EndpointGates<Item> {
     return this.#waiting > this.#due.length;
   }
 
-  /** One that has waited until its time. */
+  /** An item whose time has passed. */
   due(): Item | undefined {
     const due = this.#due.shift();
     if (due !== undefined) this.#waiting -= 1;
     return due;
   }
 
-  /** One whose endpoint may be asked now. */
+  /** An item whose endpoint is available now. */
   released(nowMs: number): Item | undefined {
     if (this.#waiting === 0) return undefined;
     for (const gate of this.#gates) {
@@ -214,7 +214,7 @@ export class EndpointGates<Item> {
     return undefined;
   }
 
-  /** Takes out those that hold. */
+  /** Removes and returns the items for which the condition is true. */
   extract(holds: (item: Item) => boolean): readonly Item[] {
     const all = [
       ...this.#due,
@@ -225,7 +225,7 @@ export class EndpointGates<Item> {
     return [...found];
   }
 
-  /** Keeps only some of those that wait. */
+  /** Keeps only the items for which the condition is true. */
   keep(isKept: (item: Item) => boolean): void {
     this.#waiting = 0;
     const due = this.#due.splice(0).filter(isKept);
@@ -237,7 +237,7 @@ export class EndpointGates<Item> {
     this.#waiting += due.length;
   }
 
-  /** Null: the endpoint is to be left alone now. */
+  /** Null: the endpoint is unavailable now. */
   admit(endpoint: EndpointKey, nowMs: number, turn: SlotFor): Ticket | null {
     const gate = this.#find(endpoint);
     if (gate === undefined) return null;
@@ -248,7 +248,7 @@ export class EndpointGates<Item> {
     return admission.kind === "go" ? admission.ticket : null;
   }
 
-  /** The outcome of an admitted request. */
+  /** Call with the outcome of each admitted request. */
   settle(endpoint: EndpointKey, ticket: Ticket, outcome: Outcome, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
@@ -269,7 +269,7 @@ export class EndpointGates<Item> {
     }
   }
 
-  /** News of an endpoint from another process. */
+  /** Applies a report about an endpoint from another process. */
   heard(endpoint: EndpointKey, { news, forMs }: News, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
@@ -292,14 +292,14 @@ export class EndpointGates<Item> {
     this.#tell(gate.key, news);
   }
 
-  /** Whether all endpoints are left alone. Of several reasons the one that ends first. */
+  /** The hold while all endpoints are unavailable, with the reason of the one that is available first. */
   hold(nowMs: number): DestinationHold | null {
     let first: Unavailability | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
       const unavailable = this.#unavailability(gate, nowMs);
       if (unavailable === null) return null;
-      // The line is held from the moment when the last of them was left alone.
+      // The hold began when the last of them became unavailable.
       sinceMs = Math.max(sinceMs, unavailable.sinceMs);
       if (first === null || unavailable.untilMs < first.untilMs) first = unavailable;
     }
@@ -331,18 +331,18 @@ export class EndpointGates<Item> {
 
   #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
     const untilMs = gate?.onHoldUntilMs ?? 0;
-    // Nobody is held for longer: the clock was set back.
+    // No hold lasts longer, so the clock was set back.
     return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }
 
-  /** Of five at most. */
+  /** At most five. */
   #find(endpoint: EndpointKey): Gate<Item> | undefined {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }
 }
 
-/** A clock that was set back begins anew. */
+/** Starts again if the clock was set back. */
 function isWithin(sinceMs: number, forMs: number, nowMs: number): boolean {
   return nowMs >= sinceMs && nowMs - sinceMs < forMs;
 }

@@ -1,16 +1,16 @@
 /**
- * The processes of a cluster tell each other of endpoints, by the topic `operator-actions`. The retries
- * of a destination are made by one process, so that the others would learn from first attempts alone.
+ * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. The retries of a
+ * destination are made by one process, so the others would otherwise learn only from first attempts.
  *
- *   a process                                       then
- *   tells of an endpoint                            a record is written, if none is under way; else the
- *                                                   latest of each endpoint follows it
- *   may not write, or the topic takes nothing       the news is lost, and nothing waits for it
- *   is killed before it is written                  the same: each process still probes on its own
- *   reads its own record                            nothing: it knows that
+ *   a process                                         result
+ *   reports about an endpoint                         a record is written, or, if a write is in progress, the latest
+ *                                                     report for each endpoint follows it
+ *   has no permission, or the topic is not writable   the report is lost, and nothing waits for it
+ *   is killed before the record is written            the same: each process still sends its own probes
+ *   reads its own record                              nothing
  *
- * Nothing is written while all is well, and of an endpoint at most one record a second
- * (`endpoint-availability.ts`). No offset depends on any of it.
+ * Nothing is written while all endpoints work, and at most one record per endpoint and second otherwise
+ * (`endpoint-availability.ts`). No offset depends on it.
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
@@ -19,25 +19,25 @@ import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { News } from "./endpoint-availability.ts";
 
-/** Records of one request: a thousand destinations may fail at once. */
+/** Maximum number of records per request: a thousand destinations may fail at the same time. */
 const TOGETHER_MAX = 200;
 
 export interface TellTo {
   readonly producer: Pick<Producer, "send">;
   /** `operator-actions`. */
   readonly topic: string;
-  /** Tells this process from all others. */
+  /** Identifies this process. */
   readonly process: string;
 }
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  /** By endpoint and destination: the latest that is not written. */
+  /** By endpoint and destination: the latest report that is not written yet. */
   readonly #unwritten = new Map<string, EndpointNews>();
   readonly #end: () => void;
   #isWriting = false;
 
-  /** @param onNews called with what other processes tell, until this is disposed of. */
+  /** @param onNews called with reports of other processes, until this is disposed. */
   constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
     this.#to = to;
     this.#end = operatorActions.onNews((news) => {

@@ -1,16 +1,16 @@
 /**
- * The records that take the place of a delivery that was not accepted: in a delay topic, or among
- * the dead letters. The value is the call's, byte for byte.
+ * The records that replace a delivery which was not accepted: in a delay topic or among the dead letters. The value is the
+ * call's, byte for byte.
  *
- *   what happened                         the record
- *   to be tried again later               in the tier's delay topic, under the delivery's key
- *   given up                              a dead letter with the delivery's headers as they are now
- *   the record is no delivery             a dead letter with its headers as they came
- *   the brokers find one of these         a dead letter, too-large
- *     too large
- *   they find that too large as well      what fits of it (`domain/cut.ts`): headers go before the
- *                                         value; the record can still be read where it stood
- *   they take not even that               nothing
+ *   case                                   record
+ *   scheduled for retry                    in the delay topic of its retry delay, with the delivery's key
+ *   dead-lettered                          a dead letter with the delivery's current headers
+ *   the record is not a valid delivery     a dead letter with its headers unchanged
+ *   brokers reject one of these as too     a dead letter, too-large
+ *   large
+ *   brokers reject that one too            as much of it as fits (`domain/cut.ts`): headers before the value; the
+ *                                          original record can still be read from its topic
+ *   brokers reject even that               nothing
  */
 
 import { type CallNames, callNames } from "../domain/call-names.ts";
@@ -26,7 +26,7 @@ import type {
 import { delayName, type TopicNames } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
 
-/** Keeps no hold of the record whose place it takes. */
+/** Does not keep the replaced record in memory. */
 export type Replacement =
   | {
       readonly kind: "retry";
@@ -40,10 +40,10 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
-      /** As far as the record names it, for the log. */
+      /** For the log, if the record names one. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
-      /** Before it was cut; absent: it was not. */
+      /** Its size before it was cut; absent if it was not. */
       readonly whole?: RecordContent;
       readonly waited?: Waited | undefined;
     };
@@ -91,7 +91,7 @@ export function deadLetter(
 }
 
 /**
- * In place of one that the brokers refused because of its size; null when it holds nothing more.
+ * Replaces a record that the brokers rejected because of its size; null if nothing is left to cut.
  */
 export function smaller(
   refused: Replacement,

@@ -1,30 +1,29 @@
 /**
- * Gathers the records that take others' places, so that records of one moment share requests to
- * Kafka: parked ones wait for seconds anyway, and a broken endpoint has up to 1,000 a second
- * parked.
+ * Collects the records that replace deliveries, so that records written at about the same time share a request to Kafka:
+ * retries wait for seconds anyway, and a broken endpoint causes up to 1,000 of them per second.
  *
- *   a write comes           then
- *   none is waiting         it waits for the next tick (`timer-tick.ts`), which all destinations share
- *   others are waiting      it goes with them
+ *   a write arrives          result
+ *   no other one waits       it waits for the next tick (`timer-tick.ts`), which all destinations share
+ *   others wait              it is sent with them
  *
- * Records stay unfinished until theirs is written: a crash meanwhile repeats them.
+ * A delivery is processed only after its record was written, so a crash before that repeats it.
  */
 
 import { untilTickMs } from "../domain/timer-tick.ts";
 
-/** Called when all is written, or can't be any more. */
+/** Called when all are written, or cannot be written any more. */
 export type Ended = (isWritten: boolean) => void;
 
 /**
- * @param clock its sleep: the gathered records go when it ends, well or not.
- * @param write rejects when nothing more can be written.
+ * @param clock the collected records are sent when its sleep ends, even if it is aborted.
+ * @param write rejects if nothing can be written any more.
  */
 export function gatherWrites<Item>(
   clock: { nowMs(): number; sleep(ms: number): Promise<void> },
   write: (items: readonly Item[]) => Promise<void>,
 ): (items: readonly Item[], ended: Ended) => void {
   let gathered: Item[] = [];
-  // A promise for each would wait along with it, and be copied by collections of garbage.
+  // A promise for each record would live as long, and be copied by the garbage collector.
   let waiting: Ended[] = [];
 
   const go = () => {

@@ -1,16 +1,15 @@
 /**
- * Why nothing of a destination is attempted, whatever its endpoints. Configuration and command count
- * together: it is paused if either says so.
+ * Why a destination is on hold regardless of its endpoints. Configuration and commands are combined: it is paused if either
+ * pauses it.
  *
- *   configuration    command   nothing is attempted,   by                         since     until
- *                              because
- *   enabled: false   any       disabled                -                          known     somebody ends it
- *   paused: true     none      paused                  configuration              known     somebody ends it
- *   paused: true     paused    paused                  configuration and command  command   somebody ends it
- *   neither          paused    paused                  command                    command   command
- *   neither          none      it is attempted
+ *   configuration    command   on hold because   by                          since     until
+ *   enabled: false   any       disabled          -                           known     an operator ends it
+ *   paused: true     none      paused            configuration               known     an operator ends it
+ *   paused: true     paused    paused            configuration and command   command   an operator ends it
+ *   neither          paused    paused            command                     command   command
+ *   neither          none      not on hold
  *
- * The configuration says no times: since means since when it is known here.
+ * The configuration contains no times, so *known* is the time at which this process learned of it.
  */
 
 import type { Pause } from "../control/operator-actions.ts";
@@ -19,17 +18,17 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
-  /** Null: somebody has to end it. */
+  /** Null: an operator has to end it. */
   readonly untilMs: number | null;
-  /** Absent: it is disabled. */
+  /** Absent if it is disabled. */
   readonly by?: string;
 }
 
 const FILE = "configuration";
 
 /**
- * @param configured without what commands ask for.
- * @param before as it was until now.
+ * @param configured the settings from the configuration, without commands.
+ * @param before the cause until now.
  */
 export function stillnessOf(
   { enabled, paused }: Pick<AttemptedDestination, "enabled" | "paused">,
@@ -51,7 +50,7 @@ export function stillnessOf(
   return { reason: "paused", sinceMs, untilMs, by };
 }
 
-/** Authors of a pause as a metric has them: people can name themselves as they like. */
+/** Authors of a pause as metric labels, because operators can enter any name. */
 export const PAUSED_BY = ["configuration", "operation"] as const;
 
 export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[number][] {
@@ -61,7 +60,7 @@ export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[n
   return [...(byFile ? [PAUSED_BY[0]] : []), ...(byOthers ? [PAUSED_BY[1]] : [])];
 }
 
-/** The settings that the work goes by. */
+/** The settings that the work uses. */
 export function controlled(
   configured: AttemptedDestination,
   pause: Pause | null,

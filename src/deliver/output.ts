@@ -1,21 +1,20 @@
 /**
- * The records that take a delivery's place when it was not accepted: parked, expired, rejected.
+ * The records that replace a delivery that was not accepted: scheduled for retry, expired or rejected.
  *
- *   output       the delivery then                         its sentence
- *   parked       counts one parking more, is due after     -
- *                the delay; not-before only where it lies
- *                beyond that
- *   expired      as it was                                 the window, the attempts made, why it was
- *                                                          not attempted when it was due, the last answer
- *   all          as it was                                 the last answer
- *   rejected
+ *   output      the delivery                                its sentence
+ *   scheduled   one more retry; due after the delay;        -
+ *               not-before only if it is later than that
+ *   expired     unchanged                                   the retry window, the attempts made, why it was not
+ *                                                           attempted when due, the last response
+ *   rejected    unchanged                                   the last response
+ *   by all
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 
-/** A record to write in place of the one in hand. */
+/** A record to write instead of the delivery's own. */
 export type Output =
   | { readonly kind: "retry"; readonly delayMs: number; readonly delivery: Delivery }
   | {
@@ -24,21 +23,21 @@ export type Output =
       /** One sentence. */
       readonly error: string;
       readonly delivery: Delivery;
-      /** Its window ended while it was due and was not attempted. */
+      /** Its retry window ended while it was due but not attempted. */
       readonly waited?: Waited;
     };
 
-/** Why a delivery that was due was not attempted. */
+/** Why a due delivery was not attempted. */
 const WAITED = {
   paused: "its destination was paused",
   disabled: "its destination was disabled",
-  "retry-after": "its endpoint had asked to be left alone",
+  "retry-after": "its endpoint had sent Retry-After",
   "circuit-open": "its endpoint kept failing, and others had their turn before it",
   late: "it came back too late",
 } as const;
 export type Waited = keyof typeof WAITED;
 
-/** The output that parks a delivery as it is; `notBeforeMs` is kept only where it lies beyond. */
+/** Schedules a retry of the delivery; `notBeforeMs` is kept only if it is later than the delay. */
 export function scheduleRetry(
   delivery: Delivery,
   delayMs: number,
@@ -54,7 +53,7 @@ export function scheduleRetry(
   };
 }
 
-/** @param waited null: it was attempted when it was due, and the next attempt would be too late. */
+/** @param waited null if it was attempted when due, but the next attempt would be too late. */
 export function expired(
   delivery: Delivery,
   { retryWindowMs }: RetryPolicy,

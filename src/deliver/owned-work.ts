@@ -1,9 +1,9 @@
-/** A partition for the time that this process owns it, and how much of it is under way. */
+/** A partition while this process owns it, with the number of its deliveries in progress. */
 
 import type { AssignedPartition } from "../kafka/port.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 
-/** Of a partition, what the work on its records needs. */
+/** What the work on a partition's records needs. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {
@@ -18,25 +18,25 @@ export class OwnedWork {
     this.turn = turn;
   }
 
-  /** A delivery is attempted, or written elsewhere. */
+  /** Call when work on a delivery begins. */
   begin(): void {
     this.#underWay += 1;
   }
 
-  /** One that was begun is done. */
+  /** Call when the delivery is processed. */
   finish(offset: number): void {
     this.#partition.finish(offset);
     this.leave();
   }
 
-  /** One that was begun is not under way any more. */
+  /** Call when work on the delivery has ended, processed or not. */
   leave(): void {
     this.#underWay -= 1;
     if (this.#underWay > 0) return;
     for (const then of this.#onIdle.splice(0)) then();
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   idle(): Promise<void> {
     if (this.#underWay === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onIdle.push(resolve));

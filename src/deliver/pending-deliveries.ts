@@ -1,16 +1,15 @@
 /**
- * The deliveries of a destination that wait for an attempt, and which of them goes next.
+ * The deliveries of a destination that wait for an attempt, and which of them is next.
  *
- *   where from          waits here          goes
- *   its topic           in line, by key     when the line goes (`endpoint-availability.ts`) and has a place
- *   its topic of        by key              when there is a place for a retry (`slot-scheduler.ts`)
- *   returns
- *   ... and its         at that endpoint    when that may be asked, or its time is over
- *   endpoint may not
- *   be asked
+ *   from                    waits                         starts
+ *   the queue               in order, by key              when the destination is not on hold
+ *                                                         (`endpoint-availability.ts`) and a slot is free
+ *   the retry topic         by key                        when a slot for retries is free (`slot-scheduler.ts`)
+ *   ... and its endpoint    for that endpoint             when the endpoint is available, or its time has passed
+ *   is unavailable
  *
- * While the destination is paused or disabled nothing goes but what has to be looked at: a retry
- * once, so that its window is known, and again when that has ended.
+ * While the destination is paused or disabled, only retries are evaluated: each once, so that its window is known, and again
+ * when the window has ended.
  */
 
 import type { SlotFor } from "./circuit-breaker.ts";
@@ -21,7 +20,7 @@ import type { SlotScheduler } from "./slot-scheduler.ts";
 const TURNS = ["line", "retry"] as const;
 
 export interface WaitingItem<Item> extends Scheduled<Item> {
-  /** The partition as assigned this time. */
+  /** The current assignment of the partition. */
   readonly owner: { readonly turn: SlotFor; readonly isDraining: boolean };
 }
 
@@ -31,10 +30,10 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
-  /** Were next, and had to be put back: several, where others come from an endpoint meanwhile. */
+  /** Deliveries that were next and were put back; several, if others arrive from an endpoint meanwhile. */
   readonly #first: Record<SlotFor, Item[]> = { line: [], retry: [] };
 
-  /** @param onHeld called with the time until which the line is held, when something waits in it. */
+  /** @param onHeld called with the end of a hold, if deliveries wait in the queue. */
   constructor(
     gates: EndpointGates<Item>,
     turns: SlotScheduler,
@@ -51,12 +50,12 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     this.#schedules[item.owner.turn].add(item);
   }
 
-  /** The item is no longer under way: the next one of its key may start. */
+  /** Marks the item as completed, so that the next one with its key may start. */
   end(item: Item): void {
     this.#schedules[item.owner.turn].end(item);
   }
 
-  /** Forgets all items of a partition that is being drained. */
+  /** Forgets all items of a partition that is drained. */
   drop(owner: Item["owner"]): void {
     this.#schedules[owner.turn].drop(owner);
     this.#first[owner.turn] = this.#first[owner.turn].filter((item) => item.owner !== owner);
@@ -64,8 +63,8 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   }
 
   /**
-   * Takes out those that wait, may start, and hold. They are under way from now on. The others stay,
-   * in their order.
+   * Removes and returns the waiting items that may start and for which the condition is true, and marks them as started. The
+   * others stay in their order.
    */
   extract(holds: (item: Item) => boolean): readonly Item[] {
     const found: Item[] = [];
@@ -79,12 +78,12 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     return [...found, ...this.#gates.extract(holds)];
   }
 
-  /** It goes next of those of its turn. */
+  /** Puts the item back as the next one. */
   putBack(item: Item): void {
     this.#first[item.owner.turn].unshift(item);
   }
 
-  /** The next one that may start; it is under way from now on. */
+  /** Returns the next item that may start, and marks it as started. */
   next(nowMs: number): Item | undefined {
     if (this.#slots.isFull) return undefined;
     const due = this.#gates.due();

@@ -1,35 +1,35 @@
 /**
- * Decides what to do with a record of a destination's topics when its turn has come, before any
- * request. The stage does what this says, `explain` shows it. The first row that fits decides.
+ * Decides what to do with a record from a destination's topics when its turn has come, before any request is sent.
+ * The stage carries out the decision, and `explain` shows it. The first row that applies decides.
  *
- *   state                                               prepared
- *   a header that a delivery needs is missing or wrong  unreadable, invalid-call
- *   its own endpoint is gone from the configuration     dead letter, unknown-destination
- *   it has a window, and that has ended                 dead letter, expired
- *   every endpoint has rejected it                      dead letter, rejected
- *   the destination is paused or disabled               wait
- *   its own not-before is in the future, and a tier     park for that long
- *   ends in the window
- *   no endpoint is away                                 attempt at all
- *   some are away                                       attempt at the others
- *   all are away:
- *     the breaker of some is open, and it is a retry    attempt at these, as their probe
- *     ... and it is the share of one endpoint           the same; while others are under way there: park
- *     it is a share, or from the line                   park, for at most 2 minutes
- *     they ask by `Retry-After` to be left alone        wait, at most until no tier ends in the window
- *                                                       any more; then attempt: it is the last one
+ *   state                                                decision
+ *   a required delivery header is missing or invalid     unreadable, invalid-call
+ *   its only endpoint is no longer configured            dead letter, unknown-destination
+ *   its retry window has ended                           dead letter, expired
+ *   every endpoint has rejected it                       dead letter, rejected
+ *   the destination is paused or disabled                wait
+ *   its not-before is in the future, and a retry delay   schedule a retry after that delay
+ *   ends within the window
+ *   all endpoints are available                          attempt at all of them
+ *   some endpoints are unavailable                       attempt at the others
+ *   all endpoints are unavailable:
+ *     some circuits are open, and it is a retry          attempt at these endpoints, as their probe
+ *     ... and it is for one endpoint only                the same; if a probe is in progress, schedule a retry
+ *     it is for one endpoint only, or from the queue     schedule a retry after at most 2 minutes
+ *     the endpoints sent Retry-After                     wait until no retry delay ends within the window any more,
+ *                                                        then attempt, because this is the last chance
  *
- *   an attempt, and the value                           prepared
- *   is no call and no delete notification               dead letter, with the value's reason
- *   is one                                              the attempt, with what is sent
+ *   an attempt, and the value                            decision
+ *   is neither a call nor a delete notification          dead letter, with the reason from decoding
+ *   is valid                                             attempt, with the requests to send
  *
- * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
- * An endpoint is away while it asks by `Retry-After` to be left alone, or while its breaker is open.
- * The line is held while all are (`endpoint-availability.ts`), so that its deliveries get here only where
- * they are shares, or were attempted before.
+ * Only endpoints that have not rejected the delivery count; one that is no longer configured is ignored. An endpoint is
+ * unavailable while its Retry-After time or its open circuit lasts. The destination is on hold while all endpoints are
+ * unavailable (`endpoint-availability.ts`), so its deliveries only get here if they are for one endpoint or were
+ * attempted before.
  *
- * A delivery has a window from its first attempt on. The share of an endpoint has the window of the
- * attempt that it is left of, so that shares of an endpoint that never comes back come to an end.
+ * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
+ * the attempt that it came from, so that it expires if the endpoint never recovers.
  */
 
 import type { Sendable } from "../destinations/port.ts";
@@ -47,48 +47,48 @@ import { sanitizeHeaders } from "./sanitize-headers.ts";
 /** `delivery` has its first-attempt-at. */
 interface Plan {
   readonly kind: "attempt";
-  /** To request now; at least one. */
+  /** Endpoints to request now; at least one. */
   readonly endpoints: readonly Endpoint[];
-  /** To leave alone for now. */
+  /** Endpoints to skip, because they are unavailable. */
   readonly held: readonly Endpoint[];
   readonly delivery: Delivery;
-  /** If it has to wait for an answer, then at most until then. */
+  /** The latest time until which it waits for another request to complete. */
   readonly untilMs: number;
-  /** Takes its place if it would have to wait for an answer; null: it waits. */
+  /** Used instead if the delivery would have to wait for another request; null: it waits. */
   readonly otherwise: Output | null;
 }
 
-/** A retry is kept in hand, until the endpoint may be asked. */
+/** The retry stays in memory until the endpoint is available. */
 export interface Wait {
   readonly kind: "wait";
   readonly endpoint: EndpointKey;
-  /** It is prepared again then, whatever the endpoint. */
+  /** At this time it is prepared again, whether the endpoint is available or not. */
   readonly untilMs: number;
 }
 
-/** A unit of work of its own, too. */
+/** Also for a delivery that is only for one endpoint. */
 export interface PreparedAttempt extends Plan, Sendable {}
 
 export type Prepared =
   | PreparedAttempt
   | Output
   | Wait
-  /** The record is no delivery: it goes to the dead letters with its headers as they came. */
+  /** The record is not a valid delivery: it becomes a dead letter with its headers unchanged. */
   | { readonly kind: "unreadable"; readonly error: string };
 
-/** Until when an endpoint is to be left alone; 0 when it need not be. */
+/** The time before which an endpoint is unavailable; 0 if it is available. */
 export type UnavailableUntil = (endpoint: EndpointKey) => number;
 
 export interface Gates {
-  /** Asked for by `Retry-After`. */
+  /** Because of `Retry-After`. */
   readonly onHoldUntilMs: UnavailableUntil;
-  /** While the breaker is open. */
+  /** Because its circuit is open. */
   readonly openUntilMs: UnavailableUntil;
-  /** The breaker is open, half-open or recovering. */
+  /** The circuit is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
 }
 
-/** No endpoint is away. */
+/** All endpoints are available. */
 export const OPEN_GATES: Gates = {
   onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
@@ -171,7 +171,7 @@ function plan(
   return { kind: "wait", endpoint: first.key, untilMs };
 }
 
-/** Why nothing of the destination is attempted, whatever its endpoints; null: it is. */
+/** Why the destination is on hold regardless of its endpoints; null if it is not. */
 export function holdCause({ paused, enabled }: AttemptedDestination): "paused" | "disabled" | null {
   if (!enabled) return "disabled";
   return paused ? "paused" : null;

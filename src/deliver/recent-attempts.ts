@@ -1,49 +1,48 @@
 /**
- * Judges an endpoint, or a destination, by its attempts of the last minute. The limits for failing
- * and for having recovered are far apart, so that a steady share of failures gives one verdict.
+ * Judges an endpoint or a destination by its attempts of the last minute. The limits for failing and for recovering are far
+ * apart, so that a steady share of failures gives a steady verdict.
  *
- *   it fails once                                          it has recovered once
- *   an attempt failed, and none was accepted before        -
- *   half of the last minute's attempts failed (of the      less than a fifth of the last minute's
- *     last five, if they are fewer)                          attempts failed, five or more in all
- *   nothing was accepted for 10 s, and 20 failed since     nothing failed for 10 s, and 20 were
- *                                                            accepted since
- *   -                                                      nothing failed for a minute, and three were
- *                                                            accepted since, or as many as had failed
+ *   it is failing as soon as                                it has recovered as soon as
+ *   an attempt failed and none was accepted before          -
+ *   half of the attempts in the last minute failed (of      less than a fifth of the attempts in the last minute
+ *   the last five, if they are fewer)                       failed, and there were at least five
+ *   nothing was accepted for 10 s, and 20 attempts failed   nothing failed for 10 s, and 20 attempts were accepted
+ *   -                                                       nothing failed for a minute, and three attempts were
+ *                                                           accepted, or as many as had failed
  *
- * The third row is for outages: what was accepted earlier in the same minute does not hide that an
- * endpoint is gone, nor does what failed earlier hide that it is back. The last one is for endpoints
- * with few attempts. No attempts change nothing: a verdict stays between two of them.
+ * The third row is for outages: attempts accepted earlier in the same minute do not hide that an endpoint is down, nor do
+ * earlier failures hide that it has recovered. The last row is for endpoints with few attempts. Without attempts the verdict
+ * does not change.
  *
- * Core: attempts are counted without an allocation for each.
+ * Counting an attempt allocates nothing.
  */
 
 const RECENT_MS = 60_000;
-/** Attempts leave the last minute in spans of this length. */
+/** Attempts leave the last minute in steps of this length. */
 const SPAN_MS = 5_000;
 const SPANS = RECENT_MS / SPAN_MS;
 const RUN_MS = 10_000;
 const RUN_ATTEMPTS = 20;
 const FEW = 5;
-/** The last five attempts as bits: 1 has failed. */
+/** The last five attempts as bits; 1 is a failure. */
 const FEW_MASK = (1 << FEW) - 1;
 const ACCEPTED_AGAIN = 3;
 
 export class RecentAttempts {
-  /** Attempts of each span, then failures of each. */
+  /** The attempts in each step, then the failures in each. */
   readonly #spans = new Uint32Array(2 * SPANS);
   #span = 0;
   #attempts = 0;
   #failures = 0;
   #lastFew = 0;
-  /** Since it was last judged to be fine. */
+  /** Counted since it was last not failing. */
   #failedInAll = 0;
   #isAcceptedEver = false;
-  /** Attempts with one result, up to the latest. */
+  /** Consecutive attempts with the same result, up to the latest. */
   #run = 0;
   #isRunOfFailures = false;
   #runSinceMs = 0;
-  /** The end of the run before: what the latest one is not. */
+  /** The last attempt with the opposite result. */
   #otherAtMs = Number.NEGATIVE_INFINITY;
   #latestAtMs = Number.NEGATIVE_INFINITY;
   #failingSinceMs: number | null = null;
@@ -72,20 +71,20 @@ export class RecentAttempts {
     this.#judge(nowMs);
   }
 
-  /** Null: it does not fail, or nothing was attempted. */
+  /** Null if it is not failing, or nothing was attempted. */
   failingSinceMs(nowMs: number): number | null {
     this.#moveTo(nowMs);
     this.#judge(nowMs);
     return this.#failingSinceMs;
   }
 
-  /** Of the last minute; since it has recovered, if that is later. */
+  /** Attempts in the last minute, or since it recovered, if that is later. */
   attempts(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#attempts;
   }
 
-  /** Those of them that failed. */
+  /** Failures among them. */
   failures(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#failures;
@@ -101,7 +100,7 @@ export class RecentAttempts {
     }
   }
 
-  /** Only what fails now begins to: an endpoint that accepts again does not, whatever was before. */
+  /** Only a failed attempt can start a failing state; an accepted one cannot, whatever came before. */
   #fails(nowMs: number): boolean {
     if (!this.#isRunOfFailures) return false;
     if (!this.#isAcceptedEver || this.#isLongRun(nowMs)) return true;
@@ -121,7 +120,7 @@ export class RecentAttempts {
     return this.#run >= RUN_ATTEMPTS && nowMs - this.#otherAtMs >= RUN_MS;
   }
 
-  /** They would make it fail again with the next failure. */
+  /** Otherwise the next failure would make it failing again. */
   #forgetFailures(): void {
     for (let span = 0; span < SPANS; span += 1) {
       this.#spans[span] = (this.#spans[span] ?? 0) - (this.#spans[SPANS + span] ?? 0);
@@ -133,10 +132,10 @@ export class RecentAttempts {
     this.#lastFew = 0;
   }
 
-  /** Spans that are no longer of the last minute are empty again. */
+  /** Empties the steps that are no longer in the last minute. */
   #moveTo(nowMs: number): void {
     const to = Math.floor(nowMs / SPAN_MS);
-    // A clock that was put back: nothing of it is known to be of the last minute.
+    // The clock was set back, so nothing is known about the last minute.
     const isBack = to < this.#span - SPANS;
     if (isBack) this.#otherAtMs = Math.min(this.#otherAtMs, nowMs);
     const from = isBack ? to - SPANS : Math.max(this.#span, to - SPANS);

@@ -1,11 +1,11 @@
-/** Looks again when a held line may go: once for each time, however often it is asked for. */
+/** Checks again when a hold ends: once per time, however often it is requested. */
 
 import type { WorkPorts } from "./work-ports.ts";
 
-/** A longer wait for an endpoint is looked at again then, in case the clock was set. */
+/** A longer wait is checked at this interval, in case the clock was changed. */
 const LOOK_AGAIN_MAX_MS = 60_000;
 
-/** @returns to be called with the time until which the line is held. */
+/** @returns a function to call with the end of the hold. */
 export function lookingAgain(
   ports: Pick<WorkPorts, "nowMs" | "after">,
   look: () => void,
@@ -17,7 +17,7 @@ export function lookingAgain(
     if (nextMs > nowMs && nextMs <= atMs) return;
     nextMs = atMs;
     ports.after(atMs - nowMs, () => {
-      // A timer may be early by the clock that is asked: then this is called again.
+      // The timer may fire early by this clock; then this is called again.
       nextMs = Number.NEGATIVE_INFINITY;
       look();
     });

@@ -31,7 +31,7 @@ const stage = "deliver";
 /**
  * Binds the instruments of a destination once.
  *
- * @param attemptsShare of accepted attempts that are logged, from 0 to 1.
+ * @param attemptsShare share of accepted attempts that are logged, from 0 to 1.
  */
 export function createReport(
   { log, metrics, clock }: ReportDeps,
@@ -100,8 +100,7 @@ export function createReport(
   };
 
   /**
-   * New endpoints are shown, and those that are gone no longer. One that has another place has
-   * another name.
+   * Shows new endpoints and removes old ones. An endpoint whose position changed has another name.
    */
   let names: ReadonlyMap<EndpointKey, string> = new Map();
   const showEndpoints = (all: AttemptedDestination, breakers: readonly GateState[]) => {
@@ -129,7 +128,7 @@ export function createReport(
   };
 }
 
-/** Tells when it is paused, or goes on. */
+/** Reports that the destination is paused or resumed. */
 function tellStillness(log: Log, destination: DestinationId) {
   return (before: HoldCause | null, now: HoldCause | null): void => {
     const was = before?.by === undefined ? null : before;
@@ -166,7 +165,7 @@ function logAttempt(
   else log.error(fields, "delivery.attempted");
 }
 
-/** Shows in metrics whether it fails, and whether the line is held. Returns how to end that. */
+/** Exports whether the destination is failing or on hold. Returns a function that ends this. */
 function watch(
   { metrics, clock }: Pick<ReportDeps, "metrics" | "clock">,
   destination: DestinationId,
@@ -193,7 +192,7 @@ function watch(
   });
 }
 
-/** Binds each counter once: looking labels up for every request would be felt. */
+/** Binds each counter once, because looking up labels for every request would be measurable. */
 function byLabel(bind: (label: string) => BoundCounter): (label: string) => BoundCounter {
   const bound = new Map<string, BoundCounter>();
   return (label) => {

@@ -1,6 +1,6 @@
 /**
- * `requestsPerSecond` of a destination in this process: the share of the partitions that it owns, of
- * all partitions of the destination's topics.
+ * Applies `requestsPerSecond` of a destination in this process, in proportion to the share of the destination's partitions
+ * that this process owns.
  */
 
 import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
@@ -11,32 +11,32 @@ export class RequestRate {
   #limiter: RateLimiter | null = null;
   #owned = 0;
 
-  /** @param perSecond null: no limit. */
+  /** @param perSecond null for no limit. */
   constructor(perSecond: number | null, partitions: number) {
     this.#perSecond = perSecond;
     this.#partitions = partitions;
     this.#set();
   }
 
-  /** Another limit from now on; requests of the last second still count. */
+  /** Changes the limit; requests in the last second still count. */
   limit(perSecond: number | null): void {
     this.#perSecond = perSecond;
     this.#set();
   }
 
-  /** The topics have so many partitions. */
+  /** Sets the number of partitions of the topics. */
   isOf(partitions: number): void {
     this.#partitions = partitions;
     this.#set();
   }
 
-  /** Partitions came or went. */
+  /** Adds to the number of owned partitions, or subtracts from it. */
   owns(change: 1 | -1): void {
     this.#owned += change;
     this.#set();
   }
 
-  /** 0: go. More: wait that many milliseconds and ask again. */
+  /** 0 if a request may be sent now; otherwise the number of milliseconds to wait before asking again. */
   take(nowMs: number, requests: number): number {
     return this.#limiter?.take(nowMs, requests) ?? 0;
   }

@@ -1,13 +1,12 @@
 /**
- * The consumer of one destination, with its work, its sender and what it reports. `stage.ts` says
- * when offsets are finished.
+ * The consumer of one destination with its work, sender, metrics and logs. `stage.ts` describes when offsets are processed.
  *
- *   step of an update, or of a pause         because
- *   1  metrics show the endpoints of now     a breaker that changes finds its gauge
- *   2  the sender goes by the new settings    what starts in 3 is sent over them
- *   3  the work goes by them                 it starts what may start now
+ *   step of an update, or of a pause               because
+ *   1  metrics show the new endpoints              a circuit that changes finds its gauge
+ *   2  the sender uses the new settings            what starts in step 3 is sent with them
+ *   3  the work uses the new settings              it starts what may start now
  *
- * The consumer takes no part in an update: it stays in its group, and its partitions stay here.
+ * The consumer is not affected by an update: it stays in its group and keeps its partitions.
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
@@ -52,7 +51,7 @@ import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
-/** Unfinished records of a partition; they bound the commit's metadata. */
+/** Maximum number of records in flight per partition, which bounds the metadata of commits. */
 const PARTITION_RECORDS_MAX = 256;
 
 export interface DeliverDeps {
@@ -63,34 +62,34 @@ export interface DeliverDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Shared by the stages of the process; absent: no schema registry is configured. */
+  /** Shared by the stages of the process; absent if no schema registry is configured. */
   readonly schemas?: Schemas;
-  /** Shared by the stages of the process; absent: traces are off. */
+  /** Shared by the stages of the process; absent if tracing is off. */
   readonly tracing?: Tracing;
-  /** Makes topics again that are gone; absent: nobody does. */
+  /** Recreates deleted topics; absent if that is not done. */
   readonly keeper?: TopicKeeper;
-  /** Shared by the destinations; absent: attempts are not written down. */
+  /** Shared by the destinations; absent if attempts are not recorded. */
   readonly attempts?: AttemptsTopic;
-  /** Pauses by people, while it runs; absent: none. */
+  /** Pauses by operators while it runs; absent: none. */
   readonly operatorActions?: OperatorActions;
-  /** To the other processes and from them, of endpoints; absent: there are none. */
+  /** Exchanges reports about endpoints with other processes; absent if that is not done. */
   readonly news?: NewsOfEndpoints;
 }
 
 export interface DestinationConfig {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Delay before the next attempt by times parked; the last one repeats. Never falling. */
+  /** Retry delays by the number of retries; the last one repeats. In ascending order. */
   readonly retryDelaysMs: readonly number[];
   /** From the first attempt; at most 4 h. */
   readonly retryWindowMs: number;
-  /** Bytes of unfinished records that the destination may have in any case. */
+  /** Bytes of records in flight that the destination may always have. */
   readonly maxBytes: number;
-  /** Of accepted attempts that are logged, from 0 to 1; by default all. */
+  /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
   readonly attemptsShare?: number;
   /** Shared by the destinations. */
   readonly commonBudget: CommonBytes;
-  /** Longest wait for attempts under way when a partition or the process goes. */
+  /** Maximum wait for attempts in progress when a partition is revoked or the process stops. */
   readonly drainLimitMs: number;
 }
 
@@ -100,17 +99,17 @@ export interface RunningDestination extends AsyncDisposable {
   readonly healthProblems: () => readonly string[];
   readonly partitions: () => readonly OwnedPartition[];
   readonly status: () => DestinationStatus;
-  /** Goes by other settings of the same destination, from the next request on. */
+  /** Applies new settings of the same destination from the next request on. */
   readonly update: (destination: AttemptedDestination) => void;
-  /** Something that people ask for has changed. */
+  /** Call when operator actions have changed. */
   readonly control: () => void;
-  /** News of an endpoint from another process. */
+  /** Applies a report about an endpoint from another process. */
   readonly heard: (endpoint: EndpointKey, news: News) => void;
-  /** The destination's topics have so many partitions, of all owners. */
+  /** Sets the number of partitions of the destination's topics, whoever owns them. */
   readonly partitionsAre: (partitions: number) => void;
 }
 
-/** Starts joining at once. The caller disposes it: what is in hand ends, and is committed. */
+/** Starts to join immediately. The caller disposes it: attempts in progress complete, and offsets are committed. */
 export function startDestination(
   deps: DeliverDeps,
   config: DestinationConfig,
@@ -132,7 +131,7 @@ export function startDestination(
     }),
   );
   const fail = (error: unknown) => {
-    // The process is about to end; the records stay unfinished.
+    // The process is about to stop; the records stay unprocessed.
     if (!(error instanceof ClosedError)) consumer.fail(asError(error));
   };
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
@@ -186,7 +185,7 @@ export function startDestination(
   };
 }
 
-/** Consumes the destination's queue and the topic of deliveries that come back. */
+/** Consumes the destination's queue and its retry topic. */
 function consumeBoth(
   deps: DeliverDeps,
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
@@ -238,7 +237,7 @@ interface Owning {
   readonly condition: DestinationHealth;
   readonly report: Report;
   readonly clock: Clock;
-  /** The topic of deliveries that come back. */
+  /** The retry topic. */
   readonly retries: string;
 }
 
@@ -275,7 +274,7 @@ function tracesOf(
   return (record, delivery, { traceparent }) => traceAttempt(ports, record, delivery, traceparent);
 }
 
-/** Settings and pauses go together: a change of either is one of both. */
+/** Settings and pauses are applied together, whichever changes. */
 function goingBy(
   { clock, operatorActions }: DeliverDeps,
   { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
@@ -289,13 +288,13 @@ function goingBy(
   };
 }
 
-/** It waits for others, and should keep alive nothing but itself. */
+/** It waits for others, and should keep nothing else in memory. */
 function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }
 
 /**
- * Writes the records that take a record's place; too large ones are replaced by something smaller.
+ * Writes the records that replace a delivery; those that are too large are replaced by smaller ones.
  */
 async function write(
   deps: DeliverDeps,

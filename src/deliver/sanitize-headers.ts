@@ -1,20 +1,20 @@
 /**
- * Decides how far the headers of a delivery are believed. Somebody who may write to a destination's
- * topics can say anything in them, and must not reach further than this destination.
+ * Decides how far the headers of a delivery are trusted. Anyone who can write to a destination's topics can put any value in
+ * them, which must not affect other destinations.
  *
- *   header                                       counts as
- *   a destination other than the topic's         the topic's
- *   a first attempt in the future                now
- *   a not-before further ahead than the window   the window from now
+ *   header                                        counts as
+ *   a destination other than the topic's          the topic's
+ *   a first attempt in the future                 now
+ *   a not-before later than the retry window      the window, from now
  *
- * Other fields are bounded where they are read (`domain/delivery.ts`). Stages write back the fields
- * as they count, so that no later stage meets the others.
+ * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values back, so no later
+ * stage sees the original ones.
  */
 
 import type { Delivery } from "../domain/delivery.ts";
 import type { DestinationId } from "../domain/ids.ts";
 
-/** @param topicOf the destination whose topic the record stands on. */
+/** @param topicOf the destination whose topic contains the record. */
 export function sanitizeHeaders(
   delivery: Delivery,
   topicOf: DestinationId,

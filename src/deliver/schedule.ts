@@ -1,53 +1,50 @@
 /**
- * Which deliveries of a destination may start (docs/guarantees.md#order). Deliveries of one partition
- * with the same key go one after the other, all others side by side.
+ * Decides which deliveries of a destination may start (docs/guarantees.md#order). Deliveries on one partition with the same
+ * key are attempted one after another, all others concurrently.
  *
- *   a delivery's key                     it
- *   none                                 may start
- *   no other one in hand                 may start
- *   another one in hand before it        waits for that one
+ *   the delivery                                   result
+ *   has no key                                     may start
+ *   is the only one in flight with its key         may start
+ *   follows another one in flight with its key     waits for that one
  *
- * Those that may start do so in the order in which they became able to. Nothing is promised about
- * order between keys. `drop` forgets a partition that was taken away; ones under way are ended by
- * their caller, whose `end` then does nothing.
+ * Deliveries start in the order in which they became able to start. Between keys no order is guaranteed. `drop` forgets a
+ * revoked partition; the caller completes its attempts, and `end` then has no effect.
  */
 
 export interface Scheduled<Item> {
-  /** The partition as assigned this time: the same object for all its items. */
+  /** The current assignment of the partition: the same object for all its items. */
   readonly owner: object;
-  /** Text that stands for the record's key; null: no key. */
+  /** Identifies the record's key; null if it has none. */
   readonly key: string | null;
   /**
-   * Kept by the schedule, null at first: the next item in the same line, and of those that may
-   * start.
+   * Set by the schedule, null at first: the next item with the same key hash, and the next one that may start.
    */
   behind: Item | null;
   after: Item | null;
 }
 
 export interface Schedule<Item> {
-  /** Takes an item; those of a partition in offset order. */
+  /** Adds an item. Items of a partition are added in offset order. */
   add(item: Item): void;
-  /** The next item that may start, or undefined. It is under way from now on. */
+  /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
-  /** An item that `next` gave does not start after all. It goes behind all that may start. */
+  /** Puts back an item that `next` returned, behind all that may start. */
   putBack(item: Item): void;
-  /** The item is no longer under way: the next one of its key may start. */
+  /** Marks the item as completed, so that the next one with its key may start. */
   end(item: Item): void;
   /** Forgets all items of a partition. */
   drop(owner: object): void;
-  /** Whether `next` has something. */
+  /** True if `next` returns an item. */
   hasNext(): boolean;
 }
 
 /**
- * The items of a partition in hand, in lines by a hash of the key. A `Map` of keys in hand takes
- * more time, and a new table from the old generation whenever it has emptied or filled with deleted
- * ones.
+ * The items of a partition that are in flight, in linked lists by a hash of the key. A `Map` of keys takes more time, and
+ * allocates a new table in the old generation whenever it has emptied or filled with deleted entries.
  */
 type Lines<Item> = (Item | null)[];
 
-/** A few hundred items of a partition are in hand at most. */
+/** At most a few hundred items of a partition are in flight. */
 const LINES = 128;
 
 export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
@@ -76,7 +73,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       if (item === null) return undefined;
       first = item.after;
       if (first === null) last = null;
-      // An item that is done and not yet collected should not keep alive those behind it.
+      // A completed item that is not collected yet must not keep later ones alive.
       item.after = null;
       return item;
     },
@@ -104,7 +101,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   };
 }
 
-/** Whether no other one of its key is in hand. */
+/** True if no other item with its key is in flight. */
 function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let last = lines[at] ?? null;
@@ -118,7 +115,7 @@ function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string,
   return isFirst;
 }
 
-/** The next one of its key. */
+/** The next item with its key. */
 function leaveLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let before: Item | null = null;

@@ -1,34 +1,33 @@
 /**
- * How a destination's line and its retries share `concurrency`.
+ * Divides the slots under `concurrency` between a destination's queue and its due retries.
  *
- *   waiting                       goes next
- *   the line alone                the line
- *   retries alone                 a retry
- *   both                          they take turns; retries have at most half of the places
- *   both, and a probe is due      a retry, but the line after three of them: calls that always fail
- *                                 must not keep an endpoint closed
+ *   waiting                    next
+ *   the queue only             the queue
+ *   retries only               a retry
+ *   both                       alternate; retries use at most half of the slots
+ *   both, and a probe is due   a retry, but after three retries the queue, so that calls which always
+ *                              fail cannot keep a circuit open
  *
- *   retries                       places that the line leaves free for more of them
- *   none is due, or about to be   none
- *   due now, or within a second   an eighth of `concurrency`, at least one, unless there is only one
- *   the same, and an attempt      none: a place is given back soon enough
- *   takes under 250 ms
- *   half of the places            none
+ *   retries                                     slots that the queue leaves free for more of them
+ *   none is due within a second                 none
+ *   one is due, or will be within a second      an eighth of `concurrency`, at least one, unless there is only one
+ *   the same, and attempts take under 250 ms    none, because a slot becomes free soon enough
+ *   they use half of the slots                  none
  *
- * So a retry that is due finds a place at once at a slow endpoint, which gives places back seldom, and
- * no place is idle for long. When retries are due is known of those that this process parked. Those of
- * other processes are seen when the first of them comes: more are likely to be right behind it.
+ * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. This process
+ * knows when the retries are due that it scheduled itself. The first retry that another process scheduled announces that
+ * more are likely to follow.
  */
 
 import type { SlotFor } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
-/** Before and after a time at which a retry is due. */
+/** Slots are kept free this long before and after a retry is due. */
 const NEAR_DUE_MS = 1_000;
 const FAST_MS = 250;
-/** Of a new duration in the average. */
+/** The weight of a new duration in the average. */
 const NEW_SHARE = 1 / 8;
-/** Spans of time that are kept. More of them are joined: a failing endpoint has one for each second. */
+/** Maximum number of time spans; more are merged, because a failing endpoint adds one per second. */
 const SPANS_MAX = 16;
 
 interface Span {
@@ -43,14 +42,14 @@ export class SlotScheduler {
   #retriesInARow = 0;
   /** When retries are expected, in order. */
   readonly #expected: Span[] = [];
-  /** How long attempts take, on a moving average; unknown is slow. */
+  /** Moving average of the attempt duration; slow until it is known. */
   #attemptMs = Number.POSITIVE_INFINITY;
 
   constructor(concurrency: number) {
     this.#concurrency = concurrency;
   }
 
-  /** Other places from now on; where they are fewer, no more starts until enough have ended. */
+  /** Changes the number of slots. If there are fewer, nothing starts until enough attempts have completed. */
   allow(concurrency: number): void {
     this.#concurrency = concurrency;
   }
@@ -59,13 +58,13 @@ export class SlotScheduler {
     return this.#underWay >= this.#concurrency;
   }
 
-  /** Whether there is a place for the line. */
+  /** True if a slot is free for the queue. */
   hasPlaceForLine(nowMs: number): boolean {
     const kept = this.#areExpected(nowMs) ? this.#keptFree() : 0;
     return this.#underWay < this.#concurrency - kept;
   }
 
-  /** Whether a retry goes next, if one waits; the line could go as well. */
+  /** True if a waiting retry goes before the queue. */
   isRetrysTurn(isProbeDue: boolean): boolean {
     if (this.#haveHalf()) return false;
     return this.#retriesInARow < (isProbeDue ? RETRIES_PER_PROBE : 1);
@@ -85,7 +84,7 @@ export class SlotScheduler {
     else this.#attemptMs += (tookMs - this.#attemptMs) * NEW_SHARE;
   }
 
-  /** A delivery was parked until then, or came back: then others may come about now. */
+  /** Call when a retry is scheduled for this time, or has arrived: others are then likely around the same time. */
   expectRetry(dueAtMs: number): void {
     const fromMs = dueAtMs - NEAR_DUE_MS;
     const toMs = dueAtMs + NEAR_DUE_MS;
@@ -102,7 +101,7 @@ export class SlotScheduler {
     this.#join(at);
   }
 
-  /** Spans that overlap become one, and so do the two latest where there are too many. */
+  /** Merges spans that overlap, and the two latest if there are too many. */
   #join(at: number): void {
     const spans = this.#expected;
     const [span, next] = [spans[at], spans[at + 1]];

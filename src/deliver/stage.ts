@@ -1,38 +1,37 @@
 /**
- * Destination topics to signed webhooks: a consumer and a group per destination, so that none waits
- * for another.
+ * The deliver stage: sends the deliveries on the destinations' topics. Each destination has its own consumer and consumer
+ * group, so that none waits for another.
  *
- *   step                                              a crash after it
- *   0  a value that has a schema waits in its         the record is read again
- *      partition until it is known: route writes
- *      none, others may
- *   1  the requests of an attempt are sent            the attempt is made again
- *   2a accepted: the offset is finished               the same, until the consumer commits
- *   2b else: delay topic or dead letter is written    the record goes on twice: here, and there
- *      and acknowledged, then the offset is finished
- *   3  the consumer commits, now and then             nothing is repeated
+ *   step                                               if the process crashes after it
+ *   0  if the value has a schema that is unknown yet,  the record is read again
+ *      the partition waits for it; route writes no
+ *      such values, others may
+ *   1  send the requests of an attempt                 the attempt is made again
+ *   2a accepted: the record is processed               the same, until the next commit
+ *   2b otherwise: write to a delay topic or the dead   the delivery continues twice: here, and from the
+ *      letters, then the record is processed           record that was written
+ *   3  the consumer commits, periodically              nothing is repeated
  *
- * So an offset is committed only when everything before it is delivered, parked or a dead letter.
- * The same holds for both topics of a destination: its line, and the deliveries that come back. A
- * line that is held is not written anywhere, and a crash finds it as it was.
- * A partition that waits for a schema waits alone: the destination's other partitions go on, and so
- * do the deliveries that come back.
- * A drain starts nothing new, and waits at most `drainLimitMs` for attempts under way. The rest is
- * left to the partition's next owner: a graceful stop repeats nothing.
+ * An offset is therefore committed only when everything before it is delivered, scheduled for retry or dead-lettered. This
+ * holds for both topics of a destination, its queue and its retries. While a destination is on hold, its queue stays in
+ * Kafka, where a crash does not affect it.
+ * A partition that waits for a schema does not delay the destination's other partitions or its retries.
+ * When a partition is revoked or the process stops, no attempts start, and those in progress get `drainLimitMs` to complete.
+ * Everything else is left to the next owner, so a graceful stop repeats nothing.
  *
- *   step of an update                       a crash after it
- *   1  consumers of new destinations start  they start again; their topics hold what they get
- *   2  those of changed ones go by the new  the next start takes the settings of the file
- *      settings, and stay in their groups
- *   3  those of removed ones drain and      what is left is in their topics, and is attempted when the
- *      commit, and leave                    destination comes back
- *   4  one of another type did so too, and  the next start takes the type of the file
- *      starts with a sender of its new type
+ *   step of an update                           if the process crashes after it
+ *   1  start consumers of new destinations      they start again; their topics keep their deliveries
+ *   2  apply new settings to changed ones,      the next start reads the settings from the file
+ *      which stay in their groups
+ *   3  drain removed ones, commit and leave     the rest stays in their topics, and is attempted if the
+ *                                               destination is added again
+ *   4  the same for one whose type changed,     the next start reads the type from the file
+ *      which then starts with its new type
  *
- * A pause by a command, or its end, is an update of one destination.
+ * A pause by a command, and its end, is an update of one destination.
  *
- * A consumer that crashes (its topic deleted, a right missing) is started again alone, later each
- * time; the other destinations do not notice.
+ * A consumer that crashes (its topic was deleted, a permission is missing) is restarted alone, with increasing delays, while
+ * the other destinations continue.
  */
 
 import { randomUUID } from "node:crypto";
@@ -53,21 +52,21 @@ import {
 } from "./running-destination.ts";
 
 /**
- * More joins at a time wait for the broker rather than for us, and a group that cannot be joined
- * must not keep the others from starting.
+ * More concurrent joins would only wait for the broker, and a group that cannot be joined must not keep the others from
+ * starting.
  */
 const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
   readonly destinations: readonly AttemptedDestination[];
-  /** Bytes of unfinished records that each destination may have in any case, when there are so many. */
+  /** Bytes of records in flight that each destination may always have, however many destinations there are. */
   readonly maxBytes: (destinations: number) => number;
-  /** Bytes that a destination may have beyond that, shared by all of them. */
+  /** Bytes beyond that, shared by all destinations. */
   readonly commonMaxBytes: number;
 }
 
-/** Starts a consumer per destination, 16 at a time; `joined` tells when all are there. */
+/** Starts one consumer per destination, 16 at a time; `joined` resolves when all have joined. */
 export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<RunningStage> {
   const fleet = new Fleet(deps, config);
   const joined = fleet.startAll();
@@ -90,10 +89,10 @@ class Fleet {
   readonly #stopped = new AbortController();
   readonly #commonBudget;
   #wanted = new Map<DestinationId, AttemptedDestination>();
-  /** Of those that run or are about to. */
+  /** Consumers that run or are starting. */
   readonly #begun = new Set<DestinationId>();
   readonly #running = new Map<DestinationId, RunningDestination>();
-  /** They drain, or leave their groups. */
+  /** Consumers that are draining or leaving their groups. */
   readonly #leaving = new Map<DestinationId, Promise<void>>();
   readonly #partitions = new Map<DestinationId, number>();
   readonly #endOperatorActions: (() => void) | undefined;
@@ -114,7 +113,7 @@ class Fleet {
   }
 
   async startAll(): Promise<void> {
-    // No answer is a matter of the brokers: those who cannot be counted for now cannot join, too.
+    // Without a response from the brokers the partitions cannot be counted, and no group could be joined either.
     const isCounted = await this.#count().then(
       () => true,
       () => false,
@@ -150,7 +149,7 @@ class Fleet {
       this.#partitions.delete(id);
       this.#leaving.set(id, this.#leave(id, running));
     }
-    // One of another type starts again with a sender of that type.
+    // A destination whose type changed starts again with a sender of its new type.
     void this.#startNew();
     await Promise.all(this.#leaving.values());
   }
@@ -191,7 +190,7 @@ class Fleet {
   }
 
   async #one(id: DestinationId): Promise<void> {
-    // It was removed, and is back before its consumer has left the group.
+    // It was removed and added again before its consumer left the group.
     await this.#leaving.get(id);
     const destination = this.#wanted.get(id);
     if (destination === undefined || this.#stopped.signal.aborted) {
@@ -206,7 +205,7 @@ class Fleet {
     await running.joined;
   }
 
-  /** Only a limit on requests asks for it. */
+  /** Only needed for `requestsPerSecond`. */
   async #count(): Promise<void> {
     const { topics } = this.#config;
     const limited = [...this.#wanted.values()].filter((each) => each.requestsPerSecond !== null);
@@ -215,13 +214,13 @@ class Fleet {
     for (const { name, partitions } of await this.#deps.kafka.admin.describe([...ids.keys()], [])) {
       const id = ids.get(name);
       if (id === undefined) continue;
-      // One more for what is due again.
+      // One more for the retry topic.
       this.#partitions.set(id, partitions + 1);
       this.#running.get(id)?.partitionsAre(partitions + 1);
     }
   }
 
-  /** Until the brokers answer. */
+  /** Retries until the brokers respond. */
   async #countAgain(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {

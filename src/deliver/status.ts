@@ -1,7 +1,4 @@
-/**
- * Puts together what operators are told of a destination. The words and their table stand in
- * `domain/destination-status.ts`.
- */
+/** Assembles the status of a destination for operators, as `domain/destination-status.ts` defines it. */
 
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type {
@@ -16,7 +13,7 @@ import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
-/** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */
+/** @param gates of its endpoints; those of endpoints that are not configured are ignored. */
 export function statusOf(
   condition: DestinationHealth,
   lineHold: DestinationHold | null,
@@ -59,7 +56,7 @@ export function statusOf(
   };
 }
 
-/** A breaker of a process that owns nothing of the destination holds nothing. */
+/** A process without partitions of the destination does not put it on hold. */
 function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
   const isSetting = hold?.reason === "paused" || hold?.reason === "disabled";
   return isSetting || partitions > 0 ? hold : null;
@@ -82,7 +79,7 @@ function stateOf({
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
 }
 
-/** Of several that were asked in one attempt, one that decided it. */
+/** If one attempt requested several endpoints, the result that decided it. */
 function latest(
   endpoints: readonly EndpointStatus[],
   deliver: AttemptedDestination["deliver"],

@@ -1,4 +1,4 @@
-/** The ports of the work on a destination, and its own interface. */
+/** The ports of the work on a destination. */
 
 import type { Sender } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
@@ -12,7 +12,7 @@ import type { News } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 
 export interface Attempted {
-  /** As planned: the attempts made before this one. */
+  /** With the number of attempts before this one. */
   readonly delivery: Delivery;
   readonly results: readonly EndpointResult[];
   readonly decision: Decision;
@@ -21,26 +21,26 @@ export interface Attempted {
 
 export interface WorkPorts {
   readonly nowMs: () => number;
-  /** Calls back after so many milliseconds, unless the work is over. */
+  /** Calls back after this number of milliseconds, unless the work has ended. */
   readonly after: (ms: number, then: () => void) => void;
   readonly sender: Sender;
-  /** Called as an attempt starts; null, or absent: it is made as it is. */
+  /** Called when an attempt starts; null or absent: it is not traced. */
   readonly trace?: (
     record: IncomingRecord,
     delivery: Delivery,
     destination: AttemptedDestination,
   ) => AttemptTrace | null;
-  /** Calls back when all are acknowledged, or when that cannot happen any more; not at once. */
+  /** Calls back asynchronously when all are acknowledged, or when that cannot happen any more. */
   readonly write: (
     replacements: readonly Replacement[],
     ended: (isWritten: boolean) => void,
   ) => void;
-  /** Partitions of the destination's topics, of all owners. */
+  /** Number of partitions of the destination's topics, whoever owns them. */
   readonly partitions: number;
   readonly onStart: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
-  /** Tells the other processes; absent: there is no way to. */
+  /** Informs the other processes; absent if that is not possible. */
   readonly tell?: (endpoint: EndpointKey, news: News) => void;
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
