@@ -8,37 +8,41 @@ export const integrationName = textLike("a name, without blanks at its ends", /^
 
 export const idSetting = required(
   id<DestinationId>(),
-  "Names the destination, its topic and its consumer group.",
+  "Name of the destination, its topic and its consumer group.",
 );
 
-/** Of each destination. */
+/** Settings of every destination. */
 export const commonSettings = {
-  enabled: setting(flag(), true, "Whether calls are routed and delivered to it."),
+  enabled: setting(
+    flag(),
+    true,
+    "If `false`, no calls are routed to this destination, and its queue is on hold.",
+  ),
   historical: setting(
     flag(),
     true,
-    "Whether it takes historical data. If not, it gets the time of receipt in place of the call's own.",
+    "If `false`, the destination gets the time of receipt in place of the call's own timestamp.",
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Partitions of its topic when that is created; left out: `kafka.partitions`.",
+    "Number of partitions with which its topics are created. If not set, `kafka.partitions`.",
   ),
 };
 
-/** Of each destination that the deliver stage attempts. */
+/** Settings of destinations that the deliver stage sends to. */
 export const attemptSettings = {
   paused: setting(
     flag(),
     false,
-    "Whether nothing is posted for now. Calls are still routed to it and wait in order.",
+    "If `true`, nothing is sent. Calls are still routed to this destination and wait in its queue.",
   ),
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
-    "Deliveries in attempt at the same time, in each process.",
+    "Maximum number of deliveries attempted at the same time, in each process.",
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
-    "Most requests a second, over all processes; left out: no limit.",
+    "Maximum requests per second, over all processes. If not set, there is no limit.",
   ),
 };

@@ -26,11 +26,11 @@ export interface DestinationType<D extends Destination = Destination> {
   readonly settings: Section<D>;
   /** The destination with its lists and maps as the file would have them. Parts may be secret. */
   plain(destination: D): object;
-  /** Settings that are allowed and still most likely a mistake: sentences without the path. */
+  /** Sentences about settings that are valid but most likely a mistake, without the path. */
   warnings(destination: D): readonly string[];
   /** What a disabled destination misses: the rest of the sentence `crm is disabled: …`. */
   readonly whenDisabled: string;
-  /** Null: the deliver stage attempts nothing of this type. */
+  /** Null if the deliver stage does not send deliveries to this type. */
   readonly attempts: Attempts<D> | null;
 }
 
@@ -77,8 +77,7 @@ export interface Transport {
   /** What sends the deliveries of one destination. The caller closes it. */
   open(destination: AttemptedDestination): Sender;
   /**
-   * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns
-   * whether it is another one.
+   * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns true if it changed.
    */
   trust(ca: string | null): boolean;
 }
@@ -87,11 +86,11 @@ export interface Transport {
 export interface Sender<Prepared = unknown> {
   prepare(unit: readonly Sendable[], nowMs: number): Prepared;
   /**
-   * Sends to one of the destination's endpoints at once. `done` is called once, never before `send`
-   * has returned, at the latest at the deadline.
+   * Sends to one of the destination's endpoints immediately. `done` is called once, after `send` has returned, and at the
+   * latest at the deadline.
    *
-   * @param phases filled in on the way; absent: nobody wants to know.
-   * @param traceparent the trace that the request names; absent: none.
+   * @param phases filled in while the request runs; absent if they are not needed.
+   * @param traceparent the trace that the request names; absent if none.
    */
   send(
     endpoint: Endpoint,
@@ -102,11 +101,10 @@ export interface Sender<Prepared = unknown> {
   ): void;
   /** @param nowMs when the result came; dates in it are measured from then. */
   judge(result: SendResult, nowMs: number): Outcome;
-  /** What a span of a request to an endpoint is called, and says. Nothing in it is secret. */
+  /** The name and the attributes of the span of a request. They contain no secrets. */
   span(endpoint: Endpoint): { readonly name: string; readonly attributes: SpanAttributes };
   /**
-   * Goes over to other settings of the same destination. Connections that they do not need are closed
-   * as soon as nobody uses them.
+   * Applies new settings of the same destination. Connections that are no longer needed are closed as soon as they are idle.
    */
   update(destination: AttemptedDestination): void;
   /** Drops every connection; requests in flight end as `reset`. */
@@ -119,15 +117,15 @@ export type Outcome =
   | { readonly kind: "accepted" }
   | {
       readonly kind: "retry";
-      /** How long the endpoint asks to be left alone; null when it does not say. */
+      /** The wait that the endpoint asked for with `Retry-After`; null if it did not. */
       readonly retryAfterMs: number | null;
     }
   | { readonly kind: "rejected" };
 
-/** A failure without a response, or one that does not say when to try again. */
+/** A failure without `Retry-After`. */
 export const RETRY: Outcome = { kind: "retry", retryAfterMs: null };
 
-/** Why there was no response. The list is a metric's label: it has to stay short. */
+/** Causes of a missing response. They are values of a metric label, so the list must stay short. */
 export const CAUSES = [
   "dns",
   "refused",
@@ -147,7 +145,7 @@ export const CAUSES = [
 
 export type Cause = (typeof CAUSES)[number];
 
-/** The result of one request. A type without statuses takes those of HTTP that mean the same. */
+/** The result of one request. A type without status codes uses the HTTP codes with the same meaning. */
 export type SendResult =
   | {
       readonly kind: "response";
@@ -166,7 +164,7 @@ export type SendResult =
       readonly phases?: Phases | undefined;
     };
 
-/** Made in one way, so that all have one shape. Pure. */
+/** All results are made here, so that they have the same shape for V8. Pure. */
 export function responded(
   status: number,
   retryAfter: string | null,
@@ -177,24 +175,24 @@ export function responded(
 }
 
 /**
- * How far a request has come, in milliseconds from its beginning. An absent step was not reached; the
- * first four are absent, too, where a connection was there already.
+ * When a request reached each step, in milliseconds from its start. Steps that were not reached are absent, and so are the
+ * first four if the connection existed already.
  */
 export interface Phases {
-  /** A socket is made, and its host looked up if it is a name. */
+  /** A socket was created, and the lookup of its host started if it is a name. */
   openedMs?: number;
   lookedUpMs?: number;
   connectedMs?: number;
   securedMs?: number;
   /** The request was written. */
   sentMs?: number;
-  /** The answer's head is there. */
+  /** The response headers arrived. */
   headMs?: number;
-  /** Of the host of a socket that was made: it is a name. */
+  /** True if the host is a name rather than an address. */
   isName?: boolean;
   isSecure?: boolean;
-  /** So many bytes of an answer that is none of success are kept; absent: none. */
+  /** Number of bytes of an unsuccessful response to keep; absent: none. */
   readonly keepBytes?: number;
-  /** The head of that answer. */
+  /** The start of that response. */
   kept?: Buffer[];
 }

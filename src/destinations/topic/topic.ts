@@ -7,10 +7,13 @@ import type { DestinationType } from "../port.ts";
 
 export const topic: DestinationType<WrittenDestination> = {
   settings: section(
-    "Only its topic is written; others consume it.",
+    "Switchyard writes the deliveries to a topic, which other consumers read.",
     {
       id: idSetting,
-      name: required(integrationName, "The integration name; must be given for a topic."),
+      name: required(
+        integrationName,
+        "Name of the destination in the `integrations` of calls. Required for a topic.",
+      ),
       ...commonSettings,
     },
     (values): WrittenDestination => {
@@ -19,6 +22,6 @@ export const topic: DestinationType<WrittenDestination> = {
   ),
   plain: (settings) => settings,
   warnings: () => [],
-  whenDisabled: "calls to it are left out, also for later",
+  whenDisabled: "calls to it are skipped and not delivered later",
   attempts: null,
 };

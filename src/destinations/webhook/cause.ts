@@ -1,13 +1,13 @@
 /**
- * Why there was no response, from the code of the error that ended a request. Certificate
- * errors are told apart from outages (docs/requests.md#tls).
+ * Maps the code of the error that ended a request to the cause of the missing response. Certificate errors are distinguished
+ * from outages (docs/requests.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns
  *   ECONNREFUSED                                     refused
  *   EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL, ...    unreachable
  *   ADDRESS_BLOCKED                                  address
- *   ECONNRESET, EPIPE, closed without an answer      reset
+ *   ECONNRESET, EPIPE, closed without a response     reset
  *   ETIMEDOUT                                        timeout (so does the deadline, without a code)
  *   DEPTH_ZERO_SELF_SIGNED_CERT                      tls-self-signed
  *   SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER* tls-unknown-ca
@@ -48,7 +48,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "tls-protocol",
   HOSTNAME_MISMATCH: "tls-wrong-host",
   PATH_LENGTH_EXCEEDED: "tls",
-  // OpenSSL knows more reasons than Node has names for.
+  // OpenSSL has more reasons than Node has names.
   UNSPECIFIED: "tls",
   EPROTO: "tls",
   RESPONSE_TOO_LARGE: "protocol",
@@ -69,7 +69,7 @@ const BY_PREFIX: readonly (readonly [prefix: string, cause: Cause])[] = [
   ["HPE_", "protocol"],
 ];
 
-/** @param code as Node, OpenSSL or undici name the error; null when it has none. */
+/** @param code the error code from Node, OpenSSL or undici; null if there is none. */
 export function causeOf(code: string | null): Cause {
   if (code === null) return "other";
   const known = BY_CODE[code];

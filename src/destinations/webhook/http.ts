@@ -1,32 +1,31 @@
 /**
- * Sends webhooks by undici. Each request has a connection of its own while it lasts; connections
- * are kept alive and used again, the one used last first, so that idle ones close by themselves.
+ * Sends webhooks with undici. Each request uses one connection exclusively. Connections are kept alive and the most recently
+ * used one is reused first, so that idle ones close by themselves.
  *
- *   the exchange comes to this                     result
- *   headers and body are there                     response
- *   the status line is there, and then             response; the connection is dropped
- *     64 KiB of body come, and more
- *     24 KiB of all else come
- *     the rest breaks the protocol
+ *   the exchange                                          result
+ *   headers and body arrive                               response
+ *   the status line arrives, and then                     response; the connection is closed
+ *     more than 64 KiB of body
+ *     more than 24 KiB of anything else
+ *     a violation of the protocol
  *     the connection fails or ends too early
  *     the deadline passes
- *   any of these before the status line is there   no response, with its cause
- *   two different lengths are in the head          no response, protocol
+ *   any of these happens before the status line arrives   no response, with its cause
+ *   the headers contain two different lengths             no response, protocol
  *
- * So once an endpoint has given a status, no fault in the rest makes the request be sent again
- * (`http/response-head.ts` has what counts as a status line, and what other clients do).
+ * Once an endpoint has returned a status, no fault in the rest of the response repeats the request
+ * (`http/response-head.ts` defines what counts as a status line, and what other clients do).
  *
- * A request that surely has not reached the endpoint is sent again at once, on a new connection and
- * within the same deadline. One that may have been acted upon never is:
+ * A request that certainly did not reach the endpoint is sent again immediately, on a new connection and within the same
+ * deadline. A request that may have been processed is not:
  *
- *   the connection that was kept alive                          request
- *   is found closed before anything is written to it            goes over a new one (undici does it)
- *   takes no byte of it: the write fails at once                sent again, once
- *   ends after bytes were written, with no answer               no response: it may have arrived
+ *   the kept-alive connection                                   the request
+ *   is found closed before anything is written to it            uses a new one (by undici)
+ *   accepts no byte of it, because the write fails immediately  is sent again, once
+ *   ends after bytes were written, without a response           has no response, because it may have arrived
  *
- * The deadline runs from `send`: connect, TLS, headers and body share it. undici's own pool is not
- * used, since it cannot give up a request that still connects and looks through all connections
- * for each request.
+ * The deadline starts with `send` and covers connect, TLS, headers and body. undici's own pool is not used, because it cannot
+ * cancel a request that is still connecting and searches all connections for each request.
  */
 
 import { isIP } from "node:net";
@@ -66,13 +65,13 @@ import { causeOf } from "./cause.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { Connected, HttpConnections, RealHttp } from "./transport.ts";
 
-/** Response body that is read; docs/requests.md#attempts. */
+/** Maximum size of a response body; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
 
-/** A name's first address may be dead: time for another, and enough for one at the world's end. */
+/** If the first address of a name is dead, this leaves time for another one, and is enough for a distant one. */
 const ADDRESS_PATIENCE = 0.4;
 
-/** @param resolve finds the addresses of names; tests say what they are. */
+/** @param resolve looks up the addresses of names; tests replace it. */
 export function createHttp(
   options: TransportOptions,
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
@@ -114,7 +113,7 @@ interface Trusting {
   readonly shared: SocketOptions;
 }
 
-/** Most destinations have no TLS files of their own. Keeps what it has made for the same ones. */
+/** Reuses TLS contexts, because most destinations have no TLS files of their own. */
 function socketOptionsFor(
   trusted: () => Trusting,
   contextOf: (files: TlsFiles) => () => SecureContext,
@@ -196,8 +195,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /**
-   * Called when it was written: a failure by now is a write that the operating system refused
-   * whole.
+   * Called when the request was written. A failure before that means that the operating system rejected the whole write.
    */
   onRequestSent(): void {
     const { socket } = this.#kept;
@@ -210,7 +208,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // An interim one that could not be told before, such as of another version of HTTP.
+    // An interim response that was not recognized before, such as one with another version of HTTP.
     if (status < 200) return;
     this.#status = status;
     this.#kept.bounds.head.forget();
@@ -247,7 +245,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#breakOff("timeout");
   }
 
-  /** The status decides, if its line has come. */
+  /** If the status line has arrived, the status decides. */
   #breakOff(cause: Cause): void {
     const head = this.#status === 0 ? this.#kept.bounds.head.read() : null;
     if (head !== null) {
@@ -269,7 +267,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return performance.now() - this.#startedAtMs;
   }
 
-  /** Only the first one counts: undici's words about a dropped connection are no news. */
+  /** Only the first call counts: undici also reports connections that were closed here. */
   #settle(result: SendResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -277,12 +275,12 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#kept.onOpen = null;
     if (connection === "keep") keepConnection(this.#origin, this.#kept);
     else dropConnection(this.#origin, this.#kept);
-    // undici refuses some requests at once, and `send` promises to have returned first.
+    // undici rejects some requests synchronously, but `done` must be called after `send` has returned.
     if (this.#isSent) this.#tell(result);
     else queueMicrotask(() => this.#tell(result));
   }
 
-  /** undici would swallow an error thrown here: a broken invariant has to end the process. */
+  /** undici would swallow an error thrown here, but a broken invariant has to end the process. */
   #tell(result: SendResult): void {
     try {
       this.#done(result);
@@ -295,16 +293,16 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 }
 
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
-  // undici says so of a response that takes over the connection, which nobody asked for.
+  // undici reports a response that takes over the connection, which was not requested.
   if (error instanceof errors.SocketError && error.message.startsWith("bad ")) return "HPE_INVALID";
   if (typeof error.code === "string") return error.code;
   if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
-  // Several addresses were tried: the first error says as much as any.
+  // Several addresses were tried; the first error is as good as any.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);
 }
 
-/** When a socket got through the steps of being opened. @param nowMs since the request began. */
+/** Records when a socket completed each step of opening. @param nowMs since the start of the request. */
 function noteOpening(
   [socket, { protocol, hostname }]: Opening,
   phases: Phases,
@@ -326,15 +324,14 @@ function noteOpening(
 }
 
 /**
- * Keeps the start of a response that is not a success, for those who look for its cause: of a piece of
- * its body, what there is room for.
+ * Keeps the start of an unsuccessful response for diagnosis, as far as there is room.
  */
 export function keepAnswer(phases: Phases, status: number, piece: Buffer): void {
   if (status >= 200 && status < 300) return;
   const kept = phases.kept ?? [];
   const room = (phases.keepBytes ?? 0) - kept.reduce((sum, { length }) => sum + length, 0);
   if (room <= 0) return;
-  // A copy: a view would keep the whole read from being freed.
+  // A copy, because a view would keep the whole buffer in memory.
   kept.push(Buffer.from(piece.subarray(0, room)));
   phases.kept = kept;
 }

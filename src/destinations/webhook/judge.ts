@@ -34,18 +34,18 @@ const HTTP_DATE =
 
 const ASCTIME = /:\d{2} \d{4}$/;
 
-/** More is not meant: a mistake must not hold a destination for its whole window. */
+/** A longer wait is probably a mistake, which must not put a destination on hold for the whole retry window. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
- * Reads `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in its three forms
- * (RFC 9110, 5.6.7), the first also with a day of one digit or a zone of mail, as servers write it that
- * pass on dates of others; 0 for a date that has passed. Of a list, as of a header that was sent several
- * times, the longest counts. More than a day, and anything else, counts as not sent.
+ * Parses `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in one of its three forms (RFC 9110,
+ * 5.6.7). The first form may also have a day with one digit or a time zone as in mail, as some servers send it. A date in the
+ * past is 0. If the header is a list or was sent several times, the longest wait counts. More than a day, and anything else,
+ * counts as not sent.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
-  // The comma of a date is followed by its day, that of a list by another element.
+  // In a date the comma is followed by the day, in a list by another element.
   for (const element of value?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= RETRY_AFTER_MAX_MS) longestMs = Math.max(longestMs ?? 0, ms);
@@ -56,7 +56,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number | null
 function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   if (!HTTP_DATE.test(text)) return null;
-  // The asctime form names no zone and means UTC.
+  // The asctime form has no time zone and means UTC.
   const atMs = Date.parse(ASCTIME.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

@@ -10,10 +10,9 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId carries anonymousId in its place. Absent objects are `{}`, an absent
- * screen name is left out. `payload: full` appends what `withTheRest` lists, but to no delete: its
- * body is always the same three fields. Values are passed on as JSON.parse read them, so JSON.parse
- * and JSON.stringify give the body back.
+ * A call without userId has anonymousId in its place. Absent objects are `{}`, and an absent screen name is omitted.
+ * `payload: full` appends the fields that `withTheRest` lists, except to delete notifications, which always have the same
+ * three fields. Values are as JSON.parse returned them, so JSON.parse and JSON.stringify reproduce the body.
  */
 
 import type { Call, Caller } from "../../domain/call.ts";
@@ -23,11 +22,11 @@ import type { Content } from "../port.ts";
 
 type Fields = Record<string, unknown>;
 
-/** Of a delivery's times and a call's: each writer keeps the second that it wrote last. */
+/** One writer for the delivery's times and one for the call's, because each caches the last second that it formatted. */
 const timeOfReceipt = isoTimestamps();
 
 /**
- * The fields that a webhook takes from its delivery; the same on every attempt and after a replay.
+ * The fields of a webhook that come from its delivery. They are the same on every attempt and after a replay.
  */
 export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
 
@@ -74,8 +73,8 @@ function caller(call: Caller): Fields {
 }
 
 /**
- * Appends the call's fields that the standard ones do not say yet; never the write key. A field that
- * is there keeps its place and its value. JSON leaves out what is undefined.
+ * Appends the call's other fields, except the write key. Fields that exist keep their place and value. JSON omits what is
+ * undefined.
  */
 function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields {
   return {
@@ -96,7 +95,7 @@ function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields
   };
 }
 
-/** Timestamps leave in one form; one that cannot be read counts as absent. */
+/** All timestamps are sent in the same form; one that cannot be parsed counts as absent. */
 function asTime(given: unknown): string | undefined {
   return given === undefined ? undefined : (asIsoTimestamp(given) ?? undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * The requests of one attempt, complete but for what the connection adds (Host, Connection,
- * Content-Length). `explain` prints what this says, deliver sends it.
+ * The requests of one attempt, complete except for what the connection adds (Host, Connection, Content-Length). `explain`
+ * prints them, and the deliver stage sends them.
  *
  *   header                      sent                      value
  *   User-Agent                  always                    Switchyard/1.0
@@ -25,7 +25,7 @@ import { payload } from "./payload.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { signature, standardSignature } from "./signature.ts";
 
-/** A request, complete but for Host, Connection and Content-Length, which the connection adds. */
+/** A request, complete except for Host, Connection and Content-Length, which the connection adds. */
 export interface WebhookRequest {
   readonly method: "POST";
   readonly url: string;
@@ -70,7 +70,7 @@ export function sharedRequest(
   return { body, headers };
 }
 
-/** @param traceparent absent: the request names no trace. */
+/** @param traceparent absent if the request names no trace. */
 export function requestTo(
   endpoint: WebhookEndpoint,
   { body, headers }: SharedRequest,
@@ -116,7 +116,7 @@ function standardWebhook(
   messageId: string,
   nowMs: number,
 ): readonly Header[] {
-  // Ids come from outside, and Standard Webhooks asks for ids without a full stop.
+  // IDs come from outside, and Standard Webhooks requires IDs without a full stop.
   const id = visible(messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
   const signatures = [sharedSecret, previousSharedSecret]

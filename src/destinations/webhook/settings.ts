@@ -26,7 +26,7 @@ export interface WebhookEndpoint extends Endpoint {
 export interface WebhookDestination extends AttemptedDestination {
   /** Secret; null: no `X-Signature`. Never empty. */
   readonly sharedSecret: string | null;
-  /** Secret of before a rotation, for Standard Webhooks only. */
+  /** The previous secret during a rotation, for Standard Webhooks only. */
   readonly previousSharedSecret: string | null;
   /** 1 to 5, http or https, each URL once. */
   readonly endpoints: readonly WebhookEndpoint[];
@@ -48,12 +48,12 @@ const endpoint = section(
   {
     url: required(
       webUrl("a complete http or https URL such as https://crm.example.com/hook"),
-      "Where webhooks are posted.",
+      "URL to which webhooks are posted.",
     ),
     headers: setting(
       staticHeaders,
       {},
-      "Static headers, added to each request. Values are secret.",
+      "Static headers that are added to each request. Values are secret.",
     ),
   },
   ({ url, headers }): WebhookEndpoint => ({ key: endpointKey(url), url, headers }),
@@ -64,46 +64,57 @@ const webhookFields = {
   name: setting(
     integrationName,
     "Webhooks",
-    "The integration name that calls use in `integrations`. Case-sensitive.",
+    "Name of the destination in the `integrations` of calls. Case-sensitive.",
   ),
   ...commonSettings,
   sharedSecret: optional(
     secret("a text that is not empty"),
-    "Signs each body (`X-Signature`). Left out: no signature.",
+    "Secret with which each body is signed (`X-Signature`). If not set, requests have no signature.",
   ),
   previousSharedSecret: optional(
     secret("a text that is not empty"),
-    "The secret of before a rotation, for Standard Webhooks only.",
+    "Previous secret during a rotation, for Standard Webhooks only.",
   ),
-  endpoints: list("URLs that webhooks are posted to, 1 to 5, each once:", endpoint, ENDPOINTS),
+  endpoints: list("1 to 5 URLs to which webhooks are posted, each once:", endpoint, ENDPOINTS),
   payload: setting(
     oneOf("standard", "full"),
     "standard",
-    "Fields of the body: those of the type alone, or all that the call has.",
+    "Fields of the body: only those of the call's type, or all fields of the call.",
   ),
   deliver: setting(
     oneOf("any", "every"),
     "any",
-    "With several endpoints: done when any accepts, or when every one has.",
+    "With several endpoints, a call is delivered when one of them accepts it (`any`), or when all do (`every`).",
   ),
   ...attemptSettings,
-  messageIdHeader: setting(flag(), false, "Adds the header `X-Switchyard-Message-Id`."),
-  attemptHeader: setting(flag(), false, "Adds a header with the attempt's number."),
+  messageIdHeader: setting(
+    flag(),
+    false,
+    "If `true`, requests have the header `X-Switchyard-Message-Id`.",
+  ),
+  attemptHeader: setting(
+    flag(),
+    false,
+    "If `true`, requests have the header `X-Switchyard-Attempt` with the number of the attempt.",
+  ),
   traceparent: setting(
     flag(),
     false,
-    "Adds the header `traceparent` where the call's trace is known.",
+    "If `true`, requests have the header `traceparent` if the call's trace is known.",
   ),
   standardWebhooks: setting(
     flag(),
     false,
-    "Adds the headers of Standard Webhooks (`webhook-id` and others). Needs `sharedSecret`.",
+    "If `true`, requests have the headers of Standard Webhooks (`webhook-id` and others). Requires `sharedSecret`.",
   ),
-  tls: optionalSection(tlsFiles("Files for TLS to this destination's endpoints."), false),
+  tls: optionalSection(
+    tlsFiles("TLS files for the connections to this destination's endpoints."),
+    false,
+  ),
 };
 
 export const webhookSettings = section(
-  "Delivered by Switchyard as webhooks.",
+  "Switchyard delivers the calls as webhooks.",
   webhookFields,
   checkWebhook,
 );

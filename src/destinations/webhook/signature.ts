@@ -5,9 +5,8 @@
  *                       as an HMAC it still holds
  *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as Standard Webhooks has it
  *
- * For Standard Webhooks a secret that begins with `whsec_` stands for the bytes that the rest says
- * in base64, as its libraries read it; any other one for its UTF-8 bytes. `X-Signature` always
- * takes the secret as it is written.
+ * For Standard Webhooks, the rest of a secret that begins with `whsec_` is decoded from base64, as its libraries do; any other
+ * secret counts as its UTF-8 bytes. `X-Signature` always uses the secret as it is written.
  */
 
 import { createHmac, hash } from "node:crypto";
@@ -52,7 +51,7 @@ interface Pads {
   readonly outer: Uint8Array;
 }
 
-/** The bytes to hash are put together here: nothing of it outlives a call. */
+/** Scratch space for the bytes to hash; nothing in it is used after a call. */
 const message = Buffer.allocUnsafeSlow(BLOCK_BYTES + BODY_MAX_BYTES);
 const padsOf = new Map<string, Pads>();
 
@@ -61,8 +60,8 @@ const padsOf = new Map<string, Pads>();
  *
  *   hash(outer pad, hash(inner pad, body))
  *
- * `createHmac` makes a native object for each body, to be initialised and collected. That takes
- * more than twice the time for a body of 1 KB; for a large one it makes no difference.
+ * `createHmac` allocates a native object for each body, which takes more than twice the time for a body of 1 KB. For a large
+ * body it makes no difference.
  *
  * Lowercase hex, 40 characters.
  *
@@ -77,7 +76,7 @@ export function hmacSha1(body: Buffer, secret: string): string {
   }
   message.set(pads.inner);
   message.set(body, BLOCK_BYTES);
-  // As text with a character for each byte: a buffer would cost more.
+  // A text with one character per byte is cheaper than a buffer.
   const inner = hash("sha1", message.subarray(0, BLOCK_BYTES + body.length), "binary");
   message.set(pads.outer);
   message.write(inner, BLOCK_BYTES, "latin1");

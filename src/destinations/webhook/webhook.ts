@@ -13,7 +13,8 @@ export const webhook: DestinationType<WebhookDestination> = {
     endpoints: endpoints.map(({ url, headers }) => ({ url, headers: Object.fromEntries(headers) })),
   }),
   warnings,
-  whenDisabled: "calls and deletions are left out, also for later; with `paused: true` they wait",
+  whenDisabled:
+    "calls and deletions are skipped and not delivered later; with `paused: true` they would wait",
   attempts: {
     preview: (destination, unit, endpoint: WebhookEndpoint, nowMs) => {
       const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));

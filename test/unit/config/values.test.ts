@@ -322,8 +322,8 @@ destinations:
   expect(parse(yaml)).toMatchObject({
     warnings: [],
     reminders: [
-      "destinations[0]: hook is disabled: calls and deletions are left out, also for later; with `paused: true` they wait",
-      "destinations[1]: files is disabled: calls to it are left out, also for later",
+      "destinations[0]: hook is disabled: calls and deletions are skipped and not delivered later; with `paused: true` they would wait",
+      "destinations[1]: files is disabled: calls to it are skipped and not delivered later",
     ],
   });
 });
