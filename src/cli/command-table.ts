@@ -42,6 +42,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./explain/command.ts")).explainCommand,
   },
   {
+    name: "filter",
+    summary: "try an expression of the filter language on calls",
+    load: async () => (await import("./filter/command.ts")).filterCommand,
+  },
+  {
     name: "timeline",
     summary: "show what happened to one call, from receipt to its final state",
     load: async () => (await import("./timeline/command.ts")).timelineCommand,

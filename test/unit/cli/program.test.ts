@@ -152,6 +152,7 @@ test.each([
   "publish",
   "sign",
   "explain",
+  "filter try",
   "delete",
   "kafka",
   "schemas",

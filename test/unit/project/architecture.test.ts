@@ -112,7 +112,7 @@ const TABLE: readonly Row[] = [
   [
     "cli",
     `${CONNECT} destinations ${TYPE} deletion audience/store operate/connect run
-     cli/acls cli/audience cli/config cli/console cli/control cli/dead-letters cli/explain cli/publish cli/replay
+     cli/acls cli/audience cli/config cli/console cli/control cli/dead-letters cli/explain cli/filter cli/publish cli/replay
      cli/schemas cli/skip-corrupt-batch cli/status cli/timeline cli/topics`,
     "node commander",
   ],
@@ -135,6 +135,7 @@ const TABLE: readonly Row[] = [
     "commander",
   ],
   ["cli/explain", "cli operate/connect operate/timeline runtime", "commander"],
+  ["cli/filter", "cli domain operate/connect route/rules/fql words", "commander"],
   ["cli/publish", "cli domain kafka operate/connect words", "commander"],
   ["cli/replay", "domain operate/connect operate/replay/calls words", "commander"],
   ["cli/schemas", "operate/connect registry words", "node commander"],
