@@ -204,7 +204,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** Of one of them only one job is under way: its kind, and whom it is about. */
+/** Identifies what a job works on: its kind and its subject. Only one such job runs at a time. */
 export function keyOf(action: Action): string {
   switch (action.action) {
     case "approve":

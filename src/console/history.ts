@@ -91,7 +91,7 @@ export class History {
     return series(this.#flow.stepMs, all);
   }
 
-  /** Of all known destinations; any other has none. */
+  /** For all known destinations; any other has no rates. */
   destinationRates(): (id: string) => DestinationRates {
     const now = this.#sums(NOW_MS);
     const recent = this.#sums(RECENT_MS);

@@ -34,7 +34,7 @@ export interface CallQuery {
 }
 
 export interface CallsQuery {
-  /** Whether an ID is that of the user, of whom only the hash is known; null: calls of all users. */
+  /** Returns true if an ID is that of the user, of whom only the hash is known; null for calls of all users. */
   readonly isUser: ((userId: string) => boolean) | null;
   /** How long ago at most. */
   readonly sinceMs: number;
@@ -78,7 +78,7 @@ export interface ActionProgress {
 }
 
 export interface WorkOutcome {
-  /** Whether everything is done. */
+  /** True if everything is done. */
   readonly isDone: boolean;
   /** The result if it only counted. */
   readonly count: number | null;

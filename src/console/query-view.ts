@@ -18,20 +18,20 @@ export interface DeadLetterView {
 }
 
 export interface DeadLettersView {
-  /** Of those that match the filters, the largest first. */
+  /** Counts of those that match the filters, the largest first. */
   readonly counts: readonly {
     readonly destination: string | null;
     readonly reason: string;
     readonly count: number;
-    /** Of those. */
+    /** How many of them were replayed. */
     readonly replayed: number;
   }[];
   readonly total: number;
-  /** Of all of them; the rest waits. */
+  /** How many of all were replayed; the others wait. */
   readonly replayed: number;
   /** The latest of them, the latest first. */
   readonly samples: readonly DeadLetterView[];
-  /** Whether there are more than could be read in time. */
+  /** True if there are more than could be read in time. */
   readonly isCut: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface CallRequest {
   /** Null: the configuration does not allow it, or there is none. */
   readonly body: string | null;
   readonly bodyBytes: number;
-  /** Why there is no request. */
+  /** Why no request would be sent. */
   readonly note: string | null;
 }
 
@@ -88,7 +88,7 @@ export interface CallsView {
   readonly scanned: number;
   /** All since then was read; later than requested if the time limit was reached, or enough was found. */
   readonly since: string;
-  /** Whether the time limit was reached. */
+  /** True if the time limit was reached. */
   readonly isCut: boolean;
 }
 
@@ -106,7 +106,7 @@ export interface AttemptView {
 }
 
 export interface AttemptsView {
-  /** False: there is no topic of attempts. */
+  /** False if there is no attempts topic. */
   readonly isOn: boolean;
   /** The latest first. */
   readonly attempts: readonly AttemptView[];
@@ -143,7 +143,7 @@ export type ChangesView =
 export interface SyncView {
   readonly syncId: string;
   readonly endedAt: string;
-  /** Of the audience after it. */
+  /** Members of the audience after it. */
   readonly members: number;
 }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 
 import type { PageFile } from "./ports.ts";
 
-/** Of every response: nothing from outside, no script but its own, in no frame. */
+/** Headers of every response: nothing from outside, only its own scripts, not in a frame. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",

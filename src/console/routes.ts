@@ -34,7 +34,7 @@ export type View =
   | { readonly of: "destination"; readonly id: string };
 
 export type Route =
-  /** Whether its address has a part below another one. */
+  /** True if its address has two parts. */
   | { readonly kind: "page"; readonly isDeep: boolean; readonly exists: boolean }
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "session" }

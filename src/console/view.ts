@@ -14,7 +14,7 @@ import type {
 export interface Session {
   /** Nothing else is available before. */
   readonly isKnown: boolean;
-  /** Whether a token is required. */
+  /** True if a token is required. */
   readonly hasToken: boolean;
   readonly readOnly: boolean;
   readonly version: string;
@@ -30,7 +30,7 @@ export interface HealthProblem {
 
 /** Values at evenly spaced times; null: nothing was measured. */
 export interface Series<Name extends string = string> {
-  /** Of the first entry. */
+  /** The time of the first entry. */
   readonly fromMs: number;
   readonly stepMs: number;
   readonly values: Readonly<Record<Name, readonly (number | null)[]>>;
@@ -100,13 +100,13 @@ export interface DestinationSnapshot {
   readonly name: string;
   /** Its type; `unknown`: it is not configured. */
   readonly kind: string;
-  /** Whether the deliver stage attempts its deliveries; null: it is not configured. */
+  /** True if the deliver stage sends its deliveries; null if it is not configured. */
   readonly isAttempted: boolean | null;
   readonly state: DestinationStateName | null;
   /** How urgent its problem is: from 0, halted, to 6, none. */
   readonly severity: number;
   readonly failingSince: string | null;
-  /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
+  /** Share of the attempts in the last minute, from 0 to 1; null if there were none. */
   readonly failedShare: number | null;
   readonly hold: {
     readonly reason: HoldReason;
@@ -131,7 +131,7 @@ export interface ConsoleSnapshot {
   readonly at: string;
   /** Null: Kafka was reachable. */
   readonly kafkaError: string | null;
-  /** Of the file that this process reads. */
+  /** Hash of the file that this process reads. */
   readonly configHash: string;
   readonly stages: readonly StageView[];
   readonly delayTopics: readonly DelayTopicView[];
@@ -178,7 +178,7 @@ export interface Latency {
 export interface DestinationRates extends Latency {
   readonly acceptedPerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** Of the attempts of the last minutes, from 0 to 1. */
+  /** Share of the attempts in the last minutes, from 0 to 1. */
   readonly share: number | null;
 }
 
@@ -198,7 +198,7 @@ export interface RowsEvent {
   readonly ids: readonly string[];
 }
 
-/** Classes of responses, then causes why there was none; `tls` stands for all of TLS. */
+/** Classes of responses, then causes of missing responses; `tls` covers all TLS causes. */
 export const RESPONSE_CLASSES = [
   ...(["2xx", "3xx", "4xx", "429", "5xx"] as const),
   ...(["timeout", "refused", "reset", "dns", "unreachable", "address", "tls"] as const),
@@ -209,7 +209,7 @@ export type ResponseClass = (typeof RESPONSE_CLASSES)[number];
 export interface DestinationView extends DestinationSnapshot, DestinationRates {
   readonly at: string;
   readonly kafkaError: string | null;
-  /** Requests by class of response, or by the cause why there was none. */
+  /** Requests by class of response, or by cause if there was none. */
   readonly responses: Series<ResponseClass>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;

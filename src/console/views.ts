@@ -112,7 +112,7 @@ function rowOf(snapshot: DestinationSnapshot, rates: DestinationRates): Destinat
   return { ...row, ...rates };
 }
 
-/** Null: there is no such destination. */
+/** Null if the destination does not exist. */
 export function destinationOf(
   snapshot: ConsoleSnapshot,
   history: History,

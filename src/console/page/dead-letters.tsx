@@ -161,7 +161,7 @@ function Counts({ view: { counts } }: { readonly view: DeadLettersView }) {
 }
 
 function Samples({ view: { samples, total } }: { readonly view: DeadLettersView }) {
-  if (samples.length === 0) return <Empty>There are none.</Empty>;
+  if (samples.length === 0) return <Empty>No dead letters match.</Empty>;
   return (
     <Panel title={samples.length === total ? "All" : `The latest ${samples.length}`}>
       <ol>

@@ -10,7 +10,7 @@ import { errorText, jobsReceived, sendAction, stopAction } from "./server.ts";
 
 const SHOWN_MAX = 5;
 
-/** Whether this console allows actions. */
+/** True if this console allows actions. */
 export const MayAct = createContext(false);
 
 export function useMayAct(): boolean {

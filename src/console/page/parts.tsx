@@ -227,7 +227,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** @param text null: there is none. */
+/** @param text null if there is no problem. */
 export function Problem({ text }: { readonly text: string | null }) {
   if (text === null) return null;
   return (

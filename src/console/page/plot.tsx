@@ -115,7 +115,7 @@ function optionsOf(
   };
 }
 
-/** Between two ticks: there are no fractions of a call or a millisecond. */
+/** Distances between ticks: calls and milliseconds have no fractions. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => power).flatMap((power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 );
@@ -175,7 +175,7 @@ function sentenceOf(series: Series, lines: readonly Line[], unit: string): strin
   return `${parts.join("; ")}${isNamed(unit, lines) ? "" : ` (${unit})`}.`;
 }
 
-/** Whether a label already names the unit. */
+/** True if a label already names the unit. */
 function isNamed(unit: string, lines: readonly Line[]): boolean {
   return lines.some(({ label }) => label === unit);
 }

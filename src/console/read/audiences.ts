@@ -44,7 +44,7 @@ export class AudienceHistory {
       }
       const { partition, first, members, last } = claim;
       const known = this.#byId.get(id);
-      // Of another owner, or made anew: what was points before was of another audience.
+      // Another owner, or a new audience with the same ID: the earlier points were of another audience.
       const isSame = known?.partition === partition && known.first === first;
       const past = isSame ? known : { partition, first, points: [], syncs: [] };
       this.#byId.set(id, past);

@@ -67,7 +67,7 @@ const KNOWN_BY = 40;
 
 /**
  * @param values that the file takes from elsewhere
- * @param content of the file: what stands there is no secret
+ * @param content of the file, in which nothing is secret
  */
 export function hiding(values: readonly string[], content: string): Hide {
   const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);

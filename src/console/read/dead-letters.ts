@@ -27,7 +27,7 @@ export interface DeadLettersSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly known: KnownEndpoints;
-  /** Whether values may be shown. */
+  /** True if values may be shown. */
   readonly payloads: boolean;
   readonly nowMs: number;
   readonly signal: AbortSignal;

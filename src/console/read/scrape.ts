@@ -49,7 +49,7 @@ export async function askAll(
   return { scraped, counters, looks };
 }
 
-/** Of the processes that respond. Never rejects. */
+/** The counters of the processes that respond. Never rejects. */
 export async function countersOf(
   addresses: readonly string[],
   signal: AbortSignal,
