@@ -40,7 +40,7 @@ export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Pie
     const records = becomes(decided, options);
     requests.push({ record, decided, records });
     if (decided.kind === "unusable") deadLettered.push(decided);
-    // A request that becomes no records still counts, so that a piece is bounded.
+    // A request without records still counts, so that a piece is bounded.
     count += 1 + records.length;
   }
   return { requests, deadLettered };
