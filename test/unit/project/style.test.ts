@@ -1,4 +1,4 @@
-// Texts are written in the field's words and in sentences that an engineer would say (CONTRIBUTING.md#words). Grammar
+// Texts are written in the field's words and in sentences that an engineer would say. Grammar
 // checkers do not find what is odd about a text; these searches do. A rule must never force a worse sentence, so
 // what is good English is excepted here.
 
