@@ -17,7 +17,7 @@ export interface Arrival {
 export interface DestinationTotals {
   readonly destination: string;
   readonly expected: number;
-  /** The number of expected calls that have arrived. */
+  /** How many of the expected calls result from the audience. */
   readonly ofAudience: number;
   readonly arrived: number;
   readonly failedAttempts: number;

@@ -66,7 +66,7 @@ export interface Service {
    */
   readonly start: (
     directory: string,
-    /** The ports that are preferred; the others may follow the first one. */
+    /** Preferred ports. If only the first is given, the others follow it. */
     ports: readonly number[],
     signal: AbortSignal,
     log: Progress,

@@ -32,7 +32,7 @@ export interface NodeOptions {
   /** The first node is 1. */
   readonly id: number;
   readonly plaintext: Listener;
-  /** The listener with `security`, if any. */
+  /** The listener with `security`. */
   readonly client: Listener;
   /** One additional listener per proxy. */
   readonly fronted: readonly Listener[];

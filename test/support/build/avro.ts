@@ -1,4 +1,4 @@
-/** Values in Avro, as avsc writes them: an implementation that ours has nothing to do with. */
+/** Avro values written by avsc, an implementation that is independent of ours. */
 
 import avro from "avsc";
 

@@ -21,7 +21,7 @@ export interface CertificateRequest {
   readonly name: string;
   /** DNS names and IP addresses that it is good for. */
   readonly hosts?: readonly string[];
-  /** Left out: self-signed. */
+  /** If not set, the certificate is self-signed. */
   readonly by?: Certificate;
   readonly isCa?: boolean;
   readonly from?: Date;

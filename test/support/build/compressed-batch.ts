@@ -1,4 +1,4 @@
-/** Record batches as other producers compress them. Switchyard itself writes none. */
+/** Compressed record batches, as other producers write them. Switchyard does not compress. */
 
 import { promisify } from "node:util";
 import { gzip, zstdCompress } from "node:zlib";

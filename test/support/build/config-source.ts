@@ -1,4 +1,4 @@
-/** Configurations for tests: a small valid one, and the problems of one that is changed. */
+/** Configurations for tests: a small valid one, and the problems of a changed one. */
 
 import type { Config } from "../../../src/config/config.ts";
 import type { Environment } from "../../../src/config/interpolate.ts";

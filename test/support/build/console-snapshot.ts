@@ -1,4 +1,4 @@
-/** A look of the page, with what matters to a test. */
+/** A snapshot for the console, with the values that matter to a test. */
 
 import type { ConsoleSnapshot, DestinationSnapshot } from "../../../src/console/view.ts";
 

@@ -1,4 +1,4 @@
-/** Record batches that are broken in every way there is, from a seed. */
+/** Record batches that are broken in many ways, generated from a seed. */
 
 import { crc32c } from "@node-rs/crc32";
 

@@ -1,4 +1,4 @@
-/** Texts of every character that there is. */
+/** Generates texts of all characters. */
 
 import fc from "fast-check";
 

@@ -1,4 +1,4 @@
-/** Traces that are kept in a list. Ids count up: `1`, `2` and so on, filled with zeros. */
+/** Stores spans in a list. IDs are `1`, `2` and so on, padded with zeros. */
 
 import type { TraceContext } from "../../../src/domain/trace-context.ts";
 import type { Attributes, SpanStart, Tracing } from "../../../src/telemetry/tracing/port.ts";

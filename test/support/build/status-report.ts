@@ -1,4 +1,4 @@
-/** Parts of a status report of which nothing is known; tests say what they are about. */
+/** Parts of a status report with unknown values, of which a test sets those that it needs. */
 
 import type { DestinationReport } from "../../../src/operate/look/destinations.ts";
 import type { ProcessReport } from "../../../src/operate/look/report.ts";

@@ -1,6 +1,6 @@
 /**
- * A stand-in for Kubernetes' API, as far as `helm install --dry-run=server` asks: the kinds that there
- * are, and the Secrets of one namespace.
+ * A stand-in for the Kubernetes API, as far as `helm install --dry-run=server` uses it: the kinds that
+ * exist, and the Secrets of one namespace.
  */
 
 import { once } from "node:events";
@@ -54,7 +54,7 @@ export async function apiServer(secrets: Secrets, kubeconfig: string): Promise<A
   };
 }
 
-/** Null: there is no such thing. */
+/** Null if the object does not exist. */
 function answerTo(path: string, secrets: Secrets): object | null {
   if (path === "/version") return { major: "1", minor: "33", gitVersion: "v1.33.0" };
   if (path === "/api") return { kind: "APIVersions", versions: ["v1"] };

@@ -1,4 +1,4 @@
-/** Moves a manual clock on for as long as a test waits for something. */
+/** Advances a manual clock while a test waits for something. */
 
 import { setImmediate as otherWork } from "node:timers/promises";
 

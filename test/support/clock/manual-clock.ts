@@ -1,5 +1,5 @@
 /**
- * A clock that stands still until a test moves it.
+ * A clock that only advances when a test moves it.
  *
  * What is due runs in the order of time, then of scheduling, one after another: after each, all
  * promise callbacks run before the next, so that the same test always takes the same course.
@@ -76,7 +76,7 @@ export class ManualClock implements Clock {
     this.#nowMs = untilMs;
   }
 
-  /** Moves on to the next thing scheduled and runs it; false when there is none. */
+  /** Advances to the next scheduled callback and runs it; returns false if nothing is scheduled. */
   async advanceToNext(): Promise<boolean> {
     await settled();
     const next = this.#first();

@@ -1,4 +1,4 @@
-/** Random numbers that a seed decides, for simulations: the same seed is the same run. */
+/** Seeded random numbers for simulations: the same seed produces the same run. */
 
 export interface Prng {
   /** In [0, 1). */

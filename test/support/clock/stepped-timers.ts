@@ -1,4 +1,4 @@
-/** Waiting for what has pauses of its own, without their passing: timers are vitest's, I/O is not. */
+/** Waits for code with its own pauses without real delays: timers are vitest's, I/O is real. */
 
 import { setImmediate } from "node:timers/promises";
 import { expect, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** Runs a program of Node's whose clock is wrong (`shifted-date.ts`). */
+/** Runs a Node program with a wrong clock (`shifted-date.ts`). */
 
 import { join } from "node:path";
 

@@ -6,7 +6,7 @@ import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.
 import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
 import type { Taker } from "./taker.ts";
 
-/** Largest record that the connections are told to write. */
+/** Maximum size of a record in the connections' settings. */
 export const RECORD_MAX_BYTES = 200_000;
 
 /** The implementation under test. */

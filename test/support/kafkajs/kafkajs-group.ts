@@ -79,7 +79,7 @@ export class GroupWorld {
   onRefresh: () => void = () => undefined;
   readonly #asked = new Map<string, (asked: Asked) => void>();
 
-  /** @param emit is told of events such as `consumer.group_join`. */
+  /** @param emit called with events such as `consumer.group_join`. */
   constructor(
     { partitionAssigners = [] }: Pick<ConsumerConfig, "partitionAssigners">,
     emit: (event: string, payload: unknown) => void = () => undefined,

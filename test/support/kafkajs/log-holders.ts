@@ -1,4 +1,4 @@
-/** Whether a broker still takes records of a topic: it says so itself, whatever metadata list by now. */
+/** Finds brokers that still accept records for a topic, which they report themselves, whatever the metadata lists. */
 
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
@@ -6,7 +6,7 @@ import { LATEST, listOffsets } from "../../../src/kafka/cluster/offsets.ts";
 import type { KafkaConnection } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 
-/** Of these topics, with `partitions` each: those of which a broker leads a partition. */
+/** The topics, with `partitions` each, of which a broker leads at least one partition. */
 export async function topicsTaken(
   connection: KafkaConnection,
   topics: readonly string[],

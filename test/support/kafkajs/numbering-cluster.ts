@@ -20,7 +20,7 @@ export interface FinalState {
   readonly isIgnored?: boolean;
   /** In place of the answer. */
   readonly errorCode?: number;
-  /** The answer says nothing of it. */
+  /** The response does not contain it. */
   readonly isSkipped?: boolean;
   /** The connection breaks before the answer. */
   readonly isCut?: boolean;
@@ -73,7 +73,7 @@ export class NumberingCluster {
   ids = 0;
   /** So many requests for an id fail. */
   idFailures = 0;
-  /** Log lines of troubles, as they are told. */
+  /** Log lines about problems, as they are logged. */
   readonly healthProblems: { readonly msg: string; readonly fields: object }[] = [];
   /** Attempts to connect that wait. */
   connecting = 0;

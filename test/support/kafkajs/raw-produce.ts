@@ -1,4 +1,4 @@
-/** Writes record batches as they are, whatever they hold: as a producer of somebody else's would. */
+/** Writes record batches unchanged, whatever they contain, like a foreign producer. */
 
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";

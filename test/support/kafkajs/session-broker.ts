@@ -28,7 +28,7 @@ export class SessionBroker {
   readonly errors = new Map<string, number>();
   /** A full cache gives no session. */
   hasRoom = true;
-  /** Of one answer: so many partitions have records, and each so many of them. */
+  /** How many partitions of a response have records, and how many records each has. */
   partitionsMax = Number.POSITIVE_INFINITY;
   recordsMax = Number.POSITIVE_INFINITY;
   #nextId = 1;
@@ -38,7 +38,7 @@ export class SessionBroker {
     this.#sessions.clear();
   }
 
-  /** What a session stands for after the request. */
+  /** The contents of a session after the request. */
   static keyOf({ topic, partition }: { topic: string; partition: number }): string {
     return `${topic}/${partition}`;
   }

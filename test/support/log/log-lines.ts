@@ -1,4 +1,4 @@
-/** A log for tests: keeps what it is told, and lets tests wait for a line. */
+/** A log for tests, which stores the lines and lets tests wait for one. */
 
 import type { Log } from "../../../src/telemetry/log.ts";
 

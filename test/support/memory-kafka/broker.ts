@@ -1,4 +1,4 @@
-/** What all processes of a cluster in memory share: the brokers' side of everything. */
+/** The brokers' side of a cluster in memory, which all processes share. */
 
 import type { ManualClock } from "../clock/manual-clock.ts";
 import type { Prng } from "../clock/prng.ts";
@@ -9,7 +9,7 @@ import { MemoryTopics } from "./topics.ts";
 export interface MemoryBrokerOptions {
   readonly clock: ManualClock;
   readonly random: Prng;
-  /** Of one way. By default 1 to 5 ms. */
+  /** One-way latency; by default 1 to 5 ms. */
   readonly latency?: Latency;
   /** By default 10 s. */
   readonly sessionTimeoutMs?: number;
@@ -33,7 +33,7 @@ export class MemoryBroker {
   readonly settings: ReadonlyMap<string, string>;
   /** How often a write is acknowledged and the acknowledgement is lost: it is written again. */
   lostAcknowledgements = 0;
-  /** How much longer a write takes, as when partitions have no leader for a while. */
+  /** Additional time of a write, as if partitions temporarily had no leader. */
   writeDelayMs = 0;
   readonly #groups = new Map<string, MemoryGroup>();
   readonly #heartbeatMs: number;

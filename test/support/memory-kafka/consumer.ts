@@ -24,7 +24,7 @@ import { OwnedPartition } from "./owned-partition.ts";
 
 /** A paused partition is seen with the next fetch. */
 const RESUME_MAX_MS = 250;
-/** Longest wait for an answer to the commit of what is given up, and to the farewell. */
+/** Longest wait for the response to the last commit of a partition, and to leaving the group. */
 const REQUEST_LIMIT_MS = 5_000;
 
 export class MemoryConsumer implements Consumer, Member {

@@ -1,12 +1,12 @@
 /**
  * A consumer group's coordinator in memory, with eager rebalancing as kafkajs does it.
  *
- *   a member joins, leaves or expires     every other member is told with its next heartbeat
- *   a member is told                      it gives up its partitions (drain, commit) and rejoins
+ *   a member joins, leaves or expires     every other member learns it with its next heartbeat
+ *   a member learns of a rebalance        it revokes its partitions (drain, commit) and rejoins
  *   all members have rejoined             a new generation; partitions are dealt out in turn
  *
- * A commit is accepted from a member of the current generation alone, also while others still
- * give up theirs. What a member that is not one any more commits is refused.
+ * A commit is only accepted from a member of the current generation, even while others are still
+ * revoking theirs. Commits of former members are rejected.
  */
 
 import type { MemoryNetwork, Party } from "./network.ts";
@@ -26,7 +26,7 @@ export interface Offset {
 export interface Member {
   readonly party: Party;
   readonly topics: readonly string[];
-  /** The generation is over: give everything up and join again. */
+  /** The generation has ended: revoke all partitions and rejoin. */
   revoke(generation: number): void;
   /** The coordinator does not know this member: the same, whatever the generation. */
   expired(): void;
@@ -57,7 +57,7 @@ export class MemoryGroup {
     return [...this.#members.keys()];
   }
 
-  /** @param givenUp the latest generation whose partitions the member has given up. */
+  /** @param givenUp the latest generation whose partitions the member has revoked. */
   join(member: Member, deadLettered: number): void {
     // Asked for by mistake: the answer to an earlier join is on its way, or a call to rejoin.
     if (this.#members.has(member) && deadLettered < this.generation) return;
@@ -79,7 +79,7 @@ export class MemoryGroup {
     this.remove(member);
   }
 
-  /** False: the member is none of this generation, and nothing was stored. */
+  /** False if the member is not in this generation; then nothing was stored. */
   commit(
     member: Member,
     generation: number,

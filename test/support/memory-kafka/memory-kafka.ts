@@ -2,8 +2,8 @@
  * Kafka in memory, behind the same port as the real one: a cluster, and processes that use it.
  *
  * All time comes from a manual clock and all chance from a seed, so that a run can be repeated.
- * What can go wrong: processes die without a word, the coordinator forgets members that live,
- * brokers are gone for a while, are slow, or take records and lose the acknowledgement.
+ * What can go wrong: processes crash, the coordinator removes live members,
+ * brokers are unreachable or slow, or accept records and lose the acknowledgement.
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
@@ -46,7 +46,7 @@ export class MemoryCluster {
     this.#broker.topics.create({ name, partitions, replicationFactor: null, config: {} });
   }
 
-  /** Writes a record at once, as a producer that is none of ours would. */
+  /** Writes a record immediately, like a foreign producer. */
   append(record: OutgoingRecord): IncomingRecord {
     const topic = this.#broker.topics.get(record.topic);
     return topic.append(record, topic.place(record), this.#broker.clock.nowMs());
@@ -88,7 +88,7 @@ export class MemoryCluster {
     this.#broker.network.latency = latency;
   }
 
-  /** Writes take so much longer; everything else is as quick as ever. */
+  /** Additional time of writes. Other requests are not slowed down. */
   delayWrites(ms: number): void {
     this.#broker.writeDelayMs = ms;
   }

@@ -1,4 +1,4 @@
-/** The way between processes and the brokers in memory: latency, outages, dead processes. */
+/** The network between processes and the brokers in memory: latency, outages, dead processes. */
 
 import type { ManualClock } from "../clock/manual-clock.ts";
 import type { Prng } from "../clock/prng.ts";

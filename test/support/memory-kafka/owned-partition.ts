@@ -13,7 +13,7 @@ const TAKE_MAX = 1_000;
 export class OwnedPartition implements TopicPartition {
   readonly topic: string;
   readonly partition: number;
-  /** Set to false when the partition is given up: nothing more is handed over. */
+  /** Set to false when the partition is revoked, after which no records are handed over. */
   takes = true;
   readonly #log: MemoryPartition;
   readonly #completion: Completion;
@@ -75,7 +75,7 @@ export class OwnedPartition implements TopicPartition {
     };
   }
 
-  /** Hears where the log ends, and takes nothing of it. */
+  /** Updates the log end offset without taking records. */
   look(nowMs: number): void {
     this.#seenEnd = this.#log.end;
     this.#endAtMs = nowMs;
@@ -115,7 +115,7 @@ export class OwnedPartition implements TopicPartition {
     return false;
   }
 
-  /** False when the record is not in hand, or not ours any more. */
+  /** False if the record is not in flight, or no longer ours. */
   finish(offset: number): boolean {
     return !this.#isFenced && this.#completion.finish(offset) !== null;
   }

@@ -1,7 +1,7 @@
 /**
  * A producer of the cluster in memory: one request at a time, with everything that waits for it.
  *
- * A request whose answer is lost is sent again, and its records are then twice in the log.
+ * If the response to a request is lost, the request is sent again, and its records are in the log twice.
  */
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
@@ -30,7 +30,7 @@ interface Send {
   readonly reject: (reason: Error) => void;
 }
 
-/** Of a request, what was written and what the brokers do not take for its size. */
+/** The records of a request that were written, and those that the brokers rejected for their size. */
 interface Answer {
   readonly send: Send;
   readonly written: ReadonlySet<OutgoingRecord>;

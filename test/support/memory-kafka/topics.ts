@@ -15,7 +15,7 @@ export class MemoryPartition {
   /** Called after each append. */
   readonly onAppend = new Set<() => void>();
 
-  /** Where the first record at or above the offset stands in `records`. */
+  /** Index in `records` of the first record at or above the offset. */
   indexOf(offset: number): number {
     let low = 0;
     let high = this.records.length;

@@ -1,5 +1,5 @@
 /**
- * Finds what a text cites of the project's pages, and what of that is not there.
+ * Finds the citations of the project's pages in a text, and those that lead nowhere.
  *
  *   a text           cites
  *   any              docs/<page>.md#<anchor> and pages of the root such as ARCHITECTURE.md
@@ -27,7 +27,7 @@ const HEADING = /^#{1,6} +(.+?) *$/gm;
 /** @param path of the text, from the root of the project. */
 export function citations(path: string, text: string): readonly Citation[] {
   const found = [...text.matchAll(FROM_ROOT)]
-    // A link's target is told from the page's own folder.
+    // The target of a link is relative to the page's folder.
     .filter((match) => !path.endsWith(".md") || !text.slice(0, match.index).endsWith("]("))
     .map(([, page = "", anchor]) => ({ path: page, anchor: anchor ?? null }));
   if (!path.endsWith(".md")) return found;
@@ -57,7 +57,7 @@ export function anchors(page: string): ReadonlySet<string> {
 /**
  * Which citations lead nowhere.
  *
- * @param read a file of the project; null: there is none.
+ * @param read reads a file of the project; null if it does not exist.
  */
 export function leadingNowhere(
   found: readonly Citation[],

@@ -1,5 +1,5 @@
 /**
- * The commands of Switchyard that pages show, compared with those that there are.
+ * Compares the Switchyard commands on pages with the commands that exist.
  *
  *   a command on a page                       is
  *   `switchyard status --admin HOST:9464`     found: command, options
@@ -30,7 +30,7 @@ export async function allCommands(): Promise<readonly Command[]> {
   );
 }
 
-/** What of a line is no command and no option of it; null: all of it is. */
+/** The first part of a line that is neither a command nor one of its options, or null. */
 export function unknownIn(line: string, commands: readonly Command[]): string | null {
   const words = line.split(/\s+/);
   let found: Command | undefined;

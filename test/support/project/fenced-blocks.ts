@@ -1,5 +1,5 @@
 /**
- * The fenced blocks of a page, as a reader carries them out.
+ * The fenced blocks of a page, as a reader uses them.
  *
  *   ```js tutorial/receiver.mjs      a file to save
  *   ```sh                            commands to run to their end
@@ -17,7 +17,7 @@ export interface FencedBlock {
 
 const BLOCK = /^( *)```(\S+) *([^\n]*)\n([\s\S]*?)^\1```$/gm;
 
-/** The blocks with a language, in their order. Those of a list are told without its indentation. */
+/** The blocks with a language, in order. Blocks in a list are returned without its indentation. */
 export function fencedBlocks(page: string): readonly FencedBlock[] {
   return [...page.matchAll(BLOCK)].map(
     ([, indentation = "", language = "", info = "", text = ""]) => ({
@@ -28,7 +28,7 @@ export function fencedBlocks(page: string): readonly FencedBlock[] {
   );
 }
 
-/** Whether a line of a `text` block is in one that was printed. */
+/** True if a line of a `text` block is in a line that was printed. */
 export function isPrinted(line: string, output: string): boolean {
   const parts = line.split("…");
   return output.split("\n").some((printed) => hasInOrder(printed, parts));

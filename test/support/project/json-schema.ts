@@ -1,6 +1,6 @@
 /**
- * Checks a value against a JSON Schema: the part of the language that `schemas/` uses. A keyword that
- * is not known here is an error, so that nothing is passed over.
+ * Checks a value against a JSON Schema, with the keywords that `schemas/` uses. An unknown keyword
+ * is an error, so that nothing is skipped.
  */
 
 interface Schema {

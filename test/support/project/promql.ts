@@ -1,8 +1,8 @@
-/** The metrics and labels that a PromQL expression names, as far as a test of files needs them. */
+/** Finds the metrics and labels in a PromQL expression, as far as tests of files need them. */
 
 import { METRICS, type MetricSpec } from "../../../src/telemetry/metrics.ts";
 
-/** Of others: Prometheus' own, the client's, and what Kubernetes adds. */
+/** Metrics and labels of others: Prometheus, its client, and Kubernetes. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   up: [],
   process_cpu_seconds_total: [],

@@ -1,4 +1,4 @@
-/** The settings by name, as the file and as the program has them. */
+/** The names of settings in the file and in the program. */
 
 import { SETTINGS } from "../../../src/config/settings.ts";
 import type { Node } from "../../../src/settings/setting.ts";

@@ -1,11 +1,11 @@
-/** A script that people start, such as `npm run drill`: its flags, its words and its end. */
+/** What scripts such as `npm run drill` share: flags, output and exit. */
 
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 /** A message for the person at the terminal: no stack. */
 export class WrongUsage extends Error {}
 
-/** Everything may take so many times as long, on a busy machine. */
+/** Factor by which all time limits are multiplied on a busy machine. */
 export const PATIENCE = { type: "string", default: "1" } as const;
 const PATIENCE_MAX = 100;
 

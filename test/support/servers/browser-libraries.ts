@@ -20,7 +20,7 @@ const RUDDER_FILE = join(MODULES, "@rudderstack/analytics-js/dist/npm/modern/bun
 
 const TYPES = ["identify", "track", "page", "group", "alias"];
 
-/** With the settings that ingest gives it; nothing else says where calls go. */
+/** Loads the library with the settings that ingest serves, from which it gets the address for calls. */
 function segment(strategy: object | null): BrowserLibrary["script"] {
   return (endpoint, writeKey, mark) => `
     const analytics = AnalyticsNext.AnalyticsBrowser.load(

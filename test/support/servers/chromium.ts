@@ -22,7 +22,7 @@ const ELSEWHERE = [
 export const NO_CHROMIUM =
   "there is no Chromium: install one (Debian: apt-get install chromium), or set SWITCHYARD_CHROMIUM to its path";
 
-/** Its path; null: there is none. */
+/** The path of Chromium, or null. */
 export function findChromium(): string | null {
   const given = process.env.SWITCHYARD_CHROMIUM;
   if (given !== undefined) return existsSync(given) ? given : null;

@@ -1,5 +1,5 @@
 /**
- * What becomes of a call when ingest fails, by client library as it comes. The integration test
+ * What happens to a call if ingest fails, by client library with its default settings. The integration test
  * shows it, and `docs/ingest.md` has this table.
  */
 
@@ -41,7 +41,7 @@ export const FATES: Readonly<Record<string, FinalStates>> = {
   "switchyard/client": { ...retried, "503 five times": "delivered" },
 };
 
-/** As it stands in `docs/ingest.md`. */
+/** The table in `docs/ingest.md`. */
 export function finalStateTable(): string {
   const names = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;

@@ -1,7 +1,7 @@
 /**
- * The client libraries that ingest must take calls from, unchanged, behind one face. The npm ones
- * run in this process. Those of Python and Java run in processes of their own, from virtual
- * environments and jars that are kept.
+ * The client libraries that ingest must support, unmodified, behind one interface. The npm libraries
+ * run in this process. The Python and Java libraries run in separate processes, from virtual
+ * environments and jars that are cached.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -55,7 +55,7 @@ const segment = (name: string, Library: SegmentConstructor): ClientLibrary => ({
   },
 });
 
-/** Both are of one family: `flush` sends a batch, a callback tells of its end. */
+/** Both have the same interface: `flush` sends a batch, and a callback reports the result. */
 interface OldLibrary {
   flush(callback: (error?: unknown) => void): unknown;
 }
@@ -197,7 +197,7 @@ export async function preparePython(): Promise<ReadonlyMap<string, string>> {
   return new Map(reasons.filter((row): row is [string, string] => row[1] !== null));
 }
 
-/** Null: there is one now; else why there is none. */
+/** Null if the environment exists now, otherwise the reason why it does not. */
 export async function prepareEnvironment(
   requirement: string,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * A way to a private broker on which a word is changed in whatever the broker sends: what a disk or a
- * network does to a record batch. Requests pass as they are.
+ * A proxy to a private broker that changes a word in what the broker sends, like a disk or a
+ * network that corrupts a record batch. Requests are not changed.
  */
 
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 export interface DamagingFront extends Disposable {
   /** `host:port`, to be told to the broker as one of its fronts. */
   readonly address: string;
-  /** Where the broker listens for it, `host:port`. To be set before the first connection. */
+  /** Address of the broker, `host:port`. Must be set before the first connection. */
   behind: string;
 }
 

@@ -1,4 +1,4 @@
-/** Stands between a client and ingest, and does to the first requests what a test wants. */
+/** A proxy between a client and ingest, which handles the first requests as a test specifies. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";

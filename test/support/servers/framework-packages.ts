@@ -25,7 +25,7 @@ export const DJANGO = "django==5.2.19";
 const SPRING_POM = join(import.meta.dirname, "spring/pom.xml");
 const run = promisify(execFile);
 
-/** Where they are, or why they cannot be had. */
+/** Their folder, or the reason why they are not available. */
 export type Packages = { readonly folder: string } | { readonly reason: string };
 
 let nodeOnce: Promise<Packages> | null = null;

@@ -1,4 +1,4 @@
-/** A broker that grants each user exactly what a test says; another listener of it asks nobody. */
+/** A broker that grants each user exactly the permissions of a test. A second listener needs no authentication. */
 
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePattern
 const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const never = new AbortController().signal;
 
-/** Of every user. */
+/** The password of every user. */
 export const PASSWORD = "secret";
 
 export interface GuardedBroker {
@@ -87,7 +87,7 @@ function guarded(properties: string, port: number, users: readonly string[]): st
     "sasl.enabled.mechanisms=PLAIN",
     `listener.name.sasl.plain.sasl.jaas.config=${LOGIN} required ${known};`,
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    // Of the listener without a log-in.
+    // The user of the listener without authentication.
     "super.users=User:ANONYMOUS",
     "allow.everyone.if.no.acl.found=false",
     "",

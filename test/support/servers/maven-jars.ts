@@ -13,7 +13,7 @@ export type JavaProgram =
   | { readonly kind: "none"; readonly why: string };
 
 interface JavaSource {
-  /** Of the program and its `pom.xml`. */
+  /** Directory of the program and its `pom.xml`. */
   readonly folder: string;
   /** A source file, which Java runs as it is. */
   readonly main: string;

@@ -22,7 +22,7 @@ export interface CollectedSpan {
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   /** 2: an error. */
   readonly status: number;
-  /** Of the process. */
+  /** Resource attributes of the process. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 

@@ -46,7 +46,7 @@ export async function openView(browser: Browser, site: string, path: string): Pr
 
 /** The rules of WCAG 2.2 AA that it breaks. */
 export async function brokenRules(page: Page): Promise<readonly string[]> {
-  // A policy of the page forbids scripts that are put into it; those of the tools are no part of it.
+  // The page's policy forbids injected scripts, except those of the test tools.
   await page.evaluate(AXE);
   const found = await page.evaluate(`axe.run(document, {
     runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
@@ -67,7 +67,7 @@ export async function brokenLooks(page: Page): Promise<readonly string[]> {
   return [...light, ...dark.map((rule) => `dark: ${rule}`), ...phone, ...wide];
 }
 
-/** Whether a text became a document: each of these is a way in which it could. */
+/** The signs that a text was interpreted as HTML; empty if it was not. */
 export async function scriptsRun(page: Page): Promise<readonly string[]> {
   const title = await page.title();
   const made = await page.locator('img, #app script, a[href^="javascript"]').count();

@@ -1,6 +1,6 @@
 /**
- * The program itself as child processes: `run` with its log, and commands that end. None of them
- * outlives the tests, however these end.
+ * Runs the program as child processes: `run` with its log, and commands that end. They end when
+ * the tests end, however that happens.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -37,7 +37,7 @@ export interface RunningProgram {
  */
 export interface ProgramWorld extends AsyncDisposable {
   readonly directory: string;
-  /** Of the configuration. */
+  /** Path of the configuration. */
   readonly file: string;
   /** @param within a command that runs another one, such as in namespaces of its own. */
   start(args?: readonly string[], within?: readonly string[]): RunningProgram;

@@ -12,7 +12,7 @@ export interface RawServer extends AsyncDisposable {
   readonly open: () => number;
 }
 
-/** Where to listen, by default at any port of 127.0.0.1. */
+/** Address to listen on; by default any port of 127.0.0.1. */
 interface At {
   readonly host: string;
   readonly port: number;
@@ -20,7 +20,7 @@ interface At {
 
 /**
  * @param onRequest called with each chunk that a connection sends.
- * @param keeps false: for so many connections that keeping what they sent would fill the memory.
+ * @param keeps false if there are too many connections to store what they sent.
  */
 export async function rawServer(
   onRequest: (socket: Socket, chunk: string) => void,

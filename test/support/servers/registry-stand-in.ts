@@ -18,7 +18,7 @@ export interface RegistryStandIn extends AsyncDisposable {
 
 export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** @param tls left out: plain HTTP. */
+/** @param tls if not set, plain HTTP. */
 export async function registryStandIn(
   answer: Answering,
   tls?: ServerOptions,

@@ -17,7 +17,7 @@ export async function sharedRegistry(): Promise<string> {
 
 export interface RegisteredSchema {
   readonly schema: string;
-  /** Left out: Avro. */
+  /** Avro if not set. */
   readonly schemaType?: "JSON" | "PROTOBUF";
   readonly references?: readonly {
     readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * A broker that demands who connects: TLS and SASL on one port, TLS with a client certificate on
+ * A broker that requires authentication: TLS and SASL on one port, TLS with a client certificate on
  * another, nothing on a third.
  */
 
@@ -34,7 +34,7 @@ const never = new AbortController().signal;
 export interface SecuredBroker {
   readonly plainPort: number;
   readonly saslPort: number;
-  /** As `saslPort`, and offers no log-in but SCRAM. */
+  /** Like `saslPort`, but offers only SCRAM. */
   readonly scramPort: number;
   readonly mtlsPort: number;
   readonly stop: () => Promise<void>;
@@ -73,7 +73,7 @@ export async function startSecuredBroker({
   return { ...ports, plainPort: Number(broker.address.split(":")[1]), stop };
 }
 
-/** What the local broker's settings lack. Of a setting that is there twice the later one counts. */
+/** Additional settings of the local broker. If a setting is set twice, the later one applies. */
 function secure(
   broker: JavaBroker,
   { saslPort, scramPort, mtlsPort }: Pick<SecuredBroker, "saslPort" | "scramPort" | "mtlsPort">,

@@ -12,7 +12,7 @@ const API_VERSIONS = 18;
 export interface VersionFront extends Disposable {
   /** `host:port`, to be told to the broker as one of its fronts. */
   readonly address: string;
-  /** Where the broker listens for it, `host:port`. To be set before the first connection. */
+  /** Address of the broker, `host:port`. Must be set before the first connection. */
   behind: string;
   /** By the number of a request; null: it is not on the list. Open connections keep what they were told. */
   accepts: Readonly<Record<number, readonly [min: number, max: number] | null>>;
@@ -94,7 +94,7 @@ function eachFrame(take: (frame: Buffer) => void): (chunk: Buffer) => void {
   };
 }
 
-/** Of versions 0 to 2, which kafkajs asks for: an error, then a list of three numbers each. */
+/** The response in versions 0 to 2, which kafkajs requests: an error, then a list with three numbers each. */
 function rewritten(frame: Buffer, accepts: VersionFront["accepts"]): Buffer {
   const count = frame.readInt32BE(10);
   const listed = Array.from({ length: count }, (_, at) => frame.subarray(14 + at * 6, 20 + at * 6));

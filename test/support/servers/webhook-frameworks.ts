@@ -1,5 +1,5 @@
 /**
- * The examples of docs/webhooks.md#frameworks as servers. Beside the page's code each has only what a
+ * The examples of docs/webhooks.md#frameworks as servers. In addition to the page's code, each has only what a
  * reader's own application would have: imports, a port, a route.
  */
 

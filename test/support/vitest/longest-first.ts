@@ -1,6 +1,6 @@
 /**
- * The order of test files: those that take long begin first, so that no worker is left alone with one at
- * the end. Vitest knows how long they took only where it has run before. Else it begins with large
+ * The order of test files: long ones begin first, so that no worker still runs a long one alone at
+ * the end. Vitest only knows how long they take if it has run them before. Otherwise it begins with large
  * files, and these are small. Then files of all projects of a group take turns: local ones compute while
  * others wait for Kafka.
  */

@@ -12,7 +12,7 @@
 import fc, { type RunDetails } from "fast-check";
 
 export const PROPERTY_MAX_MS = 5_000;
-/** Of the inputs that are asked for, one in so many is enough. */
+/** One in this many of the requested inputs is sufficient. */
 const ENOUGH = 500;
 
 export function reportProperty(run: RunDetails<unknown>): void {

@@ -61,7 +61,7 @@ export class AudienceOnKafka {
     ]);
   }
 
-  /** `audience-syncs` is deleted and made again, empty. */
+  /** Deletes `audience-syncs` and recreates it, empty. */
   async makeSyncsAnew(): Promise<void> {
     const { admin } = this.kafka;
     const name = this.topics.audienceSyncs;

@@ -1,6 +1,6 @@
 /**
- * What audience syncs should come to, by the rules of docs/audiences.md#rules and nothing else: whole sets in
- * memory, no crash, no pieces. The stage has to end up the same.
+ * The expected results of audience syncs, computed only from the rules in docs/audiences.md#rules: whole sets in
+ * memory, without crashes and without pieces. The stage must have the same results.
  */
 
 export interface ModelOptions {
@@ -8,7 +8,7 @@ export interface ModelOptions {
   readonly approvalMinimum: number;
 }
 
-/** One call: who is told what, and by which sync (or delete, at its offset). */
+/** One call: user, value, and the sync (or the delete's offset) that caused it. */
 export interface ModelCall {
   readonly audienceId: string;
   readonly userId: string;

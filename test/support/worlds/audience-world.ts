@@ -32,9 +32,9 @@ export interface WorldOptions {
   /** How long each step of reading a topic takes. */
   readonly readMs?: number;
   readonly schemas?: Schemas;
-  /** Of the room for arrivals of a partition. */
+  /** Size of a partition's room for arrivals. */
   readonly arrivalPieces?: number;
-  /** Whether brokers know ids of topics; by default they do. */
+  /** False if the brokers do not support topic IDs. */
   readonly knowsIds?: () => boolean;
 }
 
@@ -140,7 +140,7 @@ export class AudienceWorld {
     return this.append({ type: "end", audienceId, syncId, count: new Set(userIds).size });
   }
 
-  /** `audience-syncs` is deleted and made again, empty. No process may run. */
+  /** Deletes `audience-syncs` and recreates it, empty. No process may run. */
   async makeSyncsAnew(): Promise<void> {
     const { admin } = this.cluster.connect();
     await this.during(admin.deleteTopics([topics.audienceSyncs]));

@@ -1,4 +1,4 @@
-/** A copy of the checkout in a folder of its own, for tests that carry out a page's commands in it. */
+/** A copy of the checkout in another folder, for tests that run a page's commands there. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 
 import { ROOT } from "../project/tracked-texts.ts";
 
-/** Enough for `npm run switchyard`; `.switchyard`, where a kept Kafka is noted, is left out. */
+/** What `npm run switchyard` needs, without `.switchyard`, which contains the state of a local Kafka. */
 const COPIED = ["bin", "src", "tools", "package.json", "package-lock.json"];
 
 export interface Terminal {
@@ -26,7 +26,7 @@ export interface CheckoutCopy extends AsyncDisposable {
   start(script: string): Terminal;
 }
 
-/** @param env beside that of this process */
+/** @param env variables in addition to those of this process */
 export function checkoutCopy(env: Readonly<Record<string, string>>): CheckoutCopy {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-checkout-"));
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * Two processes that deliver to `crm` and `other` on a real Kafka, a receiver that can refuse, and a
+ * Two processes that deliver to `crm` and `other` on a real Kafka, a receiver that can reject, and a
  * ledger of all that was published.
  */
 
@@ -56,7 +56,7 @@ export async function controlledPrograms() {
 interface Given {
   readonly prefix: string;
   readonly brokers: readonly string[];
-  /** Of the receiver. */
+  /** Port of the receiver. */
   readonly port: number;
   readonly admin: number;
   readonly delays: string;

@@ -1,4 +1,4 @@
-/** Delay stages with little room in hand, so that most of what waits is read ahead to be counted. */
+/** Delay stages with small buffers, so that most waiting records are read ahead to be counted. */
 
 import { type DelayConfig, startDelay } from "../../../src/delay/stage.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";

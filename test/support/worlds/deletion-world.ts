@@ -49,14 +49,14 @@ export class DeletionWorld extends StageWorld {
     }
   }
 
-  /** What a destination is told: `<user> at <source>`, one for each record. */
+  /** The notifications of a destination: `<user> at <source>`, one per record. */
   notified(destination: string): readonly string[] {
     return this.#deliveries(destination).map(
       (record) => `${contentOf(record).userId} at ${headerTexts(record)["switchyard-source"]}`,
     );
   }
 
-  /** Message ids of what a destination is told, one for each record. */
+  /** Message IDs of a destination's notifications, one per record. */
   messageIds(destination: string): readonly string[] {
     return this.#deliveries(destination).map((record) => `${contentOf(record).messageId}`);
   }

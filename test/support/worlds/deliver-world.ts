@@ -93,7 +93,7 @@ export class DeliverWorld {
     return operatorActions;
   }
 
-  /** Of destinations that are new. */
+  /** Creates the topics of new destinations. */
   createTopics(destinations: readonly WebhookDestination[], partitions = 1): void {
     for (const { id } of destinations) {
       this.cluster.createTopic(topics.deliveries(id), partitions);

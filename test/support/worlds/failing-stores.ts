@@ -1,4 +1,4 @@
-/** Local stores in memory that fail as a test says: a disk that is full, a file that is corrupt. */
+/** Local stores in memory that fail on request: a full disk, a corrupt file. */
 
 import type { OrderedStore } from "../../../src/audience/store/ordered-store.ts";
 import { MemoryStores } from "./memory-stores.ts";
@@ -8,7 +8,7 @@ export type StoreWork = "open" | "remove" | "getMany" | "pieces" | "write" | "cl
 export class FailingStores extends MemoryStores {
   /** Gives the error of such a work; null: it is done. */
   failing: (work: StoreWork) => Error | null = () => null;
-  /** Those that were begun, also in vain. */
+  /** Operations that were started, including failed ones. */
   readonly works: StoreWork[] = [];
 
   override async open(partition: number): Promise<OrderedStore> {

@@ -1,6 +1,6 @@
 /**
- * What happened to every call on its way to every destination, as the endpoints and the topics saw
- * it, and the laws that must hold whatever went wrong in between.
+ * Records what happened to every call on its way to every destination, as seen by the endpoints and the topics,
+ * and checks the laws that must hold whatever went wrong in between.
  */
 
 import type { RetryPolicy } from "../../../src/deliver/choose-retry-delay.ts";
@@ -73,7 +73,7 @@ export function isAccepted({ status }: Request): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-/** Whether nothing more is to come: accepted or given up, with `every` by each endpoint. */
+/** True if the delivery is complete: accepted or dead-lettered, with `every` for each endpoint. */
 export function isSettled(entry: Entry, recipient: Recipient): boolean {
   const { requests, deadLetters } = entry;
   if (recipient.deliver === "any") return deadLetters.length > 0 || requests.some(isAccepted);

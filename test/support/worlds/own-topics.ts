@@ -15,7 +15,7 @@ const RECORD_MAX_BYTES = 1_048_576;
 /**
  * With the end of the test the topics are deleted, and the client is closed.
  *
- * @param finished of the context, in a test that runs beside others; or the clean-up of a whole file.
+ * @param finished of the context, in a test that runs in parallel; or the clean-up of a whole file.
  */
 export function ownTopics(
   name: string,
@@ -35,12 +35,12 @@ export function ownTopics(
     await kafka.admin.deleteTopics(names.filter((each) => each.startsWith(prefix)));
     await kafka.close();
   });
-  /** All that lies in a topic of the prefix now, a partition after the other. */
+  /** All current records of a topic with the prefix, one partition at a time. */
   const recordsIn = (topic: string) => recordsOf(kafka, prefix + topic);
   return { prefix, brokers, kafka, recordsIn };
 }
 
-/** All that lies in a topic now, a partition after the other. */
+/** All current records of a topic, one partition at a time. */
 async function recordsOf(kafka: Kafka, topic: string): Promise<readonly IncomingRecord[]> {
   const found: IncomingRecord[] = [];
   const { signal } = new AbortController();
@@ -52,7 +52,7 @@ async function recordsOf(kafka: Kafka, topic: string): Promise<readonly Incoming
   return found;
 }
 
-/** Message ids of the deliveries that lie in a topic now. */
+/** Message IDs of the deliveries that are in a topic now. */
 export async function messageIdsOf(kafka: Kafka, topic: string): Promise<readonly string[]> {
   const records = await recordsOf(kafka, topic);
   return records.map((record) => headerTexts(record)[DELIVERY_HEADER.messageId] ?? "");

@@ -1,6 +1,6 @@
 /**
- * Carries a page of docs out as a reader does: files saved, commands run as they are written, output
- * compared with what is shown. Only ports are the test's own.
+ * Follows a page of docs like a reader: saves files, runs commands as they are written, and compares the output
+ * with what the page shows. Only the ports differ.
  */
 
 import { readFileSync } from "node:fs";

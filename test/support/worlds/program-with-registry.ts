@@ -19,7 +19,7 @@ import { fakeShell } from "./fake-shell.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 
 export interface ProgramWithRegistry extends AsyncDisposable {
-  /** Of its configuration. */
+  /** Path of its configuration. */
   readonly file: string;
   /** The topic of calls. */
   readonly topic: string;

@@ -96,7 +96,7 @@ export class ReplayWorld {
     }
   }
 
-  /** A process of its own, which works on a replay when it is told to. */
+  /** A separate process, which runs a replay on request. */
   process(by: string, signal: AbortSignal = new AbortController().signal) {
     const kafka = this.cluster.connect();
     const deps: Omit<ReplayDeps, "marks"> = {

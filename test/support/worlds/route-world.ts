@@ -40,7 +40,7 @@ export class RouteWorld extends StageWorld {
   }
 }
 
-/** Of one of seven users, with the message id `m<number>`. */
+/** A call of one of seven users, with the message ID `m<number>`. */
 export const trackCall = (number: number, more: object = {}) => ({
   type: "track",
   userId: `u${number % 7}`,

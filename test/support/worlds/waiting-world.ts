@@ -23,15 +23,15 @@ const PARTITIONS = 4;
 export const PARKED = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
 
 export interface WaitingWorld {
-  /** Epoch milliseconds before and after the deliveries of `PARKED` were parked. */
+  /** Epoch milliseconds before and after the deliveries of `PARKED` were scheduled for retry. */
   readonly parkedMs: readonly [from: number, to: number];
-  /** @param labels destination and tier, as in `PARKED`. */
+  /** @param labels destination and retry delay, as in `PARKED`. */
   park(labels: string, count: number): Promise<void>;
   startProcess(): ReturnType<typeof startCounting>;
   held(): Promise<Record<string, number>>;
 }
 
-/** Topics under a prefix of its own, in which `PARKED` waits. */
+/** Topics with their own prefix, which contain `PARKED`. */
 export async function waitingWorld(brokers: readonly string[]): Promise<WaitingWorld> {
   const prefix = uniquePrefix("waiting");
   const topics = topicNames(prefix);
