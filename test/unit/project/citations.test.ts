@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { anchors, citations, leadingNowhere } from "../../support/project/citations.ts";
+import { MOVED } from "../../support/project/moved-anchors.ts";
 import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
 
 const OWN = "test/unit/project/citations.test.ts";
@@ -18,11 +19,16 @@ function read(path: string): string | null {
   return statSync(file).isDirectory() ? "" : readFileSync(file, "utf8");
 }
 
+function nowAt(target: string): string {
+  const to = MOVED[target.replace(/^docs\//, "")];
+  return to === undefined ? "" : ` (now docs/${to})`;
+}
+
 test("what is cited exists", () => {
   const found = texts.map(({ path, text }) => [path, citations(path, text)] as const);
   expect(found.flatMap(([, cited]) => cited).length).toBeGreaterThan(100);
   const broken = found.flatMap(([path, cited]) =>
-    leadingNowhere(cited, read).map((target) => `${path}: ${target}`),
+    leadingNowhere(cited, read).map((target) => `${path}: ${target}${nowAt(target)}`),
   );
   expect(broken).toEqual([]);
 });
@@ -33,6 +39,14 @@ test("nothing cites a page that a clone does not have", () => {
   expect("see SPEC section 8").toMatch(OUTSIDE);
   expect("(DESIGN.md)").toMatch(OUTSIDE);
   expect("UNSPECIFIED").not.toMatch(OUTSIDE);
+});
+
+test("each section that has moved is where the table says", () => {
+  const targets = Object.values(MOVED).flatMap((to) => citations("x.ts", `docs/${to}`));
+  expect(targets).toHaveLength(Object.keys(MOVED).length);
+  expect(leadingNowhere(targets, read)).toEqual([]);
+  expect(nowAt("docs/delivery.md#order")).toBe(" (now docs/guarantees.md#order)");
+  expect(nowAt("docs/topics.md#order")).toBe("");
 });
 
 const PAGES: Readonly<Record<string, string>> = {
