@@ -15,7 +15,7 @@ export async function benchClient(rounds: number): Promise<string> {
   });
   const contestants = [
     contestant("@segment/analytics-node", "segment"),
-    contestant("switchyard/client", "ours"),
+    contestant("switchyard-sdk/client", "ours"),
   ];
   const summaries = await measureContestants(contestants, rounds);
   const figures = summaries.map(({ name, cpuMsPerThousand, extra }) => {

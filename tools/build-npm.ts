@@ -1,5 +1,5 @@
 /**
- * `npm run build`: writes the package for applications, `switchyard`, to dist/npm/.
+ * `npm run build`: writes the package for applications, `switchyard-sdk`, to dist/npm/.
  * SWITCHYARD_REPOSITORY_URL is the address of the project. Without it, the package cannot be published.
  */
 

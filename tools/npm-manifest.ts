@@ -17,7 +17,7 @@ const REFUSAL =
 /** @throws Error unless the address is an https URL without a query. */
 export function npmManifest({ version, license }: RootPackage, repositoryUrl?: string): object {
   return {
-    name: "switchyard",
+    name: "switchyard-sdk",
     version,
     description: "Sends customer data calls to Switchyard, and checks the webhooks it delivers",
     keywords: ["analytics", "customer data", "segment", "webhooks", "kafka"],

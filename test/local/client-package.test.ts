@@ -38,8 +38,8 @@ test("without the project's address npm refuses to publish it, and says what to 
 });
 
 const PLAIN = `
-  import { Analytics, ValidationError, closeOnExit } from "switchyard/client";
-  import { parsePayload, verify } from "switchyard/webhooks";
+  import { Analytics, ValidationError, closeOnExit } from "switchyard-sdk/client";
+  import { parsePayload, verify } from "switchyard-sdk/webhooks";
   const bodies = [];
   const analytics = new Analytics("k", {
     endpoint: "http://endpoint.example",
@@ -62,8 +62,8 @@ const PLAIN = `
 `;
 
 const TYPED = `
-  import { type Acknowledgement, Analytics, type LostCall, LostCallError, type SentBatch, type TrackCall } from "switchyard/client";
-  import { type Payload, parsePayload, verify, verifyStandard } from "switchyard/webhooks";
+  import { type Acknowledgement, Analytics, type LostCall, LostCallError, type SentBatch, type TrackCall } from "switchyard-sdk/client";
+  import { type Payload, parsePayload, verify, verifyStandard } from "switchyard-sdk/webhooks";
   interface Order { readonly total: number }
   const order: Order = { total: 1 };
   const analytics = new Analytics("k", { onError: (lost: LostCall) => lost.reason });
@@ -176,7 +176,7 @@ test("TypeScript names what a call lacks: first what only this method needs, the
   const lines = MISSING.map(([call]) => `new Analytics("k").${call};`);
   writeFileSync(
     join(project, "missing.ts"),
-    ['import { Analytics } from "switchyard/client";', ...lines].join("\n"),
+    ['import { Analytics } from "switchyard-sdk/client";', ...lines].join("\n"),
   );
   const options = ["--strict", "--noEmit", "--module", "nodenext", "--ignoreConfig"];
   const compiled = run(join(BINARIES, "tsc"), [...options, "--pretty", "false", "missing.ts"], {
@@ -189,9 +189,9 @@ test("TypeScript names what a call lacks: first what only this method needs, the
 });
 
 test("nothing but the two entries, their types and what they share with the server is in the package", () => {
-  const installed = join(project, "node_modules", "switchyard");
+  const installed = join(project, "node_modules", "switchyard-sdk");
   expect(readdirSync(join(project, "node_modules")).filter((name) => name[0] !== ".")).toEqual([
-    "switchyard",
+    "switchyard-sdk",
   ]);
   expect(readdirSync(installed).sort()).toEqual([
     ...["LICENSE", "README.md", "cjs", "client", "domain", "package.json", "webhooks"],

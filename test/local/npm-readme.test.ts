@@ -21,10 +21,10 @@ const [client = "", receiver = ""] = fencedBlocks(
   .filter(({ language }) => language === "js")
   .map(({ text }) => text);
 
-/** Runs it where `switchyard` can be imported. */
+/** Runs it where `switchyard-sdk` can be imported. */
 function start(program: string, env: Readonly<Record<string, string>> = {}): ChildProcess {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-npm-readme-"));
-  const library = join(folder, "node_modules/switchyard");
+  const library = join(folder, "node_modules/switchyard-sdk");
   mkdirSync(library, { recursive: true });
   const exports = { "./client": "./client.js", "./webhooks": "./webhooks.js" };
   writeFileSync(join(library, "package.json"), JSON.stringify({ type: "module", exports }));

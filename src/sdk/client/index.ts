@@ -1,4 +1,4 @@
-/** `switchyard/client`: imported by applications. */
+/** `switchyard-sdk/client`: imported by applications. */
 
 export type { Acknowledgement } from "./analytics.ts";
 export { Analytics } from "./analytics.ts";

@@ -1,5 +1,5 @@
 /**
- * `switchyard/webhooks`: functions for receivers of webhooks.
+ * `switchyard-sdk/webhooks`: functions for receivers of webhooks.
  *
  *   verify           whether `X-Signature` was made with the shared secret; call it first
  *   verifyStandard   the same for the headers of Standard Webhooks, which also bind the time

@@ -38,7 +38,7 @@ export const FATES: Readonly<Record<string, FinalStates>> = {
   "segment-analytics-python 2.4.0": { ...retried, "503 five times": "delivered" },
   "analytics-python 1.4.post1": { ...retried, "503 five times": "delivered" },
   "rudder-sdk-python 2.1.9": { ...retried, "503 five times": "delivered" },
-  "switchyard/client": { ...retried, "503 five times": "delivered" },
+  "switchyard-sdk/client": { ...retried, "503 five times": "delivered" },
 };
 
 /** The table in `docs/ingest.md`. */

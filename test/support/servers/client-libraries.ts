@@ -143,7 +143,7 @@ export const NPM_LIBRARIES: readonly ClientLibrary[] = [
     logLevel: "none",
   })),
   {
-    name: "switchyard/client",
+    name: "switchyard-sdk/client",
     send: async (endpoint, writeKey, calls) => {
       const analytics = new Analytics(writeKey, { endpoint, onError: () => undefined });
       for (const call of calls) make(analytics, call);

@@ -31,7 +31,7 @@ export interface Framework {
 }
 
 const PORT = "process.env.PORT";
-const IMPORT = 'import { parsePayload, verify } from "switchyard/webhooks";';
+const IMPORT = 'import { parsePayload, verify } from "switchyard-sdk/webhooks";';
 /** Handlers of Request and Response behind Node's own server. */
 const BRIDGE = `
 createServer(async (request, response) => {
@@ -176,8 +176,8 @@ function node(
       save(folder, "server.mjs", program(framework));
       const webhooks = JSON.stringify(join(ROOT, "src/sdk/webhooks/index.ts"));
       const manifest = '{ "type": "module", "exports": { "./webhooks": "./webhooks.js" } }';
-      save(folder, "node_modules/switchyard/package.json", manifest);
-      save(folder, "node_modules/switchyard/webhooks.js", `export * from ${webhooks};`);
+      save(folder, "node_modules/switchyard-sdk/package.json", manifest);
+      save(folder, "node_modules/switchyard-sdk/webhooks.js", `export * from ${webhooks};`);
       for (const used of packages === null ? [] : Object.keys(NODE_PACKAGES)) {
         const target = join(packages?.folder ?? "", "node_modules", used);
         symlinkSync(target, join(folder, "node_modules", used));
