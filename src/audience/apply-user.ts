@@ -26,7 +26,7 @@ export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promis
   if (cause.isReplay) return;
   const { state, callsTopic } = work;
   const { record, atMs } = cause;
-  const { source, integrations } = work.settings(null);
+  const { source, integrations, consent } = work.settings(null);
   if (source === null) {
     const error =
       "the call would have no source: set audienceDefaults.source or defaultSource for traits";
@@ -36,7 +36,14 @@ export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promis
   const [sent] = await state.getMany([key]);
   const kept = trait.value === null ? null : keptValue(trait.value);
   if (kept === (sent ?? null)) return;
-  const maker = callMaker({ topic: callsTopic, source, integrations, trait: trait.key, atMs });
+  const maker = callMaker({
+    topic: callsTopic,
+    source,
+    integrations,
+    consent,
+    trait: trait.key,
+    atMs,
+  });
   const messageId = traitMessageId(trait.key, trait.userId, record);
   state.call("traits", maker.call(trait.userId, trait.value, messageId), record);
   state.set(key, kept);

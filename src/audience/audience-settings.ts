@@ -5,6 +5,7 @@
  *   source            yes                    yes                  `defaultSource`, or none
  *   key               yes                    -                    the name in snake_case
  *   integrations      yes                    yes                  none
+ *   consent           yes                    yes                  none
  *   approvalShare     yes                    yes                  none: no sync needs approval
  *   approvalMinimum   yes                    yes                  100
  *
@@ -22,6 +23,7 @@ export interface AudienceSettings {
   readonly source: SourceId | null;
   readonly key: string | null;
   readonly integrations: JsonObject | null;
+  readonly consent: Readonly<Record<string, boolean>> | null;
   readonly approvalShare: number | null;
   readonly approvalMinimum: number;
 }
@@ -44,6 +46,7 @@ export function settingsOf(
       source: own?.source ?? defaults.source ?? defaultSource,
       key: own?.key ?? null,
       integrations: own?.integrations ?? defaults.integrations,
+      consent: own?.consent ?? defaults.consent ?? null,
       approvalShare: own?.approvalShare ?? defaults.approvalShare,
       approvalMinimum: own?.approvalMinimum ?? defaults.approvalMinimum ?? APPROVAL_MINIMUM,
     };

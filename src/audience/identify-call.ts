@@ -14,6 +14,8 @@ export interface CallOptions {
   readonly topic: string;
   readonly source: SourceId;
   readonly integrations: JsonObject | null;
+  /** Category preferences; null: the calls have no consent object. */
+  readonly consent: Readonly<Record<string, boolean>> | null;
   readonly trait: string;
   /** Time of the record that causes the calls. */
   readonly atMs: number;
@@ -21,11 +23,12 @@ export interface CallOptions {
 
 /** For many calls that differ only in user, value and message ID. */
 export function callMaker(options: CallOptions): CallMaker {
-  const { topic, source, integrations, trait, atMs } = options;
+  const { topic, source, integrations, consent, trait, atMs } = options;
   // All calls share the array, so that its bytes are encoded only once.
   const sharedHeaders: RecordHeaders = [[SOURCE_HEADER, Buffer.from(source)]];
   const key = JSON.stringify(trait);
   const shared = {
+    ...(consent === null ? {} : { context: { consent: { categoryPreferences: consent } } }),
     ...(integrations === null ? {} : { integrations }),
     timestamp: new Date(atMs).toISOString(),
   };

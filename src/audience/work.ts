@@ -29,7 +29,14 @@ export function refuse(work: Work, { record }: Cause, error: string): void {
 
 /** @throws Error if the audience has no source, which the caller must check. */
 export function makerFor(work: Work, { atMs }: Cause, audience: Audience): CallMaker {
-  const { source, integrations } = work.settings(audience.id);
+  const { source, integrations, consent } = work.settings(audience.id);
   if (source === null) throw new Error(`audience ${audience.id} has no source`);
-  return callMaker({ topic: work.callsTopic, source, integrations, trait: audience.key, atMs });
+  return callMaker({
+    topic: work.callsTopic,
+    source,
+    integrations,
+    consent,
+    trait: audience.key,
+    atMs,
+  });
 }

@@ -3,7 +3,12 @@
 import { Command } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { affected, listenersBySource, notNotified } from "../deletion/affected-sources.ts";
+import {
+  affected,
+  listenersBySource,
+  listenersFor,
+  notNotified,
+} from "../deletion/affected-sources.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { assertTopics } from "../operate/connect/assert-topics.ts";
@@ -58,7 +63,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const sources = options.source === undefined ? null : [...new Set(options.source)];
-      const notified = reportedOf(sources, config);
+      const notified = reportedOf(user, sources, config);
       if (typeof notified === "string") throw new WrongUsage(notified);
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
@@ -114,7 +119,11 @@ function reportedText(topic: string, { listeners, others }: Reported): string {
 }
 
 /** The destinations that are notified and those that are not, or an error. */
-function reportedOf(sourceIds: readonly string[] | null, config: Config): Reported | string {
+function reportedOf(
+  userId: string,
+  sourceIds: readonly string[] | null,
+  config: Config,
+): Reported | string {
   const { sources, destinations } = config;
   const found = affected(
     sourceIds,
@@ -125,8 +134,10 @@ function reportedOf(sourceIds: readonly string[] | null, config: Config): Report
     const known = sources.map(({ id }) => id).join(", ");
     return `no source has the ID "${unknown}". Configured sources: ${known || "none"}.`;
   }
-  const listeners = found.sources.flatMap(({ source, listeners: own }) =>
-    own.map(({ destination }) => ({ destination, source })),
+  const listeners = found.sources.flatMap((source) =>
+    listenersFor(source, userId).notified.map(({ listener: { destination } }) => {
+      return { destination, source: source.source };
+    }),
   );
-  return { listeners, others: notNotified(found.sources, destinations) };
+  return { listeners, others: notNotified(found.sources, destinations, userId) };
 }

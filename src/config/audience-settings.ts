@@ -4,6 +4,7 @@ import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts"
 import type { SourceId } from "../domain/ids.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { type Decoder, decoder, value, wrong } from "../settings/decoder.ts";
+import { audienceConsent } from "../settings/rules-settings.ts";
 import { id, share, text, textLike, wholeNumber } from "../settings/scalars.ts";
 import { list, optional, required, section, setting } from "../settings/setting.ts";
 
@@ -36,6 +37,10 @@ const integrations: Decoder<JsonObject> = decoder({
 const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(integrations, "Goes into the calls as it is: who gets them."),
+  consent: optional(
+    audienceConsent,
+    "The consent object of the calls, as a map of categories to true or false. Not set: they have none.",
+  ),
   approvalShare: optional(
     share(),
     "A sync that removes more than this share of the members, or is empty, needs approval. Left out: none does.",

@@ -4,6 +4,7 @@
  *   setting                        a change applies
  *   sources, destinations,         at once, each entry by its id
  *     audiences
+ *   consent.required               at once
  *   delivery.ca                    to the next connection
  *   ingest.tls                     to the next connection, if it stays on
  *   kafka.tls, kafka.sasl          to the next connection, if it stays on; sasl with the same mechanism
@@ -54,6 +55,7 @@ function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
   return new Set([
     "delivery.ca",
+    "consent.required",
     ...(ingest.tls !== null && after.ingest.tls !== null ? ["ingest.tls"] : []),
     ...(kafka.tls !== null && after.kafka.tls !== null ? ["kafka.tls"] : []),
     ...(kafka.sasl !== null && isSameMechanism ? ["kafka.sasl"] : []),
@@ -96,6 +98,7 @@ export function applied(before: Config, after: Config): Config {
     sources,
     destinations,
     audiences,
+    consent: from("consent.required").consent,
     registry: from("registry").registry,
     delivery: { ...before.delivery, ca: from("delivery.ca").delivery.ca },
     ingest: { ...before.ingest, tls: from("ingest.tls").ingest.tls },

@@ -10,6 +10,8 @@
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].url  be unique in its destination, and name no private address
  *   operatorEvents.webhook.url      name no private address
+ *   destinations[].filters[].sources,
+ *     destinations[].map[].sources  name a source
  *   audiences[].id, .key            be unique
  *   audiences[].source,             name a source
  *     audienceDefaults.source
@@ -72,6 +74,14 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
     }),
     ...texts([{ raw: tree, path: [] }], ["operatorEvents", "webhook", "url"]).flatMap(
       ({ path, text }) => privateAddress(text, path, allowNetworks),
+    ),
+    ...destinations.flatMap(({ raw, path }) =>
+      ["filters", "map"].flatMap((rules) => {
+        const named = entries(raw, [rules], path);
+        return named.flatMap((rule) =>
+          unknown(texts(entries(rule.raw, ["sources"], rule.path), []), sourceIds, "source"),
+        );
+      }),
     ),
     ...audienceProblems(tree, sourceIds),
     ...topicProblems(tree, destinationIds),

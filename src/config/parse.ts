@@ -18,10 +18,12 @@ import {
   takesFile,
 } from "../settings/config-path.ts";
 import { describe, HIDDEN, type Path, type Problem, pathText } from "../settings/problem.ts";
+import { withConsent } from "../settings/rules-settings.ts";
 import type { Config } from "./config.ts";
 import { problemsAcross } from "./cross-checks.ts";
 import { override, unknownVariables, variables } from "./environment.ts";
 import { type Environment, fill } from "./interpolate.ts";
+import { rulesWarnings } from "./rules-warnings.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** The settings as given, with where they came from; for `config print`. */
@@ -61,15 +63,24 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const found: Problem[] = [];
   const doubtful: string[] = [];
   const context: PlaceContext = { problems: found, warnings: doubtful, origins, readFile };
-  const config = SETTINGS.decode(tree, placeAt(context, []));
+  const decoded = SETTINGS.decode(tree, placeAt(context, []));
   const problems = [
     ...found,
     ...problemsAcross(tree).map((problem) => asWritten(problem, origins)),
   ];
   const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   const { taken } = filled;
-  if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all, taken };
-  const warnings = [...unknownVariables(known, env), ...doubtful, ...questionable(config)];
+  if (decoded === INVALID || all.length > 0) return { kind: "invalid", problems: all, taken };
+  const config = {
+    ...decoded,
+    destinations: withConsent(decoded.destinations, decoded.consent.required),
+  };
+  const warnings = [
+    ...unknownVariables(known, env),
+    ...doubtful,
+    ...questionable(config),
+    ...rulesWarnings(config),
+  ];
   return {
     kind: "config",
     config,

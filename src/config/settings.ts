@@ -242,6 +242,13 @@ export const SETTINGS = section("", {
     ),
     { min: 0, max: Number.POSITIVE_INFINITY },
   ),
+  consent: section("Consent of the users, see [Consent](rules.md#consent).", {
+    required: setting(
+      flag(),
+      false,
+      "If `true`, a call without a consent object goes to no destination that names categories.",
+    ),
+  }),
   audiences: audienceSettings,
   include: setting(
     listOf(

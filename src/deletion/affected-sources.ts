@@ -11,6 +11,7 @@
  *   an enabled webhook                       once per affected source
  *   a disabled webhook                       no
  *   a topic                                  no: Switchyard sends no requests for it
+ *   one whose rules take every user ID away  no: it does not know the user (docs/rules.md#deletions)
  *
  * `integrations` apply only to calls. A source is affected even if it has no destination to notify.
  */
@@ -19,7 +20,11 @@ import type { Destination, Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import { describe } from "../domain/json.ts";
 import type { TopicNames } from "../domain/topics.ts";
+import { compileRules, hasRules } from "../route/rules/plan.ts";
 import type { Refusal } from "./request.ts";
+
+/** What a destination's rules make of the user ID of a notification; null: it gets none. */
+type NotifiedUserId = (userId: string) => string | null;
 
 /** A webhook destination that is notified of deletions. */
 export interface Listener {
@@ -27,6 +32,8 @@ export interface Listener {
   readonly topic: string;
   /** If false, notifications have the time of receipt instead of the request's time. */
   readonly historical: boolean;
+  /** Null: the user ID as it is. */
+  readonly notifiedUserId: NotifiedUserId | null;
 }
 
 export interface AffectedSource {
@@ -52,35 +59,75 @@ export function listenersBySource(
   destinations: readonly Destination[],
   topics: Pick<TopicNames, "deliveries">,
 ): ListenersBySource {
+  const rules = deletionRules(destinations);
   const notified = destinations.filter((each) => each.getsDeletions && each.enabled);
   return new Map(
     sources.map((source) => {
       const own = notified.filter(({ id }) => source.destinations.includes(id));
       const listeners = own.map(({ id, historical }) => {
-        return { destination: id, topic: topics.deliveries(id), historical };
+        const rule = rules.get(id);
+        const notifiedUserId = rule && ((userId: string) => rule(source.id, userId));
+        const topic = topics.deliveries(id);
+        return { destination: id, topic, historical, notifiedUserId: notifiedUserId ?? null };
       });
       return [source.id, { source: source.id, listeners }];
     }),
   );
 }
 
+function deletionRules(destinations: readonly Destination[]) {
+  const ruled = destinations.filter(hasRules);
+  return new Map(
+    ruled.map((each) => [each.id, compileRules(each.id, each, []).deletedUserId] as const),
+  );
+}
+
 /** A destination that is not notified, and the reason. */
 export interface NotNotified {
   readonly destination: DestinationId;
-  readonly because: "disabled" | `type ${string}` | "no affected source names it";
+  readonly because:
+    | "disabled"
+    | `type ${string}`
+    | "no affected source names it"
+    | "its rules take the user ID away";
+}
+
+/** Listeners that get a notification for a user, and those that do not, since their rules take the user ID away. */
+export function listenersFor(
+  { listeners }: AffectedSource,
+  userId: string,
+): {
+  readonly notified: readonly { readonly listener: Listener; readonly userId: string }[];
+  readonly without: readonly Listener[];
+} {
+  const notified = [];
+  const without = [];
+  for (const listener of listeners) {
+    const { notifiedUserId } = listener;
+    const mapped = notifiedUserId === null ? userId : notifiedUserId(userId);
+    if (mapped === null) without.push(listener);
+    else notified.push({ listener, userId: mapped });
+  }
+  return { notified, without };
 }
 
 export function notNotified(
   all: readonly AffectedSource[],
   destinations: readonly Destination[],
+  userId: string,
 ): readonly NotNotified[] {
+  const found = all.map((source) => listenersFor(source, userId));
   const notified = new Set(
-    all.flatMap(({ listeners }) => listeners.map(({ destination }) => destination)),
+    found.flatMap(({ notified: those }) => those.map(({ listener }) => listener.destination)),
+  );
+  const without = new Set(
+    found.flatMap(({ without: those }) => those.map(({ destination }) => destination)),
   );
   return destinations
     .filter(({ id }) => !notified.has(id))
     .map(({ id, kind, enabled, getsDeletions }): NotNotified => {
       if (!getsDeletions) return { destination: id, because: `type ${kind}` };
+      if (without.has(id)) return { destination: id, because: "its rules take the user ID away" };
       const because = enabled ? "no affected source names it" : "disabled";
       return { destination: id, because };
     });

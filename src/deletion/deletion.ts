@@ -3,7 +3,9 @@
  *
  *   for each          a record in                     key      value
  *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
- *   affected source                                             "timestamp","messageId"}
+ *   affected source                                             "timestamp","messageId"}; the userId is what the
+ *                                                               listener's rules make of it, and there is no
+ *                                                               record if they take it away
  *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
  *                     request names its sources or
  *                     the id is longer than a
@@ -28,7 +30,7 @@ import type { DestinationId, MessageId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { uuidV5 } from "../domain/uuid.ts";
-import { affected, type ListenersBySource } from "./affected-sources.ts";
+import { affected, type ListenersBySource, listenersFor } from "./affected-sources.ts";
 import { type DeletionRequest, parseRequest } from "./request.ts";
 
 /** UUID namespace of the message IDs of delete notifications. */
@@ -44,6 +46,8 @@ export interface Deletion {
   readonly kind: "deletion";
   readonly record: IncomingRecord;
   readonly notifications: readonly Notification[];
+  /** Destinations that get none, once for each source, since their rules take the user ID away. */
+  readonly withoutUserId: readonly DestinationId[];
   /** The user whose memberships are removed; null if the request names sources. */
   readonly forgets: string | null;
   /** IDs in the request that no configured source has. */
@@ -77,7 +81,7 @@ export function decideDeletion(
   return {
     kind: "deletion",
     record,
-    notifications: notifications(record, request, found.sources, nowMs),
+    ...notifications(record, request, found.sources, nowMs),
     forgets: request.sourceIds === null && canBeMember(request.userId) ? request.userId : null,
     unknownSources: found.unknown,
   };
@@ -92,17 +96,24 @@ function notifications(
   { userId, timestampMs }: DeletionRequest,
   sources: Extract<ReturnType<typeof affected>, { kind: "affected" }>["sources"],
   nowMs: number,
-): readonly Notification[] {
-  const key = Buffer.from(userId);
+): Pick<Deletion, "notifications" | "withoutUserId"> {
   const foreign = foreignHeaders(record);
   const receivedAtMs = usableRecordTime(record.timestampMs, nowMs);
-  return sources.flatMap(({ source, listeners }) => {
-    // The unchanged value from the record, even if it is not a valid time, so that a repeat has the same ID.
-    const messageId = messageIdOf(userId, source, timestampMs ?? record.timestampMs);
-    return listeners.map(({ destination, topic, historical }) => {
+  const withoutUserId: DestinationId[] = [];
+  const all = sources.flatMap((affectedSource) => {
+    const { source } = affectedSource;
+    const found = listenersFor(affectedSource, userId);
+    withoutUserId.push(...found.without.map(({ destination }) => destination));
+    return found.notified.map(({ listener, userId: notifiedId }) => {
+      const { destination, topic, historical } = listener;
+      // The unchanged time from the record, even if it is not valid, so that a repeat has the same message ID; and the
+      // ID that the destination gets, because the original could be found out from a message ID by trying.
+      const messageId = messageIdOf(notifiedId, source, timestampMs ?? record.timestampMs);
       const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
       const timestamp = isoTimestamp(notifiedMs);
-      const value = Buffer.from(JSON.stringify({ type: "delete", userId, timestamp, messageId }));
+      const value = Buffer.from(
+        JSON.stringify({ type: "delete", userId: notifiedId, timestamp, messageId }),
+      );
       const headers = deliveryHeaders({
         messageId,
         source,
@@ -111,9 +122,11 @@ function notifications(
         receivedAtMs,
         ...NOT_TRIED,
       });
+      const key = Buffer.from(notifiedId);
       return { destination, outgoing: { topic, key, value, headers: [...foreign, ...headers] } };
     });
   });
+  return { notifications: all, withoutUserId };
 }
 
 const NOT_TRIED = {

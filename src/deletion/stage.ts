@@ -218,11 +218,12 @@ function createReport({
     recordsIn.inc(requests.length);
     for (const { decided } of requests) {
       if (decided.kind === "unusable") continue;
-      const { notifications, unknownSources, record } = decided;
+      const { notifications, withoutUserId, unknownSources, record } = decided;
       if (notifications.length === 0) unheard.inc();
       for (const { destination, outgoing } of notifications) {
         if (!refused.has(outgoing)) metrics.deletesWritten.bind({ destination }).inc();
       }
+      for (const destination of withoutUserId) metrics.deletesSkipped.bind({ destination }).inc();
       if (unknownSources.length === 0) continue;
       const omittedLines = lines.admit(clock.nowMs());
       if (omittedLines === null) continue;

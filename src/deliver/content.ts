@@ -4,7 +4,7 @@ import type { Content } from "../destinations/port.ts";
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
 import { isIdField } from "../domain/exact-ids.ts";
 import { isJsonObject } from "../domain/json.ts";
-import { parseCall } from "../domain/parse-call.ts";
+import { parseDeliveredCall } from "../domain/parse-call.ts";
 import { parseDelete } from "../domain/parse-delete.ts";
 
 export type ParsedContent =
@@ -29,7 +29,7 @@ export function parseContent(record: RecordValue): ParsedContent {
     if (parsed.kind !== "delete") return parsed;
     return { kind: "content", content: parsed.notification, text };
   }
-  const parsed = parseCall(json, bytes.length);
+  const parsed = parseDeliveredCall(json, bytes.length);
   return parsed.kind === "call" ? { kind: "content", content: parsed.call, text } : parsed;
 }
 

@@ -1,6 +1,7 @@
 /** Settings that destinations of several types have. A type puts them among its own. */
 
 import type { DestinationId } from "../domain/ids.ts";
+import { rulesSettings } from "../settings/rules-settings.ts";
 import { flag, id, rate, textLike, wholeNumber } from "../settings/scalars.ts";
 import { optional, required, setting } from "../settings/setting.ts";
 
@@ -27,6 +28,7 @@ export const commonSettings = {
     wholeNumber(1, 10_000),
     "Number of partitions with which its topics are created. If not set, `kafka.partitions`.",
   ),
+  ...rulesSettings,
 };
 
 /** Settings of destinations that the deliver stage sends to. */

@@ -15,7 +15,7 @@
  */
 
 import type { Network } from "../domain/addresses.ts";
-import type { Call } from "../domain/call.ts";
+import type { DeliveredCall } from "../domain/call.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../domain/destination.ts";
 import type { DeleteNotification } from "../domain/parse-delete.ts";
@@ -54,7 +54,7 @@ export interface Preview {
   readonly body: Buffer;
 }
 
-export type Content = Call | DeleteNotification;
+export type Content = DeliveredCall | DeleteNotification;
 
 /** One delivery, with the content of its record. */
 export interface Sendable {

@@ -11,6 +11,8 @@ export interface AudienceOptions {
   readonly source: SourceId | null;
   /** Goes into the calls as it is. */
   readonly integrations: JsonObject | null;
+  /** Becomes `context.consent.categoryPreferences` of the calls; absent: as null. */
+  readonly consent?: Readonly<Record<string, boolean>> | null;
   /** A sync that removes more than this share of the members needs approval; 0 to 1. */
   readonly approvalShare: number | null;
   /** A sync that removes at most this many members never needs approval for its share. */

@@ -60,6 +60,19 @@ export type ByType =
 
 export type Call = CallFields & Caller & ByType;
 
+/**
+ * A call as it is delivered. A destination's rules may have taken identifiers away (docs/rules.md), so that it lacks
+ * what a call needs on `calls`.
+ */
+export type DeliveredCall = CallFields & {
+  readonly userId: string | null;
+  readonly anonymousId: string | null;
+} & (
+    | { readonly type: "identify" | "page" | "screen" | "alias" }
+    | { readonly type: "track"; readonly event: string }
+    | { readonly type: "group"; readonly groupId: string }
+  );
+
 /** `error` is a sentence for people: the field and what is wrong with it, without its value. */
 export interface InvalidCall {
   readonly kind: "refused";

@@ -31,6 +31,8 @@ export interface DeadLettered {
   readonly reason: DeadLetterReason;
   /** One sentence that says the mistake and its place. No secret, no payload. */
   readonly error: string;
+  /** Those that it keeps; absent: the record's own that the stage lets it keep. */
+  readonly headers?: RecordHeaders;
 }
 
 export interface DeadLetter extends DeadLettered {
@@ -51,10 +53,10 @@ export interface Became {
  */
 export function deadLetterOf(
   stage: StageName,
-  { record, reason, error }: DeadLettered,
+  { record, reason, error, headers: own }: DeadLettered,
   topic: string,
   nowMs: number,
-  headers: RecordHeaders = foreignHeaders(record),
+  headers: RecordHeaders = own ?? foreignHeaders(record),
 ): DeadLetter {
   const cause = { stage, reason, error, failedAtMs: nowMs };
   return { stage, record, reason, error, outgoing: deadLetter(topic, record, cause, headers) };

@@ -14,6 +14,7 @@ export const DEAD_LETTER_REASONS = {
   "invalid-call": "The value is JSON but no valid call, or a delivery lacks a header it needs.",
   "unknown-source": "The record names no source, or one that is not configured.",
   "unknown-destination": "The delivery's destination, endpoint or topic is gone.",
+  "rule-failed": "A rule of a destination could not be evaluated. The dead letter has no value.",
   "invalid-sync": "The record on `audience-syncs` breaks the protocol.",
   "invalid-deletion": "The record on `deletion-requests` is no valid request.",
   "too-large": "A record that would have to be written is larger than the broker takes.",

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 
 import type { DestinationId, EndpointKey, SourceId } from "./ids.ts";
+import type { DestinationRules } from "./rules.ts";
 
 export interface Source {
   readonly id: SourceId;
@@ -22,7 +23,8 @@ export interface Endpoint {
   readonly url: string;
 }
 
-interface DestinationBase {
+/** Rules that are absent ask for nothing. */
+interface DestinationBase extends Partial<DestinationRules> {
   readonly id: DestinationId;
   /** Its type, by the name in the table of `destinations/index.ts`. */
   readonly kind: string;

@@ -15,6 +15,7 @@ import {
   type Call,
   type CallFields,
   type CallType,
+  type DeliveredCall,
   type InvalidCall,
   type ParsedCall,
 } from "./call.ts";
@@ -63,9 +64,34 @@ export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): 
 
 /** The rest of `parseCall`, for a caller that has read the type already. */
 export function parseCallFields(
-  { type, json }: TypedCall,
+  typed: TypedCall,
   sizeBytes = Number.POSITIVE_INFINITY,
 ): ParsedCall {
+  const { call, problems } = fieldsOf(typed);
+  if (problems.length === 0) findMissing(call, problems);
+  checkDepth(call, sizeBytes, problems);
+  if (problems.length > 0) return refused(problems.join("; "));
+  return { kind: "call", call: call as Call };
+}
+
+/** The call of a delivery, which may lack identifiers. */
+export function parseDeliveredCall(
+  json: unknown,
+  sizeBytes: number,
+): { readonly kind: "call"; readonly call: DeliveredCall } | InvalidCall {
+  const typed = parseCallType(json);
+  if (typed.kind !== "typed") return typed;
+  const { call, problems } = fieldsOf(typed);
+  if (problems.length === 0) findMissingNames(call, problems);
+  checkDepth(call, sizeBytes, problems);
+  if (problems.length > 0) return refused(problems.join("; "));
+  return { kind: "call", call: call as DeliveredCall };
+}
+
+function fieldsOf({ type, json }: TypedCall): {
+  readonly call: Unchecked;
+  readonly problems: string[];
+} {
   const problems: string[] = [];
   const properties = object(json.properties, "properties", problems);
   const context = object(json.context, "context", problems);
@@ -89,11 +115,12 @@ export function parseCallFields(
     sentAt: json.sentAt,
     receivedAt: json.receivedAt,
   };
-  if (problems.length === 0) findMissing(call, problems);
+  return { call, problems };
+}
+
+function checkDepth(call: CallFields, sizeBytes: number, problems: string[]): void {
   // Every level of nesting takes two bytes at least.
   if (problems.length === 0 && sizeBytes > 2 * JSON_DEPTH_MAX) findTooDeep(call, problems);
-  if (problems.length > 0) return refused(problems.join("; "));
-  return { kind: "call", call: call as Call };
 }
 
 function refused(error: string): InvalidCall {
@@ -115,6 +142,11 @@ function findMissing(call: Unchecked, problems: string[]): void {
   } else if (call.userId === null && call.anonymousId === null) {
     problems.push("userId is missing, and so is anonymousId; a call needs one of them");
   }
+  findMissingNames(call, problems);
+}
+
+function findMissingNames(call: Unchecked, problems: string[]): void {
+  const { type } = call;
   if (type === "track" && call.event === null) problems.push("event is missing, a track needs it");
   if (type === "group" && call.groupId === null) {
     problems.push("groupId is missing, a group needs it");

@@ -2,9 +2,10 @@
  * The records that a call becomes: one for each destination that gets it.
  *
  *   of the record      is
- *   key                the call's userId, else its anonymousId, whatever key the producer used
+ *   key                the call's userId, else its anonymousId, whatever key the producer used; where the
+ *                      destination's rules change the call, what they make of these (`rules/plan.ts`)
  *   value              the bytes as they came; if the value has a schema, its JSON
- *                      (docs/decisions/0020-route-writes-json.md)
+ *                      (docs/decisions/0020-route-writes-json.md); what the destination's rules make of them
  *   shared headers     the producer's own, without any `switchyard-*`, and without that of a schema
  *                      where the value is its JSON; those of its trace, if it has one that is kept
  *                      (docs/traces.md); then message id, source, timestamp and receipt, one array
@@ -38,12 +39,22 @@ export interface CallToCopy {
   readonly json: Buffer;
 }
 
-/** @param trace that the copies belong to from here on; null: the record's own, if it has one. */
+/** What the rules of a destination made of a call. */
+export interface ChangedCall {
+  readonly bytes: Buffer;
+  readonly key: string;
+}
+
+/**
+ * @param trace that the copies belong to from here on; null: the record's own, if it has one.
+ * @param changed the calls of those routes whose rules changed something.
+ */
 export function copies(
   record: IncomingRecord,
   { call, source, times, json: value }: CallToCopy,
   routes: readonly Route[],
   trace: TraceContext | null = null,
+  changed: ReadonlyMap<Route, ChangedCall> | null = null,
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const key = Buffer.from(callKey(call));
@@ -60,8 +71,11 @@ export function copies(
   const shared = headersWith(times.timestampMs);
   const isShared = routes.every(({ historical }) => historical);
   const sharedAtReceipt = isShared ? shared : headersWith(times.receivedAtMs);
-  return routes.map(({ topic, historical, headers }) => {
+  return routes.map((route) => {
+    const { topic, historical, headers } = route;
     const sharedHeaders = historical ? shared : sharedAtReceipt;
-    return { topic, key, value, sharedHeaders, headers };
+    const own = changed?.get(route);
+    if (own === undefined) return { topic, key, value, sharedHeaders, headers };
+    return { topic, key: Buffer.from(own.key), value: own.bytes, sharedHeaders, headers };
   });
 }

@@ -9,7 +9,8 @@
  *   has another type than those asked for          filtered: type
  *   is no track, or has another event than those   filtered: event
  *     asked for
- *   is not for the destination (`route.ts`)        skipped, with route's reason
+ *   is not for the destination (`route.ts`), or    skipped, with route's reason
+ *     not by its rules of now
  *   any other                                      written, as route writes it (`delivery-records.ts`)
  */
 
@@ -17,9 +18,8 @@ import type { CallType } from "../domain/call.ts";
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import { copies } from "./delivery-records.ts";
-import { decide, type Reason } from "./route.ts";
-import { readCall } from "./route-record.ts";
+import type { Reason } from "./route.ts";
+import { explained, readCall, routeRecord } from "./route-record.ts";
 import type { Routing } from "./routing.ts";
 
 export interface AskedCalls {
@@ -56,17 +56,18 @@ export function routeAgain(
   if (record.omitted !== undefined) return { kind: "invalid", reason: "too-large" };
   const read = readCall(record, routing.lookup, nowMs);
   if (read.kind === "refused") return { kind: "invalid", reason: read.reason };
-  const { call, source } = read;
+  const { call } = read;
   if (types.length > 0 && !types.includes(call.type)) {
     return { kind: "filtered", reason: "type" };
   }
   if (events.length > 0 && !(call.type === "track" && events.includes(call.event))) {
     return { kind: "filtered", reason: "event" };
   }
-  const [decision] = decide(call.integrations, source, [destination]);
-  const routes = routing.routes.get(source.id)?.all ?? [];
-  const [outgoing] = decision?.gets === true ? copies(record, read, routes) : [];
+  const routed = routeRecord(record, routing, nowMs);
+  if (routed.kind === "unusable") return { kind: "invalid", reason: routed.reason };
+  const [outgoing] = routed.records;
   if (outgoing === undefined) {
+    const [decision] = explained(routed, [destination]);
     return { kind: "skipped", reason: decision?.reason ?? "not-connected" };
   }
   return { kind: "written", outgoing };

@@ -1,9 +1,11 @@
 /**
- * Which destinations get a call, and why (docs/how-it-works.md#routing). The first line that fits decides.
+ * Which destinations get a call, and why (docs/how-it-works.md#routing). The first line that fits decides. What a
+ * destination's rules say comes between (`rules/plan.ts`): consent before `integrations`, filters after them.
  *
  *   the destination                              gets the call     reason
  *   is not one of the source's                   no                not-connected
  *   is disabled                                  no                disabled
+ *   asks for consent that the call lacks         no                no-consent
  *   has a name that `integrations` set true      yes               named-true
  *   has a name that they set false               no                named-false
  *   is not named, and All is false               no                all-false
@@ -16,8 +18,9 @@
 import type { Destination, Source } from "../domain/destination.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { type FlagVerdict, flagVerdict, namedAlone } from "./integrations.ts";
+import type { RuleSkip } from "./rules/plan.ts";
 
-export type Reason = "not-connected" | "disabled" | FlagVerdict;
+export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
 
 /** Destinations that get no call of a source, whatever its flags, by the reason. */
 export interface Skipped {
@@ -90,6 +93,10 @@ export class Candidates<Candidate extends { readonly name: string }> {
       .flatMap((place) => this.all[place] ?? []);
   }
 
+  named(name: string): readonly Candidate[] {
+    return this.#placesNamed(name).flatMap((place) => this.all[place] ?? []);
+  }
+
   #placesNamed(name: string): readonly number[] {
     return this.#placesOf.get(name) ?? [];
   }
@@ -100,6 +107,6 @@ function whyNever(source: Source, destination: Destination): "not-connected" | "
   return destination.enabled ? null : "disabled";
 }
 
-function isYes(reason: Reason): boolean {
+export function isYes(reason: Reason): boolean {
   return reason === "by-default" || reason === "named-true";
 }

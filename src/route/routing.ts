@@ -7,6 +7,7 @@ import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { Candidates, candidates, type Skipped, skipped } from "./route.ts";
+import { compileRules, hasRules, type RulePlan } from "./rules/plan.ts";
 
 /** A destination that calls of a source may go to. */
 export interface Route {
@@ -14,6 +15,8 @@ export interface Route {
   readonly name: string;
   readonly topic: string;
   readonly historical: boolean;
+  /** Null: the calls of the source go to it as they are. */
+  readonly rules: RulePlan | null;
   /** The headers that only this destination's copies have. */
   readonly headers: RecordHeaders;
 }
@@ -22,6 +25,8 @@ export interface Routing {
   readonly lookup: SourceLookup;
   /** For each source its destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
+  /** Sources of which a destination has rules. */
+  readonly ruled: ReadonlySet<SourceId>;
   /** For each source the destinations that get none of its calls. */
   readonly skipped: ReadonlyMap<SourceId, Skipped>;
 }
@@ -32,23 +37,47 @@ export function createRouting(
   destinations: readonly Destination[],
   topics: Pick<TopicNames, "deliveries">,
 ): Routing {
+  const compiled = compiledRules(sources, destinations);
   const routes = sources.map((source) => {
     const possible = candidates(source, destinations);
-    const all = possible.map((destination) => route(destination, topics));
+    const all = possible.map((destination) => {
+      return route(destination, topics, compiled.get(destination.id)?.forSource(source.id) ?? null);
+    });
     return [source.id, new Candidates(all)] as const;
   });
   const skippedOf = sources.map((source) => [source.id, skipped(source, destinations)] as const);
   const lookup = sourceLookup(sources, defaultSource);
-  return { lookup, routes: new Map(routes), skipped: new Map(skippedOf) };
+  const ruled = routes.filter(([, { all }]) => all.some(({ rules }) => rules !== null));
+  return {
+    lookup,
+    routes: new Map(routes),
+    ruled: new Set(ruled.map(([id]) => id)),
+    skipped: new Map(skippedOf),
+  };
 }
 
-function route(destination: Destination, topics: Pick<TopicNames, "deliveries">): Route {
+/** Of those destinations that have rules. */
+export function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
+  const writeKeys = sources.flatMap((source) => source.writeKeys);
+  return new Map(
+    destinations
+      .filter(hasRules)
+      .map((destination) => [destination.id, compileRules(destination.id, destination, writeKeys)]),
+  );
+}
+
+function route(
+  destination: Destination,
+  topics: Pick<TopicNames, "deliveries">,
+  rules: RulePlan | null,
+): Route {
   const { id, name, historical } = destination;
   return {
     destination: id,
     name,
     topic: topics.deliveries(id),
     historical,
+    rules,
     headers: [[DELIVERY_HEADER.destination, Buffer.from(id)]],
   };
 }

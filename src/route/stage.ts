@@ -28,8 +28,7 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
-import type { Destination } from "../domain/destination.ts";
-import type { DestinationId } from "../domain/ids.ts";
+import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
@@ -37,12 +36,14 @@ import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
-import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
+import { countRouted } from "./count-routed.ts";
+import { failedRules } from "./failed-rules.ts";
+import { type Routed, type RoutedCall, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 import { routeTraces } from "./trace.ts";
 
@@ -202,55 +203,22 @@ type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 /** Writes batches, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
   const writer = deadLetterWriter(deps, "route", deadLetterTopic);
-  const count = createCount(deps);
+  const count = countRouted(deps.metrics);
   const tell = countDeadLetters(deps);
   return {
     healthProblems: writer.healthProblems,
     write: async (batch) => {
       const calls: RoutedCall[] = [];
-      const unusable: UnusableRecord[] = [];
+      const unusable: DeadLettered[] = [];
       for (const routed of batch) {
-        if (routed.kind === "routed") calls.push(routed);
-        else unusable.push(routed);
+        if (routed.kind === "routed") {
+          calls.push(routed);
+          if (routed.ruled !== null) unusable.push(...failedRules(routed, routed.ruled));
+        } else unusable.push(routed);
       }
       const written = await writer.write(calls, unusable);
       count(batch, written.refused);
       tell(written.deadLetters);
     },
-  };
-}
-
-/** Counts a batch once it is written. */
-function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused: Refused) => void {
-  const recordsIn = metrics.recordsIn.bind({ stage: "route" });
-  return (batch, refused) => {
-    recordsIn.inc(batch.length);
-    const copies = new Map<DestinationId, number>();
-    // One list for each source: a call costs nothing here, whatever the number of destinations.
-    const without = new Map<readonly Destination[], number>();
-    const missed = new Map<DestinationId, number>();
-    for (const routed of batch) {
-      if (routed.kind === "unusable") continue;
-      without.set(routed.notConnected, (without.get(routed.notConnected) ?? 0) + 1);
-      for (const { id } of routed.disabled) missed.set(id, (missed.get(id) ?? 0) + 1);
-      if (routed.routes.length === 0)
-        metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
-      routed.routes.forEach(({ destination }, index) => {
-        const copy = routed.records[index];
-        if (copy === undefined || refused.has(copy)) return;
-        copies.set(destination, (copies.get(destination) ?? 0) + 1);
-      });
-    }
-    for (const [all, number] of without) {
-      for (const { id: destination } of all) {
-        metrics.callsSkipped.bind({ destination, reason: "not-connected" }).inc(number);
-      }
-    }
-    for (const [destination, number] of missed) {
-      metrics.callsSkipped.bind({ destination, reason: "disabled" }).inc(number);
-    }
-    for (const [destination, number] of copies) {
-      metrics.callsRouted.bind({ destination }).inc(number);
-    }
   };
 }

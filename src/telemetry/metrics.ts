@@ -64,13 +64,19 @@ export const METRICS = {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that a destination does not get, and will not get later: disabled counts those that it would get if it were enabled, not-connected all calls of sources that are not connected to it.",
+    help: "Valid calls that a destination does not get, and will not get later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that `integrations` keeps from it, no-consent, sampled-out and filtered those that its rules keep from it.",
   },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
     labels: ["destination"],
     help: "Delete notifications that deletion wrote for a destination.",
+  },
+  deletesSkipped: {
+    name: "switchyard_deletion_notifications_skipped_total",
+    type: "counter",
+    labels: ["destination"],
+    help: "Delete notifications that were not written, because the destination's rules take every user ID away.",
   },
   deletionsUnheard: {
     name: "switchyard_deletion_requests_without_destination_total",

@@ -10,12 +10,13 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId has anonymousId in its place. Absent objects are `{}`, and an absent screen name is omitted.
- * `payload: full` appends the fields that `withTheRest` lists, except to delete notifications, which always have the same
- * three fields. Values are as JSON.parse returned them, so JSON.parse and JSON.stringify reproduce the body.
+ * A call without userId has anonymousId in its place, unless the destination's rules took that away, too. Absent objects
+ * are `{}`, and an absent screen name is omitted. `payload: full` appends the fields that `withTheRest` lists, except to
+ * delete notifications, which always have the same three fields. Values are as JSON.parse returned them, so JSON.parse
+ * and JSON.stringify reproduce the body.
  */
 
-import type { Call, Caller } from "../../domain/call.ts";
+import type { DeliveredCall } from "../../domain/call.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import { asIsoTimestamp, isoTimestamp, isoTimestamps } from "../../domain/timestamp.ts";
 import type { Content } from "../port.ts";
@@ -43,7 +44,7 @@ export function payload(
   return JSON.stringify(shape === "full" ? withTheRest(fields, content, delivery) : fields);
 }
 
-function standard(call: Call, timestamp: string): Fields {
+function standard(call: DeliveredCall, timestamp: string): Fields {
   const { type } = call;
   const version = 1;
   switch (type) {
@@ -60,7 +61,13 @@ function standard(call: Call, timestamp: string): Fields {
       return { version, type, ...caller(call), event, properties: properties ?? {}, timestamp };
     }
     case "alias":
-      return { version, type, "Previous ID": call.previousId, "User ID": call.userId, timestamp };
+      return {
+        version,
+        type,
+        "Previous ID": call.previousId ?? undefined,
+        "User ID": call.userId ?? undefined,
+        timestamp,
+      };
     case "group": {
       const { groupId, traits } = call;
       return { version, type, groupId, ...caller(call), traits: traits ?? {}, timestamp };
@@ -68,15 +75,15 @@ function standard(call: Call, timestamp: string): Fields {
   }
 }
 
-function caller(call: Caller): Fields {
-  return call.userId === null ? { anonymousId: call.anonymousId } : { userId: call.userId };
+function caller({ userId, anonymousId }: DeliveredCall): Fields {
+  return userId === null ? { anonymousId: anonymousId ?? undefined } : { userId };
 }
 
 /**
  * Appends the call's other fields, except the write key. Fields that exist keep their place and value. JSON omits what is
  * undefined.
  */
-function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields {
+function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes): Fields {
   return {
     ...fields,
     properties: fields.properties ?? call.properties ?? undefined,

@@ -3,6 +3,7 @@
  *
  *   the dead letter                                  is
  *   of the reason invalid-sync                       refused: half a sync cannot be sent again
+ *   of the reason rule-failed                        refused: its call is replayed, by the rules of now
  *   without a value                                  refused: there is nothing to send
  *   of deliver or delay, or unknown-destination
  *     its destination is not configured              refused
@@ -49,6 +50,7 @@ const KEPT: ReadonlySet<string> = new Set([
 export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
   const { record, reason, stage } = deadLetter;
   if (reason === "invalid-sync") return refused("a sync cannot be replayed: send it again");
+  if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
   if (record.value === null) return refused("it has no value that could be sent");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
   if (isDelivery) return toDestination(deadLetter, targets);

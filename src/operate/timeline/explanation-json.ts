@@ -25,9 +25,11 @@ export function explanationJson(explanation: Explanation, number: number): strin
   });
 }
 
-function destinationOf({ destination, reason, copy, first }: ExplainedDestination): object {
+function destinationOf(explained: ExplainedDestination): object {
+  const { destination, reason, filter, changed, copy, first } = explained;
   const { id, name } = destination;
-  const reported = { id, name, gets: copy !== null, reason, topic: copy?.topic ?? null };
+  const rules = { filter, changed };
+  const reported = { id, name, gets: copy !== null, reason, ...rules, topic: copy?.topic ?? null };
   return { ...reported, first: first === null ? null : stepOf(first) };
 }
 

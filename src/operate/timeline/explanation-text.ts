@@ -4,7 +4,6 @@ import { callKey } from "../../domain/call.ts";
 import { endpointText } from "../../domain/endpoint-name.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
-import type { Reason } from "../../route/route.ts";
 import type { ReadCall } from "../../route/route-record.ts";
 import type { Colors } from "../connect/shell.ts";
 import type {
@@ -69,13 +68,13 @@ function timedBy(call: ReadCall["call"]): string {
 }
 
 function destinationLines(
-  { destination, reason, copy, first }: ExplainedDestination,
+  { destination, reason, filter, changed, copy, first }: ExplainedDestination,
   { source }: ReadCall,
   { bold, dim, green }: Colors,
 ): readonly string[] {
   const gets = copy === null ? dim("doesn't get it") : green("gets it");
   const name = visibleCell(destination.name);
-  const why = reasonText(reason, name, source.id);
+  const why = reasonText({ reason, filter, changed }, name, source.id);
   const lines = [`  ${bold(destination.id)} (${name}) ${gets}: ${why}`];
   if (copy === null) return lines;
   if (!destination.historical) lines.push("    timed by its receipt: historical is false");
@@ -102,12 +101,19 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
   }
 }
 
-export function reasonText(reason: Reason, name: string, source: string): string {
+/** One sentence, with the names of filters and of changed properties, which come from outside. */
+export function reasonText(
+  { reason, filter, changed }: Pick<ExplainedDestination, "reason" | "filter" | "changed">,
+  name: string,
+  source: string,
+): string {
+  const changes =
+    changed.length === 0 ? "" : `; its rules change ${changed.map(visibleCell).join(", ")}`;
   switch (reason) {
     case "by-default":
-      return "the source lists it, and nothing in integrations is against it";
+      return `the source lists it, and nothing in integrations is against it${changes}`;
     case "named-true":
-      return `integrations says yes to ${name}`;
+      return `integrations says yes to ${name}${changes}`;
     case "named-false":
       return `integrations says no to ${name}`;
     case "all-false":
@@ -116,6 +122,14 @@ export function reasonText(reason: Reason, name: string, source: string): string
       return `the source ${source} does not list it`;
     case "disabled":
       return "it is disabled (it gets nothing, also not later)";
+    case "no-consent":
+      return "the call does not have the consent that it requires";
+    case "sampled-out":
+      return `the filter ${JSON.stringify(filter)} does not keep it in its sample`;
+    case "filtered":
+      return `the filter ${JSON.stringify(filter)} drops it`;
+    case "rule-failed":
+      return "its rules could not be evaluated, and the call is a dead letter";
   }
 }
 

@@ -16,8 +16,8 @@ import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
-import { decide, type Reason } from "../../route/route.ts";
-import { type ReadCall, readCall, routeRecord } from "../../route/route-record.ts";
+import type { Reason } from "../../route/route.ts";
+import { explained, type ReadCall, readCall, routeRecord } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
 
 export type Explanation =
@@ -32,6 +32,10 @@ export type Explanation =
 export interface ExplainedDestination {
   readonly destination: Destination;
   readonly reason: Reason;
+  /** The filter that skipped the call, by name; null: none did. */
+  readonly filter: string | null;
+  /** Paths of what its rules change in the call. */
+  readonly changed: readonly string[];
   /** The record that route writes for it; null: it doesn't get the call. */
   readonly copy: OutgoingRecord | null;
   /** The first step of deliver; null where it gets none, or is not attempted. */
@@ -81,15 +85,15 @@ export function createRecordExplainer(
     const copies = new Map(
       routed.routes.map(({ destination }, at) => [destination, routed.records[at]]),
     );
-    const decisions = decide(read.call.integrations, read.source, destinations);
+    const decisions = explained(routed, destinations);
     return {
       kind: "call",
       read,
-      destinations: decisions.map(({ destination, reason }) => {
+      destinations: decisions.map(({ destination, reason, filter, changed }) => {
         const copy = copies.get(destination.id) ?? null;
         const isDelivered = copy !== null && destination.isAttempted;
         const first = isDelivered ? firstStep(destination, copy, delivery, nowMs) : null;
-        return { destination, reason, copy, first };
+        return { destination, reason, filter, changed, copy, first };
       }),
     };
   };

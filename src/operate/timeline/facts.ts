@@ -1,12 +1,13 @@
 /** Reads and routes a record of `calls` as route does, with the words of `explain`. */
 
+import assert from "node:assert/strict";
+
 import type { Config } from "../../config/config.ts";
 import { callKey } from "../../domain/call.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { messageIdOf } from "../../route/delivery-records.ts";
-import { decide } from "../../route/route.ts";
-import { readCall } from "../../route/route-record.ts";
+import { explained, readCall, routeRecord } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { NAMED_BY, reasonText } from "./explanation-text.ts";
@@ -44,7 +45,10 @@ export function factsBy(
       return { kind: "unusable", reason: read.reason, error: read.error };
     }
     const { call, source, namedBy, times } = read;
-    const decisions = decide(call.integrations, source, destinations);
+    const routed = routeRecord(record, routing, nowMs);
+    assert(routed.kind === "routed");
+    const decisions = explained(routed, destinations);
+    const keys = routed.records.flatMap(({ key }) => (key === null ? [] : `${key}`));
     return {
       kind: "call",
       messageId: messageIdOf(call, record),
@@ -53,13 +57,13 @@ export function factsBy(
       source: source.id,
       namedBy: NAMED_BY[namedBy],
       receivedAtMs: times.receivedAtMs,
-      key: callKey(call),
+      keys: [...new Set([callKey(call), ...keys])],
       destinations: decisions
         .filter(({ reason }) => reason !== "not-connected")
-        .map(({ destination, gets, reason }) => ({
+        .map(({ destination, gets, ...why }) => ({
           destination: destination.id,
           gets,
-          why: reasonText(reason, destination.name, source.id),
+          why: reasonText(why, destination.name, source.id),
         })),
     };
   };

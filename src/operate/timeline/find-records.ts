@@ -28,8 +28,8 @@ export type CallFacts =
       /** How the source was found. */
       readonly namedBy: string;
       readonly receivedAtMs: number;
-      /** The key of its deliveries. */
-      readonly key: string;
+      /** Of its deliveries: its own, and those that rules make of it. */
+      readonly keys: readonly string[];
       /** Of its source. */
       readonly destinations: readonly Routing[];
     }

@@ -216,8 +216,9 @@ function earliest(calls: readonly FoundCall[]): number {
 
 /** Null: a call whose key is not known, or none at all. */
 function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
-  const keys = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.key : []));
-  return calls.length === 0 || keys.length < calls.length ? null : keys;
+  const keys = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.keys : []));
+  const isKnown = calls.length > 0 && calls.every(({ facts }) => facts.kind === "call");
+  return isKnown ? keys : null;
 }
 
 function rerouted({ headers }: IncomingRecord): boolean {

@@ -9,7 +9,9 @@ test("what an audience's entry leaves out comes from the defaults, then from def
   const nothing = { source: null, integrations: null, approvalShare: null, approvalMinimum: null };
   const web = "web" as SourceId;
   const settings = settingsOf({
-    audiences: [{ id: "a", key: "k", ...nothing, approvalShare: 0.1 }],
+    audiences: [
+      { id: "a", key: "k", ...nothing, consent: { Advertising: true }, approvalShare: 0.1 },
+    ],
     audienceDefaults: { ...nothing, integrations: { All: false }, approvalShare: 0.5 },
     defaultSource: web,
   });
@@ -17,9 +19,10 @@ test("what an audience's entry leaves out comes from the defaults, then from def
     source: web,
     key: "k",
     integrations: { All: false },
+    consent: { Advertising: true },
     approvalShare: 0.1,
     approvalMinimum: 100,
   });
-  expect(settings("b")).toMatchObject({ key: null, approvalShare: 0.5 });
+  expect(settings("b")).toMatchObject({ key: null, consent: null, approvalShare: 0.5 });
   expect(settings(null)).toMatchObject({ source: web, integrations: { All: false } });
 });

@@ -12,12 +12,18 @@ test("a call says who, which trait, and when, in a value that route takes", () =
     trait: 'a"b',
     atMs: 1_700_000_000_000,
   };
-  const record = callMaker({ ...options, integrations: { All: false } }).call('u"1', true, "id");
+  const consent = { Advertising: true, Analytics: false };
+  const record = callMaker({ ...options, integrations: { All: false }, consent }).call(
+    'u"1',
+    true,
+    "id",
+  );
   expect(JSON.parse(`${record.value}`)).toEqual({
     type: "identify",
     messageId: "id",
     userId: 'u"1',
     traits: { 'a"b': true },
+    context: { consent: { categoryPreferences: consent } },
     integrations: { All: false },
     timestamp: "2023-11-14T22:13:20.000Z",
   });

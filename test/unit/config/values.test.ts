@@ -46,10 +46,8 @@ test("everything that is left out has its default", () => {
     defaultSource: null,
     audiences: [],
     audienceDefaults: {
-      source: null,
-      integrations: null,
-      approvalShare: null,
-      approvalMinimum: null,
+      ...{ source: null, integrations: null, consent: null },
+      ...{ approvalShare: null, approvalMinimum: null },
     },
     audience: { stateDir: "./state" },
     ingest: {
@@ -64,6 +62,7 @@ test("everything that is left out has its default", () => {
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
     },
+    consent: { required: false },
     destinations: [
       {
         ...WEBHOOK,
@@ -73,6 +72,7 @@ test("everything that is left out has its default", () => {
         enabled: true,
         historical: true,
         partitions: null,
+        ...{ consent: null, filters: [], map: [] },
         sharedSecret: null,
         previousSharedSecret: null,
         endpoints: [{ key: endpointKey(url), url, headers: [] }],

@@ -40,7 +40,7 @@ test("every destination that is not told is named, with the reason", () => {
   const notReportedBy = (ids: readonly string[] | null) => {
     const found = affected(ids, listeners);
     if (found.kind === "refused") throw new Error(found.error);
-    return notNotified(found.sources, DESTINATIONS);
+    return notNotified(found.sources, DESTINATIONS, "u");
   };
   expect(notReportedBy(null)).toEqual([
     { destination: "off", because: "disabled" },

@@ -26,6 +26,9 @@ const TABLE: readonly Row[] = [
   ["domain", "", "ipaddr.js"],
   ["words", "domain", ""],
   ["runtime", "", "node"],
+  // What rules make of a call: pure, and needed where the configuration is checked as well.
+  ["route/rules/fql", "domain", ""],
+  ["route/rules", "domain route/rules/fql", ""],
   // Adapters: the world outside, and the configuration.
   ["telemetry", "domain telemetry/log-lines", "node pino prom-client"],
   ["telemetry/log-lines", "", ""],
@@ -34,7 +37,7 @@ const TABLE: readonly Row[] = [
     "domain",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-proto @opentelemetry/resources @opentelemetry/sdk-trace",
   ],
-  ["settings", "domain", ""],
+  ["settings", "domain route/rules route/rules/fql", ""],
   ["topics", "domain", ""],
   ["http", "domain runtime", "node undici"],
   [
@@ -61,12 +64,11 @@ const TABLE: readonly Row[] = [
   // A type is a folder of its own, which its table imports, `run`, and the command `sign` of webhooks.
   ["destinations", `domain settings ${TYPE}`, ""],
   [TYPE, "domain settings runtime http destinations", "node undici"],
-  ["config", "domain settings destinations", "node yaml"],
+  ["config", "domain settings destinations route/rules", "node yaml"],
   // Stages. They meet in topics alone.
   ["stage", "domain runtime telemetry telemetry/tracing kafka registry control", ""],
   ["ingest", "domain runtime telemetry telemetry/tracing kafka stage", "node ipaddr.js"],
-  ["route", "domain runtime telemetry telemetry/tracing kafka stage", ""],
-  ["route/rules/fql", "domain", ""],
+  ["route", "domain runtime telemetry telemetry/tracing kafka stage route/rules", ""],
   [
     "deliver",
     "domain runtime telemetry telemetry/tracing kafka registry control destinations stage",
@@ -75,7 +77,7 @@ const TABLE: readonly Row[] = [
   ["delay", "domain runtime telemetry telemetry/tracing kafka control stage", ""],
   ["audience", "domain runtime telemetry kafka stage audience/store", ""],
   ["audience/store", "domain runtime telemetry", "node classic-level"],
-  ["deletion", "domain runtime telemetry kafka stage", ""],
+  ["deletion", "domain runtime telemetry kafka stage route/rules", ""],
   // What operators see and do, whatever shows it.
   ["operate/connect", CONNECT, "node commander picocolors"],
   ["operate/replay", "domain runtime words kafka registry operate/connect", ""],
@@ -182,7 +184,9 @@ function roomOf(file: string): string {
   return dirname(file).replace(/^destinations\/.+/, TYPE);
 }
 
+/** Rules are a house of their own: the configuration checks them, too. */
 function houseOf(room: string): string {
+  if (room.startsWith("route/rules")) return "route/rules";
   return room.split("/", 1)[0] ?? "";
 }
 

@@ -46,6 +46,8 @@ function linesOf(first: FirstStep): readonly string[] {
   const explained = {
     destination: webhookDestination(),
     reason: "by-default" as const,
+    filter: null,
+    changed: [],
     copy: WHERE,
     first,
   };

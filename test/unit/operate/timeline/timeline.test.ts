@@ -28,7 +28,7 @@ const FACTS: CallFacts = {
   source: "web",
   namedBy: "the default source",
   receivedAtMs: T - 5,
-  key: "u",
+  keys: ["u"],
   destinations: [
     { destination: "crm", gets: true, why: "the source lists it" },
     { destination: "off", gets: false, why: "it is disabled" },

@@ -1,0 +1,64 @@
+/**
+ * The rules of a destination, as the configuration states them and already checked (docs/rules.md): which calls
+ * it gets, and what of them. `src/route/rules/` carries them out.
+ */
+
+import type { SourceId } from "./ids.ts";
+
+export interface ConsentRule {
+  /** At least one. */
+  readonly categories: readonly string[];
+  /** How many of them a call must grant. */
+  readonly match: "all" | "any";
+  /** If `true`, a call without a consent object is skipped. Null: the configuration decides, which says no. */
+  readonly required: boolean | null;
+}
+
+/** What filters and mapping entries have in common: the calls that they are for. */
+export interface RuleScope {
+  /** Null: all. */
+  readonly sources: readonly SourceId[] | null;
+  /** A condition in the filter language; null: all calls. */
+  readonly if: string | null;
+}
+
+/** Names of properties of the object at a path; `""` is the call itself. */
+export interface PropertyList {
+  readonly path: string;
+  readonly names: readonly string[];
+}
+
+export interface FilterRule extends RuleScope {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly drop: boolean;
+  /** Keeps this share, from 0 to 1, by the value at a path. */
+  readonly sample: { readonly share: number; readonly by: string } | null;
+  readonly dropProperties: readonly PropertyList[];
+  readonly allowProperties: readonly PropertyList[];
+}
+
+export interface Hashing {
+  readonly algorithm: "sha256" | "hmac-sha256";
+  readonly normalize: "none" | "trim" | "email";
+  /** Secret; null: none is needed. */
+  readonly secret: string | null;
+}
+
+export type MapAction =
+  | { readonly action: "event"; readonly event: string; readonly to: string }
+  | { readonly action: "move" | "copy"; readonly from: string; readonly to: string }
+  /** `value` is any JSON. */
+  | { readonly action: "set"; readonly path: string; readonly value: unknown }
+  | { readonly action: "string"; readonly path: string }
+  | { readonly action: "remove"; readonly path: string }
+  | ({ readonly action: "hash"; readonly path: string } & Hashing);
+
+export type MapRule = MapAction & RuleScope;
+
+export interface DestinationRules {
+  /** Null: consent is not asked for. */
+  readonly consent: ConsentRule | null;
+  readonly filters: readonly FilterRule[];
+  readonly map: readonly MapRule[];
+}

@@ -1,0 +1,132 @@
+/**
+ * The filters of a destination: the actions of all that match, in this order, whatever their order in the file
+ * (docs/rules.md#filters).
+ *
+ *   action             what it does
+ *   sample             skips the call, unless its share has it: sampled-out
+ *   drop               skips the call: filtered
+ *   dropProperties     takes names away from the object at a path, and from each object of a list on it
+ *   allowProperties    takes all other names away; two lists for one object keep what both have
+ */
+
+import type { FilterRule } from "../../domain/rules.ts";
+import type { Condition } from "./condition.ts";
+import { isSampled, keptBelow } from "./hashing.ts";
+import type { JsonValue } from "./json-value.ts";
+import { type CallShape, parsePath, pathOf, placesOf, type RulePath } from "./path.ts";
+
+export interface CompiledFilter {
+  readonly name: string;
+  readonly matches: Condition;
+  readonly drop: boolean;
+  readonly sample: { readonly below: bigint; readonly by: RulePath } | null;
+  readonly dropped: readonly Names[];
+  readonly allowed: readonly Names[];
+}
+
+interface Names {
+  readonly path: RulePath;
+  readonly names: readonly string[];
+}
+
+export function compiledFilter(
+  { name, drop, sample, dropProperties, allowProperties }: FilterRule,
+  matches: Condition,
+): CompiledFilter {
+  const listOf = ({
+    path,
+    names,
+  }: {
+    readonly path: string;
+    readonly names: readonly string[];
+  }) => {
+    return { path: path === "" ? [] : (parsePath(path) ?? []), names };
+  };
+  return {
+    name,
+    matches,
+    drop,
+    sample:
+      sample === null
+        ? null
+        : { below: keptBelow(sample.share), by: parsePath(sample.by) ?? ["messageId"] },
+    dropped: dropProperties.map(listOf),
+    allowed: allowProperties.map(listOf),
+  };
+}
+
+/** The first filter that skips the call; null: none does. @param jsonAt the compact JSON at a path; null: null or absent. */
+export function skippedBy(
+  matching: readonly CompiledFilter[],
+  messageId: string,
+  jsonAt: (path: RulePath) => string | null,
+): { readonly reason: "sampled-out" | "filtered"; readonly filter: string } | null {
+  for (const { sample, name } of matching) {
+    if (sample === null) continue;
+    const json = jsonAt(sample.by) ?? JSON.stringify(messageId);
+    if (!isSampled(json, sample.below)) return { reason: "sampled-out", filter: name };
+  }
+  const dropping = matching.find(({ drop }) => drop);
+  return dropping === undefined ? null : { reason: "filtered", filter: dropping.name };
+}
+
+/** Takes properties away. @param changed gets the paths of those that were there. */
+export function withoutProperties(
+  root: JsonValue,
+  matching: readonly CompiledFilter[],
+  shape: CallShape,
+  changed: Set<string>,
+): void {
+  for (const { dropped } of matching) {
+    for (const { path, names } of dropped) {
+      for (const name of names) {
+        for (const place of placesOf([...path, name], shape, true)) {
+          for (const holder of holders(root, place)) {
+            if (holder.delete(place.at(-1) ?? "")) changed.add(pathOf(place));
+          }
+        }
+      }
+    }
+  }
+  // Each list takes away what it does not have: what is left is what all of them have.
+  for (const { allowed } of matching) {
+    for (const { path, names } of allowed) {
+      for (const place of placesOf(path, shape, false)) {
+        for (const object of objectsAt(root, place)) keepOnly(object, place, names, changed);
+      }
+    }
+  }
+}
+
+function keepOnly(
+  object: JsonValue,
+  path: RulePath,
+  names: readonly string[],
+  changed: Set<string>,
+): void {
+  for (const name of object.names()) {
+    if (!names.includes(name) && object.delete(name)) changed.add(pathOf([...path, name]));
+  }
+}
+
+/** The objects whose member a path names; see `objectsAt`. */
+export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
+  const name = path.at(-1) ?? "";
+  const objects = objectsAt(root, path.slice(0, -1));
+  for (const object of objects) object.touch(name);
+  return objects;
+}
+
+/** The object at a path; of a list on the path, each object in it. */
+export function objectsAt(root: JsonValue, path: RulePath): readonly JsonValue[] {
+  let objects = [root];
+  for (const name of path) {
+    objects = objects.flatMap((object) => {
+      object.touch(name);
+      const value = object.get(name);
+      if (value === undefined) return [];
+      return value.isList ? value.entries().filter(({ isObject }) => isObject) : [value];
+    });
+  }
+  return objects.filter(({ isObject }) => isObject);
+}

@@ -1,0 +1,215 @@
+/**
+ * The mapping of a destination (docs/rules.md#mapping). What entries read is read before any of them is applied, and
+ * the configuration has no two entries that write the same path, so their order means nothing.
+ *
+ *   entry              reads     does                                                  does nothing if
+ *   event, to          event     replaces the event                                    a track has another event
+ *   move, to           a path    takes the value away, and puts it at the other path   nothing is there
+ *   copy, to           a path    puts the value at the other path, too                 nothing is there
+ *   set, value                   puts the value there
+ *   string             a path    numbers and booleans become their JSON text           nothing is there
+ *   hash               a path    replaces the value by its digest (`hashing.ts`)       nothing is there
+ *   remove                       takes the value away                                  nothing is there
+ *
+ *   where a value is put, the parent   then
+ *   is an object                       the value takes the place of the one that is there, else comes last
+ *   is absent                          is made
+ *   is anything else                   the entry does nothing
+ *
+ * `string`, `hash` and `remove` reach each object of a list on their path. What is taken away goes first; new keys
+ * come last, in the order of their paths.
+ */
+
+import type { MapAction, MapRule } from "../../domain/rules.ts";
+import type { Condition } from "./condition.ts";
+import { holders } from "./filters.ts";
+import { hashed } from "./hashing.ts";
+import { JsonValue } from "./json-value.ts";
+import {
+  type CallShape,
+  comparePaths,
+  parsePath,
+  pathOf,
+  placesOf,
+  type RulePath,
+} from "./path.ts";
+
+export interface CompiledEntry {
+  readonly matches: Condition;
+  readonly action: MapAction;
+  /** The path that is read, if any, and the one that is written. */
+  readonly from: RulePath | null;
+  readonly to: RulePath;
+  /** JSON of `set`. */
+  readonly json: string;
+}
+
+export function compiledEntry(rule: MapRule, matches: Condition): CompiledEntry {
+  const { from, to } = pathsOf(rule);
+  const json = rule.action === "set" ? JSON.stringify(rule.value) : "null";
+  return { matches, action: rule, from, to, json };
+}
+
+/** The path that an entry reads, and the one that it writes. */
+export function pathsOf(action: MapAction): Pick<CompiledEntry, "from" | "to"> {
+  switch (action.action) {
+    case "event":
+      return { from: ["event"], to: ["event"] };
+    case "move":
+    case "copy":
+      return { from: parsePath(action.from) ?? [], to: parsePath(action.to) ?? [] };
+    default:
+      return { from: null, to: parsePath(action.path) ?? [] };
+  }
+}
+
+interface Edits {
+  readonly taken: { readonly holder: JsonValue; readonly path: RulePath }[];
+  readonly replaced: {
+    readonly holder: JsonValue;
+    readonly path: RulePath;
+    readonly json: string;
+  }[];
+  /** By the path of the rule, then by that of the place, which may be the same as that of another rule. */
+  readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
+}
+
+/** @param changed gets the paths of what is different afterwards. */
+export function mapped(
+  root: JsonValue,
+  entries: readonly CompiledEntry[],
+  shape: CallShape,
+  changed: Set<string>,
+): void {
+  const edits: Edits = { taken: [], replaced: [], put: [] };
+  for (const entry of entries) collect(entry, root, shape, edits);
+  for (const { holder, path } of edits.taken) {
+    if (holder.delete(path.at(-1) ?? "")) changed.add(pathOf(path));
+  }
+  for (const { holder, path, json } of edits.replaced) {
+    holder.set(path.at(-1) ?? "", JsonValue.of(json));
+    changed.add(pathOf(path));
+  }
+  // Where two entries come to one place of a call, the one that names it counts.
+  const inOrder = edits.put.toSorted(
+    (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
+  );
+  for (const { path, json } of inOrder) if (put(root, path, json)) changed.add(pathOf(path));
+}
+
+function collect(
+  { action, from, to, json }: CompiledEntry,
+  root: JsonValue,
+  shape: CallShape,
+  edits: Edits,
+): void {
+  switch (action.action) {
+    case "event":
+      if (root.get("event")?.string() !== action.event) return;
+      edits.put.push({ path: to, json: JSON.stringify(action.to), isNamed: true });
+      return;
+    case "set":
+      for (const path of putAt(to, shape)) edits.put.push({ path, json, isNamed: path === to });
+      return;
+    case "move":
+    case "copy":
+      collectCopy({ isMoved: action.action === "move", from: from ?? [], to }, root, shape, edits);
+      return;
+    case "remove":
+      for (const path of placesOf(to, shape, true)) {
+        for (const holder of holders(root, path)) edits.taken.push({ holder, path });
+      }
+      return;
+    default:
+      collectReplaced(action, to, root, shape, edits);
+  }
+}
+
+function collectReplaced(
+  action: Extract<MapAction, { readonly action: "string" | "hash" }>,
+  to: RulePath,
+  root: JsonValue,
+  shape: CallShape,
+  edits: Edits,
+): void {
+  for (const path of placesOf(to, shape, false)) {
+    for (const holder of holders(root, path)) {
+      const value = holder.get(path.at(-1) ?? "");
+      if (value === undefined) continue;
+      const json = action.action === "hash" ? hashed(value, action) : stringOf(value);
+      if (json !== null && json !== value.text()) edits.replaced.push({ holder, path, json });
+    }
+  }
+}
+
+function collectCopy(
+  {
+    isMoved,
+    from,
+    to,
+  }: { readonly isMoved: boolean; readonly from: RulePath; readonly to: RulePath },
+  root: JsonValue,
+  shape: CallShape,
+  edits: Edits,
+): void {
+  const places = placesOf(from, shape, isMoved);
+  const value = places.map((path) => at(root, path)).find((found) => found !== undefined);
+  if (value === undefined) return;
+  const targets = putAt(to, shape).filter((path) => canPut(root, path));
+  if (targets.length === 0) return;
+  const json = value.text();
+  for (const path of targets) edits.put.push({ path, json, isNamed: path === to });
+  if (!isMoved) return;
+  for (const path of places) {
+    const holder = at(root, path.slice(0, -1));
+    if (holder?.isObject !== true || holder.get(path.at(-1) ?? "") === undefined) continue;
+    openAlong(root, path);
+    edits.taken.push({ holder, path });
+  }
+}
+
+/** A page's properties are what both objects have; one of them is enough to put something there. */
+function putAt(path: RulePath, shape: CallShape): readonly RulePath[] {
+  return placesOf(path, shape, false).slice(0, 1);
+}
+
+function stringOf(value: JsonValue): string | null {
+  const token = value.token();
+  return token === null ? null : `"${token}"`;
+}
+
+function at(root: JsonValue, path: RulePath): JsonValue | undefined {
+  let value: JsonValue | undefined = root;
+  for (const name of path) value = value?.get(name);
+  return value;
+}
+
+function openAlong(root: JsonValue, path: RulePath): void {
+  for (const [length, name] of path.entries()) at(root, path.slice(0, length))?.touch(name);
+}
+
+/** Whether all that is there of the parents are objects. */
+function canPut(root: JsonValue, path: RulePath): boolean {
+  return path.slice(0, -1).every((_, length) => {
+    const parent = at(root, path.slice(0, length + 1));
+    return parent === undefined || parent.isObject;
+  });
+}
+
+function put(root: JsonValue, path: RulePath, json: string): boolean {
+  if (!canPut(root, path)) return false;
+  openAlong(root, path);
+  let parent = root;
+  for (const name of path.slice(0, -1)) {
+    let child = parent.get(name);
+    if (child === undefined) {
+      child = JsonValue.of("{}");
+      parent.set(name, child);
+    }
+    parent = child;
+  }
+  const name = path.at(-1) ?? "";
+  if (parent.get(name)?.text() === json) return false;
+  parent.set(name, JsonValue.of(json));
+  return true;
+}

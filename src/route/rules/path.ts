@@ -1,0 +1,109 @@
+/**
+ * Paths of rules, such as `context.traits` or `properties.total\.net`: names between dots, where a backslash takes
+ * the next character as it is.
+ *
+ *   a path of a rule     in a call of type     is also
+ *   traits, traits.x     identify, and its     context.traits, context.traits.x, in place of the path
+ *                        traits are only in
+ *                        context.traits
+ *   traits               identify, any other   context.traits, when the path is removed: a receiver would see
+ *                                              those in place of them
+ *   properties,          page                  traits, traits.x: a page's traits are properties
+ *     properties.x
+ */
+
+import type { CallType } from "../../domain/call.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+
+/** At least one name; empty for the call itself. */
+export type RulePath = readonly string[];
+
+/** Null: an empty name, or a backslash at the end. */
+export function parsePath(text: string): RulePath | null {
+  const names: string[] = [];
+  let name = "";
+  let isEscaped = false;
+  for (const character of text) {
+    if (isEscaped || (character !== "\\" && character !== ".")) {
+      name += character;
+      isEscaped = false;
+    } else if (character === "\\") {
+      isEscaped = true;
+    } else {
+      names.push(name);
+      name = "";
+    }
+  }
+  names.push(name);
+  return isEscaped || names.includes("") ? null : names;
+}
+
+/** The path as it is written. */
+export function pathOf(names: RulePath): string {
+  return names.map((name) => name.replaceAll(/[\\.]/g, "\\$&")).join(".");
+}
+
+/** Whether one path is the other, or is inside it. */
+export function overlaps(one: RulePath, other: RulePath): boolean {
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at += 1) if (one[at] !== other[at]) return false;
+  return true;
+}
+
+/** By code units, name by name; a path comes before those inside it. */
+export function comparePaths(one: RulePath, other: RulePath): number {
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at += 1) {
+    const [a, b] = [one[at] ?? "", other[at] ?? ""];
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return one.length - other.length;
+}
+
+/** Where a call has what its receivers see as its traits and properties. */
+export interface CallShape {
+  readonly traitsAreInContext: boolean;
+  readonly isIdentify: boolean;
+  readonly isPage: boolean;
+}
+
+export function shapeOf(type: CallType, json: JsonObject): CallShape {
+  const isIdentify = type === "identify";
+  const context = own(json, "context");
+  const traitsAreInContext =
+    isIdentify &&
+    !isJsonObject(own(json, "traits")) &&
+    isJsonObject(context) &&
+    isJsonObject(own(context, "traits"));
+  return { traitsAreInContext, isIdentify, isPage: type === "page" };
+}
+
+/** The places in a call that a rule's path stands for; see the table. */
+export function placesOf(
+  path: RulePath,
+  shape: CallShape,
+  isRemoved: boolean,
+): readonly RulePath[] {
+  const [first, ...rest] = path;
+  if (first === "traits" && shape.traitsAreInContext) return [["context", "traits", ...rest]];
+  if (first === "traits" && shape.isIdentify && isRemoved && rest.length === 0) {
+    return [path, ["context", "traits"]];
+  }
+  if (first === "properties" && shape.isPage) return [path, ["traits", ...rest]];
+  return [path];
+}
+
+/** Own properties alone: a call may name `constructor`. */
+export function own(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** The value at a path of objects; undefined: there is none. */
+export function valueAt(json: unknown, path: RulePath): unknown {
+  let value = json;
+  for (const name of path) {
+    if (!isJsonObject(value)) return undefined;
+    value = own(value, name);
+  }
+  return value;
+}

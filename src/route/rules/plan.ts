@@ -1,0 +1,174 @@
+/**
+ * What the rules of a destination make of a call (docs/rules.md#order). They are compiled once for each
+ * configuration, and for each source those that are for it. The first row that fits decides.
+ *
+ *   the call                                      comes to
+ *   lacks consent (`consent.ts`)                  skipped: no-consent; asked before `integrations`
+ *   is not in the share of a sample               skipped: sampled-out
+ *   matches a filter that drops                   skipped: filtered
+ *   has nothing that filters or mapping change    unchanged: the same bytes
+ *   any other                                     changed: new bytes, and the key of its record
+ *   a rule throws                                 failed: it is never sent
+ *
+ *   the key of a changed call      is
+ *   it has a user ID               that, as the rules left it
+ *   its user ID was taken away     a keyed hash of that (`hashing.ts`), so that a user's calls keep their order
+ *   it never had one, and has an   that, as the rules left it
+ *     anonymous ID
+ *   that was taken away            a keyed hash of that
+ *
+ * Conditions see the call as it came in. Filters change it before the mapping reads it.
+ */
+
+import { type Call, callKey } from "../../domain/call.ts";
+import { exactNumber } from "../../domain/exact-ids.ts";
+import type { SourceId } from "../../domain/ids.ts";
+import type { ConsentRule, DestinationRules, RuleScope } from "../../domain/rules.ts";
+import { type Condition, compiledCondition, type RuleCall } from "./condition.ts";
+import { hasConsent } from "./consent.ts";
+import { type CompiledFilter, compiledFilter, skippedBy, withoutProperties } from "./filters.ts";
+import { droppedKeySecret, keyOfDropped } from "./hashing.ts";
+import { JsonValue } from "./json-value.ts";
+import { type CompiledEntry, compiledEntry, mapped } from "./mapping.ts";
+import { placesOf, type RulePath, shapeOf } from "./path.ts";
+
+/** The rules for the calls of one source. */
+export interface RulePlan {
+  readonly consent: ConsentRule | null;
+  readonly filters: readonly CompiledFilter[];
+  readonly map: readonly CompiledEntry[];
+  readonly keySecret: Buffer;
+}
+
+export interface CompiledRules {
+  /** Null: none of the rules is for the source. */
+  readonly forSource: (source: SourceId) => RulePlan | null;
+  /** What rules without a condition make of a user ID in a delete notification; null: the destination gets none. */
+  readonly deletedUserId: (source: SourceId, userId: string) => string | null;
+}
+
+export type RuleSkip = "no-consent" | "sampled-out" | "filtered";
+
+export type RuleOutcome =
+  | { readonly kind: "skipped"; readonly reason: RuleSkip; readonly filter: string | null }
+  | { readonly kind: "unchanged" }
+  | {
+      readonly kind: "changed";
+      readonly bytes: Buffer;
+      readonly key: string;
+      /** Paths of what is different, never values. */
+      readonly changed: readonly string[];
+    }
+  | { readonly kind: "failed"; readonly error: string };
+
+const UNCHANGED: RuleOutcome = { kind: "unchanged" };
+
+export function hasRules({ consent, filters, map }: Partial<DestinationRules>): boolean {
+  return Boolean(consent) || (filters?.length ?? 0) + (map?.length ?? 0) > 0;
+}
+
+/**
+ * @param destination its ID.
+ * @param secrets of the configuration that no receiver knows.
+ */
+export function compileRules(
+  destination: string,
+  { consent = null, filters = [], map = [] }: Partial<DestinationRules>,
+  secrets: readonly string[],
+): CompiledRules {
+  const allFilters = filters
+    .filter(({ enabled }) => enabled)
+    .map((rule) => ({ rule, compiled: compiledFilter(rule, compiledCondition(rule.if)) }));
+  const allEntries = map.map((rule) => ({
+    rule,
+    compiled: compiledEntry(rule, compiledCondition(rule.if)),
+  }));
+  const own = map.flatMap((rule) => (rule.action === "hash" ? (rule.secret ?? []) : []));
+  const keySecret = droppedKeySecret(destination, [...secrets, ...own]);
+  const forSource = (source: SourceId): RulePlan | null => {
+    const isFor = ({ rule: { sources } }: { readonly rule: RuleScope }) =>
+      sources === null || sources.includes(source);
+    const plan = {
+      consent,
+      filters: allFilters.filter(isFor).map(({ compiled }) => compiled),
+      map: allEntries.filter(isFor).map(({ compiled }) => compiled),
+      keySecret,
+    };
+    return consent === null && plan.filters.length + plan.map.length === 0 ? null : plan;
+  };
+  return { forSource, deletedUserId: (source, userId) => deleted(forSource(source), userId) };
+}
+
+function deleted(plan: RulePlan | null, userId: string): string | null {
+  if (plan === null) return userId;
+  const root = JsonValue.of(JSON.stringify({ userId }));
+  const changes = new Set<string>();
+  const always = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
+    rules.filter(({ matches }) => matches === null);
+  withoutProperties(root, always(plan.filters), NO_CALL, changes);
+  mapped(root, always(plan.map), NO_CALL, changes);
+  return idOf(root.get("userId"));
+}
+
+const NO_CALL = { traitsAreInContext: false, isIdentify: false, isPage: false };
+
+/** Whether the rules let a call through as far as consent goes. */
+export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">): boolean {
+  return consent === null || hasConsent(consent, call.context);
+}
+
+/** What filters and mapping make of a call that has consent. Never throws. */
+export function applyRules(plan: RulePlan, given: RuleCall): RuleOutcome {
+  try {
+    return applied(plan, given);
+  } catch (error) {
+    // Its message may quote the call.
+    const name = error instanceof Error ? error.name : "an error";
+    return { kind: "failed", error: `a rule could not be evaluated (${name})` };
+  }
+}
+
+function applied({ filters, map, keySecret }: RulePlan, given: RuleCall): RuleOutcome {
+  const matches = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
+    rules.filter((rule) => rule.matches === null || rule.matches(given));
+  const matching = matches(filters);
+  const skipped = skippedBy(matching, given.messageId, (path) => compactAt(given, path));
+  if (skipped !== null) return { kind: "skipped", ...skipped };
+  const entries = matches(map);
+  const isRewritten = matching.some(({ dropped, allowed }) => dropped.length + allowed.length > 0);
+  if (!isRewritten && entries.length === 0) return UNCHANGED;
+  const root = JsonValue.read(given.bytes);
+  const shape = shapeOf(given.call.type, given.json);
+  const changed = new Set<string>();
+  withoutProperties(root, matching, shape, changed);
+  mapped(root, entries, shape, changed);
+  if (!root.isChanged()) return UNCHANGED;
+  const key = keyOf(given.call, root, keySecret);
+  return { kind: "changed", bytes: Buffer.from(root.text()), key, changed: [...changed] };
+}
+
+function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
+  const userId = idOf(root.get("userId"));
+  if (userId !== null) return userId;
+  const anonymousId = call.userId === null ? idOf(root.get("anonymousId")) : null;
+  return anonymousId ?? keyOfDropped(callKey(call), secret);
+}
+
+/** As a call's fields are read (`parse-call.ts`); null: there is none. */
+function idOf(value: JsonValue | undefined): string | null {
+  const text = value?.string() ?? null;
+  if (text !== null) return text === "" ? null : text;
+  const token = value?.token() ?? "";
+  return /^[-\d]/.test(token) ? `${exactNumber(token)}` : null;
+}
+
+/** Null: nothing is there, or null. */
+function compactAt({ call, json, bytes }: RuleCall, path: RulePath): string | null {
+  const places = placesOf(path, shapeOf(call.type, json), false);
+  for (const place of places) {
+    let value: JsonValue | undefined = JsonValue.read(bytes);
+    for (const name of place) value = value?.get(name);
+    if (value !== undefined && !value.isNull) return value.compact();
+  }
+  return null;
+}

@@ -1,0 +1,67 @@
+/**
+ * Whether a condition can never match calls of a type, by what it says of `type` alone.
+ *
+ *   a part                      never matches             always matches, unless the whole filter does not
+ *   type = 'track'              calls of another type     calls of that type
+ *   type != 'track'             calls of that type        calls of another type
+ *   type in ['track', 'page']   calls of other types      calls of these types
+ *   a and b                     if one never does         if both always do
+ *   a or b                      if both never do          if one always does
+ *   !a                          if a always does          if a never does
+ *   anything else               is not known to           is not known to
+ */
+
+import type { CallType } from "../../domain/call.ts";
+import { type Expression, parse } from "./fql/parse.ts";
+
+export function excludesType(condition: string, type: CallType): boolean {
+  const expression = parse(condition);
+  return expression.kind !== "problem" && is("never", expression, type);
+}
+
+function is(when: "never" | "always", expression: Expression, type: CallType): boolean {
+  const other = when === "never" ? "always" : "never";
+  switch (expression.kind) {
+    case "literal":
+      return expression.value === (when === "always");
+    case "not":
+      return is(other, expression.operand, type);
+    case "and":
+    case "or": {
+      const isEnough = (expression.kind === "and") === (when === "never");
+      const { operands } = expression;
+      return isEnough
+        ? operands.some((operand) => is(when, operand, type))
+        : operands.every((operand) => is(when, operand, type));
+    }
+    case "comparison": {
+      const result = comparesType(expression, type);
+      return result !== null && result === (when === "always");
+    }
+    default:
+      return false;
+  }
+}
+
+/** Null: it compares something else, or with something else than a text. */
+function comparesType(
+  { operator, left, right }: Extract<Expression, { readonly kind: "comparison" }>,
+  type: CallType,
+): boolean | null {
+  if (operator === "in") {
+    if (!isType(left) || right.kind !== "list") return null;
+    const { entries } = right;
+    if (entries.some((entry) => entry.kind !== "literal")) return null;
+    return entries.some((entry) => entry.kind === "literal" && entry.value === type);
+  }
+  if (operator !== "=" && operator !== "!=") return null;
+  const [path, given] = isType(left) ? [left, right] : [right, left];
+  if (!isType(path) || given.kind !== "literal") return null;
+  return (given.value === type) === (operator === "=");
+}
+
+function isType(expression: Expression): boolean {
+  return (
+    expression.kind === "path" && expression.names.length === 1 && expression.names[0] === "type"
+  );
+}

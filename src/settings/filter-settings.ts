@@ -1,0 +1,242 @@
+/**
+ * The setting `filters` of a destination (docs/rules.md#filters): a list, or a file in Segment's own form.
+ *
+ *   in Segment's file             is
+ *   title                         the name
+ *   if: all                       no condition: in the language, the word would be a path, which is null
+ *   actions, each type once       DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
+ *   enabled                       the same
+ *   anything else                 ignored
+ */
+
+import { isUtf8 } from "node:buffer";
+
+import { isJsonObject } from "../domain/json.ts";
+import type { FilterRule, PropertyList } from "../domain/rules.ts";
+import { parsePath } from "../route/rules/path.ts";
+import { allValid, foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
+import { type Decoder, value } from "./decoder.ts";
+import { kindOf } from "./problem.ts";
+import { characters, NAMES, path, scope } from "./rule-scope.ts";
+import { checkFilters } from "./rules-checks.ts";
+import { flag, listOf, share, text } from "./scalars.ts";
+import { list, optional, required, section, setting } from "./setting.ts";
+
+const NAME_CHARACTERS_MAX = 64;
+const FILTERS_MAX = 50;
+
+const sample = section("", {
+  share: required(share(), "The share of calls that is kept."),
+  by: setting(path, "messageId", "The value that decides."),
+});
+
+/** A map of the path of an object to names in it. */
+const propertyLists: Decoder<readonly PropertyList[]> = {
+  expected: "a map of paths to lists of names, such as { traits: [email] }",
+  unit: "",
+  show: (raw) => raw,
+  fromText: (given) => given,
+  json: { type: "object", additionalProperties: { type: "array", items: { type: "string" } } },
+  decode: (raw, place) => {
+    if (!isJsonObject(raw)) {
+      const found = foundAt(place, raw, (shown) => shown);
+      return place.fail({ found, expected: propertyLists.expected, hint: null });
+    }
+    const names = listOf(
+      text("a name", (given) => value(given)),
+      "names",
+      NAMES,
+    );
+    return allValid(
+      Object.entries(raw).map(([given, listed]): PropertyList | Invalid => {
+        const at = place.child(given);
+        if (given !== "" && parsePath(given) === null) {
+          return at.fail({ found: "an empty name in it", expected: path.expected, hint: null });
+        }
+        const decoded = names.decode(listed, at);
+        return decoded === INVALID ? INVALID : { path: given, names: decoded };
+      }),
+    );
+  },
+};
+
+const filterFields = {
+  name: required(characters("a name", NAME_CHARACTERS_MAX), "The name of the filter."),
+  ...scope,
+  enabled: setting(flag(), true, "If `false`, the filter does nothing."),
+  drop: setting(flag(), false, "Skips the call."),
+  sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
+  dropProperties: optional(propertyLists, "Properties that are taken away."),
+  allowProperties: optional(propertyLists, "The only properties that are kept."),
+};
+
+function orNull<Value>(decode: (raw: unknown, place: Place) => Value | Invalid) {
+  return (raw: unknown, place: Place): Value | Invalid | null =>
+    raw === undefined || raw === null ? null : decode(raw, place);
+}
+
+const filterList = list(
+  "",
+  section("", filterFields, (values, place): FilterRule | Invalid => {
+    const { dropProperties, allowProperties, ...rest } = values;
+    return withAction(
+      { ...rest, dropProperties: dropProperties ?? [], allowProperties: allowProperties ?? [] },
+      place,
+    );
+  }),
+  { min: 0, max: FILTERS_MAX },
+);
+
+function withAction(filter: FilterRule, place: Place): FilterRule | Invalid {
+  const lists = filter.dropProperties.length + filter.allowProperties.length;
+  if (filter.drop || filter.sample !== null || lists > 0) return filter;
+  const expected = "one or more of drop, sample, dropProperties and allowProperties";
+  return place.fail({ found: "no action", expected, hint: null });
+}
+
+/** One of Segment's own filters. */
+function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
+  if (!isJsonObject(raw)) {
+    return place.fail({ found: kindOf(raw), expected: "a filter of Segment", hint: null });
+  }
+  const { title, if: condition, enabled = true, actions } = raw;
+  if (!Array.isArray(actions)) {
+    const expected = "a list of actions";
+    return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
+  }
+  const given: Record<string, unknown> = { name: title, enabled };
+  // Segment's word for every call; in the language it would be a path, which is null.
+  if (condition !== "all") given.if = condition;
+  for (const [index, action] of actions.entries()) {
+    const read = segmentAction(action, place.child("actions").child(index));
+    if (read === INVALID) return INVALID;
+    const [key, taken] = read;
+    if (key in given) {
+      const expected = "each action once";
+      return place.child("actions").child(index).fail({ found: "it again", expected, hint: null });
+    }
+    given[key] = taken;
+  }
+  const filter = filterList.item.decode(given, renamed(place));
+  return filter as FilterRule | Invalid;
+}
+
+function segmentAction(raw: unknown, place: Place): readonly [string, unknown] | Invalid {
+  const { type, fields, percent, path: by } = isJsonObject(raw) ? raw : {};
+  switch (type) {
+    case "DROP":
+      return ["drop", true];
+    case "SAMPLE":
+      return ["sample", { share: percent, by: by === "" ? null : by }];
+    case "DROP_PROPERTIES":
+      return ["dropProperties", fields];
+    case "ALLOW_PROPERTIES":
+      return ["allowProperties", fields];
+    default: {
+      const expected = "DROP, SAMPLE, DROP_PROPERTIES or ALLOW_PROPERTIES";
+      return place.child("type").fail({ found: kindOf(type), expected, hint: null });
+    }
+  }
+}
+
+/** Problems name the fields of Segment. */
+function renamed(place: Place): Place {
+  const names: Readonly<Record<string, string>> = { name: "title" };
+  return { ...place, child: (key) => place.child(names[key] ?? key) };
+}
+
+/** As a JSON Schema, for editors. Texts may be variables, and null is as if it were not there. */
+const FILTER = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    name: { type: "string" },
+    sources: { type: ["array", "null", "string"] },
+    if: { type: ["string", "null"] },
+    enabled: { type: ["boolean", "null", "string"] },
+    drop: { type: ["boolean", "null", "string"] },
+    sample: {
+      type: ["object", "null"],
+      additionalProperties: false,
+      properties: { share: { type: ["number", "string"] }, by: { type: ["string", "null"] } },
+    },
+    dropProperties: { type: ["object", "null"] },
+    allowProperties: { type: ["object", "null"] },
+  },
+  required: ["name"],
+};
+
+export const filtersDecoder: Decoder<readonly FilterRule[]> = {
+  expected: "a list of filters, or { file: filters.json }",
+  unit: "",
+  show: (raw) => raw,
+  fromText: (given) => given,
+  json: {
+    anyOf: [
+      { type: "array", maxItems: FILTERS_MAX, items: FILTER },
+      {
+        type: "object",
+        additionalProperties: false,
+        properties: { file: { type: "string" } },
+        required: ["file"],
+      },
+    ],
+  },
+  decode: (raw, place) => {
+    const filters = isJsonObject(raw) ? fromFile(raw, place) : filterList.decode(raw, place);
+    return filters === INVALID ? INVALID : checkFilters(filters, place);
+  },
+};
+
+const fileMap = section("", {
+  file: required(
+    text("the path of a file", (given) => value(given)),
+    "A file of Segment's filters.",
+  ),
+});
+
+function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
+  const named = fileMap.decode(raw, place);
+  if (named === INVALID) return INVALID;
+  const { file } = named;
+  const at = place.child("file");
+  const expected = "a file with a list of Segment's filters in JSON";
+  const read = place.readFile(file);
+  if (read.kind === "unreadable") {
+    const found = `${JSON.stringify(file)}, which cannot be read: ${read.why}`;
+    return at.fail({
+      found,
+      expected,
+      hint: "a relative path starts at the folder of the configuration file",
+    });
+  }
+  const filters = isUtf8(read.bytes) ? listIn(read.bytes.toString()) : null;
+  if (filters === null) {
+    return at.fail({ found: `${JSON.stringify(file)}, which is not one`, expected, hint: null });
+  }
+  if (filters.length > FILTERS_MAX) {
+    const found = `${filters.length} filters in ${JSON.stringify(file)}`;
+    return at.fail({ found, expected: `at most ${FILTERS_MAX}`, hint: null });
+  }
+  return allValid(filters.map((each, index) => segmentFilter(each, inFile(at, file, [index]))));
+}
+
+function listIn(json: string): readonly unknown[] | null {
+  try {
+    const parsed: unknown = JSON.parse(json.replace(/^\ufeff/, ""));
+    return Array.isArray(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A place inside a file: problems and warnings are at the setting that names it. */
+function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
+  const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
+  return {
+    ...at,
+    child: (key) => inFile(at, file, [...inner, key]),
+    fail: (problem) => at.fail({ ...problem, found: `${problem.found}, at ${where}` }),
+    warn: (warning) => at.warn(`${where}: ${warning}`),
+  };
+}

@@ -1,0 +1,173 @@
+/** The setting `map` of a destination (docs/rules.md#mapping): entries with one action each. */
+
+import { isJsonObject } from "../domain/json.ts";
+import type { MapAction, MapRule, RuleScope } from "../domain/rules.ts";
+import { INVALID, type Invalid, type Place } from "./config-path.ts";
+import { type Decoder, decoder, value, wrong } from "./decoder.ts";
+import { HIDDEN, kindOf } from "./problem.ts";
+import { path, scope } from "./rule-scope.ts";
+import { checkMap } from "./rules-checks.ts";
+import { oneOf, secret, text } from "./scalars.ts";
+import { list, type Node, optional, section, type Values } from "./setting.ts";
+
+const ENTRIES_MAX = 100;
+const SECRET_BYTES_MIN = 16;
+
+/** Any JSON; null is a value, too. */
+const anyJson: Node & {
+  decode: (raw: unknown, place: Place) => { readonly json: unknown } | Invalid | null;
+} = {
+  kind: "setting",
+  doc: "The value.",
+  fallback: null,
+  decoder: decoder({ expected: "any JSON", unit: "", json: {}, test: (raw) => value(raw) }),
+  decode: (raw, place) => {
+    if (raw === undefined) return null;
+    if (isJson(raw)) return { json: raw };
+    return place.fail({ found: kindOf(raw), expected: "a value of JSON", hint: null });
+  },
+};
+
+function isJson(raw: unknown): boolean {
+  if (typeof raw === "number") return Number.isFinite(raw);
+  if (Array.isArray(raw)) return raw.every(isJson);
+  if (isJsonObject(raw)) return Object.values(raw).every(isJson);
+  return raw === null || typeof raw === "string" || typeof raw === "boolean";
+}
+
+const eventName = text("the name of an event", (given) => (given === "" ? wrong() : value(given)));
+const anyText = text("a text that is not empty", (given) =>
+  given === "" ? wrong() : value(given),
+);
+
+const entryFields = {
+  event: optional(eventName, "The event that gets another name."),
+  move: optional(path, "The path whose value is moved."),
+  copy: optional(path, "The path whose value is copied."),
+  set: optional(path, "The path that gets a value."),
+  string: optional(path, "The path whose number or boolean becomes text."),
+  hash: optional(path, "The path whose value becomes a digest."),
+  remove: optional(path, "The path that is taken away."),
+  to: optional(anyText, "The new name of an event, or the path that a value goes to."),
+  value: anyJson,
+  normalize: optional(
+    oneOf("none", "trim", "email"),
+    "What is done to a text before it is hashed.",
+  ),
+  algorithm: optional(oneOf("sha256", "hmac-sha256"), "How it is hashed."),
+  secret: optional(secret("a text that is not empty"), "The key of `hmac-sha256`."),
+  ...scope,
+};
+type Entry = Values<typeof entryFields>;
+
+const ACTIONS = ["event", "move", "copy", "set", "string", "hash", "remove"] as const;
+/** What each action takes besides its path. */
+const TAKES: Readonly<Record<(typeof ACTIONS)[number], readonly string[]>> = {
+  event: ["to"],
+  move: ["to"],
+  copy: ["to"],
+  set: ["value"],
+  string: [],
+  hash: ["normalize", "algorithm", "secret"],
+  remove: [],
+};
+const EXTRAS = ["to", "value", "normalize", "algorithm", "secret"] as const;
+
+function entryOf(entry: Entry, place: Place): MapRule | Invalid {
+  const given = ACTIONS.filter((name) => entry[name] !== null);
+  const [action] = given;
+  if (action === undefined || given.length > 1) {
+    const found = given.length === 0 ? "no action" : given.join(" and ");
+    return place.fail({ found, expected: `one of ${ACTIONS.join(", ")}`, hint: null });
+  }
+  const odd = EXTRAS.find((name) => entry[name] !== null && !TAKES[action].includes(name));
+  if (odd !== undefined) {
+    const expected = `nothing, since ${action} does not take it`;
+    return place.child(odd).fail({ found: "a value", expected, hint: null });
+  }
+  const built = actionOf(action, entry, place);
+  if (built === INVALID) return INVALID;
+  const { sources, if: condition }: RuleScope = entry;
+  return { ...built, sources, if: condition };
+}
+
+function actionOf(
+  action: (typeof ACTIONS)[number],
+  entry: Entry,
+  place: Place,
+): MapAction | Invalid {
+  const { to } = entry;
+  const target = entry[action] ?? "";
+  switch (action) {
+    case "event":
+      return to === null ? missing("to", eventName.expected, place) : { action, event: target, to };
+    case "move":
+    case "copy": {
+      if (to === null) return missing("to", path.expected, place);
+      const decoded = path.decode(to, place.child("to"));
+      return decoded === INVALID ? INVALID : { action, from: target, to: decoded };
+    }
+    case "set":
+      if (entry.value === null) return missing("value", "any JSON", place);
+      return { action, path: target, value: entry.value.json };
+    case "hash":
+      return hashOf(target, entry, place);
+    default:
+      return { action, path: target };
+  }
+}
+
+function hashOf(target: string, entry: Entry, place: Place): MapAction | Invalid {
+  const { normalize, algorithm: given, secret: key } = entry;
+  const algorithm = given ?? "sha256";
+  const expected = `a secret of at least ${SECRET_BYTES_MIN} bytes for hmac-sha256`;
+  if (algorithm === "hmac-sha256" && key === null) return missing("secret", expected, place);
+  if (algorithm === "hmac-sha256" && Buffer.byteLength(key ?? "") < SECRET_BYTES_MIN) {
+    return place
+      .child("secret")
+      .fail({ found: "a shorter one", expected, hint: "`openssl rand -hex 32` makes one" });
+  }
+  if (algorithm === "sha256" && key !== null) {
+    const hint = "write algorithm: hmac-sha256";
+    return place.child("secret").fail({ found: "a secret", expected: "nothing for sha256", hint });
+  }
+  return { action: "hash", path: target, normalize: normalize ?? "none", algorithm, secret: key };
+}
+
+function missing(name: string, expected: string, place: Place): Invalid {
+  return place.child(name).fail({ found: "nothing", expected, hint: null });
+}
+
+const entries = list("", section("", entryFields, entryOf), { min: 0, max: ENTRIES_MAX });
+
+/** As a JSON Schema, for editors. */
+const ENTRY = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    ...Object.fromEntries(
+      [...ACTIONS, "to", "normalize", "algorithm", "secret", "if"].map((name) => [
+        name,
+        { type: ["string", "null"] },
+      ]),
+    ),
+    value: {},
+    sources: { type: ["array", "null", "string"] },
+  },
+};
+
+export const mapDecoder: Decoder<readonly MapRule[]> = {
+  expected: "a list of entries, such as { hash: traits.email }",
+  unit: "",
+  json: { type: "array", maxItems: ENTRIES_MAX, items: ENTRY },
+  show: (raw) => (Array.isArray(raw) ? raw.map(shownEntry) : raw),
+  fromText: (given) => given,
+  decode: (raw, place) => {
+    const map = entries.decode(raw, place);
+    return map === INVALID ? INVALID : checkMap(map, place);
+  },
+};
+
+function shownEntry(raw: unknown): unknown {
+  return isJsonObject(raw) && Object.hasOwn(raw, "secret") ? { ...raw, secret: HIDDEN } : raw;
+}

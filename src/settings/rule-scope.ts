@@ -1,0 +1,52 @@
+/** What the filters and the mapping entries of a destination have in common: conditions, sources and paths. */
+
+import type { SourceId } from "../domain/ids.ts";
+import { compileFilter } from "../route/rules/fql/compile.ts";
+import { parsePath } from "../route/rules/path.ts";
+import { foundAt } from "./config-path.ts";
+import { type Decoder, value, wrong } from "./decoder.ts";
+import { id, listOf, text } from "./scalars.ts";
+import { optional } from "./setting.ts";
+
+/** Names in a list, or sources. */
+export const NAMES = { min: 1, max: 1_000 };
+
+/** A text of some length in characters, not empty. */
+export function characters(what: string, max: number): Decoder<string> {
+  return text(`${what} of 1 to ${max} characters`, (given) =>
+    given !== "" && [...given].length <= max ? value(given) : wrong(),
+  );
+}
+
+/** What filters and entries have in common. */
+export const scope = {
+  sources: optional(listOf(id<SourceId>(), "source ids", NAMES), "Only calls from these sources."),
+  if: optional(conditionDecoder(), "Only calls that match this condition."),
+};
+
+function conditionDecoder(): Decoder<string> {
+  const expected = "a condition in the filter language";
+  return {
+    expected,
+    unit: "",
+    show: (raw) => raw,
+    fromText: (given) => given,
+    json: { type: "string" },
+    decode: (raw, place) => {
+      if (typeof raw !== "string") {
+        return place.fail({ found: foundAt(place, raw, (shown) => shown), expected, hint: null });
+      }
+      const compiled = compileFilter(raw);
+      if (compiled.kind === "invalid") {
+        const { found, column, expected: wanted, hint } = compiled;
+        return place.fail({ found: `${found} at column ${column}`, expected: wanted, hint });
+      }
+      for (const warning of compiled.warnings) place.warn(warning);
+      return raw;
+    },
+  };
+}
+
+export const path = text("a path such as traits.email", (given) =>
+  parsePath(given) === null ? wrong("a backslash takes a dot into a name") : value(given),
+);

@@ -1,0 +1,104 @@
+/**
+ * The rules of a destination (docs/rules.md): `consent`, `filters` (`filter-settings.ts`) and `map`
+ * (`map-settings.ts`). What they mean together is checked by `rules-checks.ts`.
+ */
+
+import { isJsonObject } from "../domain/json.ts";
+import type { ConsentRule, DestinationRules } from "../domain/rules.ts";
+import type { Place } from "./config-path.ts";
+import { type Decoder, decoder, value, wrong } from "./decoder.ts";
+import { filtersDecoder } from "./filter-settings.ts";
+import { mapDecoder } from "./map-settings.ts";
+import { characters, NAMES } from "./rule-scope.ts";
+import { flag, listOf, oneOf } from "./scalars.ts";
+import { optional, required, section, setting } from "./setting.ts";
+
+const CATEGORY_CHARACTERS_MAX = 34;
+
+const category = characters("a category", CATEGORY_CHARACTERS_MAX);
+
+const consentMap = section(
+  "",
+  {
+    categories: required(listOf(category, "categories", NAMES), "The categories."),
+    match: setting(oneOf("all", "any"), "all", "How many of them must be granted."),
+    required: optional(flag(), "Whether a call without a consent object is skipped."),
+  },
+  (values): ConsentRule => values,
+);
+
+const consentDecoder: Decoder<ConsentRule> = {
+  expected: "a list of categories, or a map with categories, match and required",
+  unit: "",
+  show: (raw) => raw,
+  fromText: (given) => given,
+  json: {
+    anyOf: [
+      { type: "array", items: { type: "string" } },
+      {
+        type: "object",
+        additionalProperties: false,
+        properties: {
+          categories: { type: ["array", "string"] },
+          match: { type: ["string", "null"] },
+          required: { type: ["boolean", "null", "string"] },
+        },
+        required: ["categories"],
+      },
+    ],
+  },
+  decode: (raw, place) => {
+    const isMap = isJsonObject(raw);
+    return consentMap.decode(isMap ? raw : { categories: raw }, isMap ? place : onList(place));
+  },
+};
+
+/** Problems of a list that stands for a map are at the list. */
+function onList(place: Place): Place {
+  return { ...place, child: (key) => (key === "categories" ? place : place.child(key)) };
+}
+
+/** The settings of every destination, whatever its type. */
+export const rulesSettings = {
+  consent: optional(
+    consentDecoder,
+    "Categories that a call must grant, see [Consent](rules.md#consent). Not set: consent is not asked for.",
+  ),
+  filters: setting(
+    filtersDecoder,
+    [],
+    "Which calls are dropped or sampled, and which properties are taken away, see [Filters](rules.md#filters).",
+  ),
+  map: setting(
+    mapDecoder,
+    [],
+    "What is renamed, moved, set, hashed or removed, see [Mapping](rules.md#mapping).",
+  ),
+};
+
+/** The destinations of a configuration: where they do not say whether consent is required, the whole of it does. */
+export function withConsent<Given extends Partial<DestinationRules>>(
+  destinations: readonly Given[],
+  isRequired: boolean,
+): readonly Given[] {
+  return destinations.map((destination) => {
+    const { consent } = destination;
+    if (!consent || consent.required !== null) return destination;
+    return { ...destination, consent: { ...consent, required: isRequired } };
+  });
+}
+
+/** The consent object of an audience's calls. */
+export const audienceConsent: Decoder<Readonly<Record<string, boolean>>> = decoder({
+  expected: `a map of categories of at most ${CATEGORY_CHARACTERS_MAX} characters to true or false`,
+  unit: "",
+  json: { type: "object", additionalProperties: { type: "boolean" } },
+  test: (raw) => {
+    if (!isJsonObject(raw)) return wrong("write { Advertising: true }");
+    const isFit = Object.entries(raw).every(
+      ([name, granted]) =>
+        typeof granted === "boolean" && name !== "" && [...name].length <= CATEGORY_CHARACTERS_MAX,
+    );
+    return isFit ? value(raw as Readonly<Record<string, boolean>>) : wrong();
+  },
+});

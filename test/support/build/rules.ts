@@ -1,0 +1,76 @@
+/** Rules of destinations as a file states them, and what they make of a call. */
+
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { DestinationRules } from "../../../src/domain/rules.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
+import { explained, routeRecord } from "../../../src/route/route-record.ts";
+import { createRouting } from "../../../src/route/routing.ts";
+import { config } from "./config-source.ts";
+
+/** A configuration of the sources web and app, both connected to the destination crm, which has these rules. */
+export function rulesYaml(rules: string, more = ""): string {
+  const indented = rules.replaceAll(/^/gm, "    ");
+  return `
+kafka: { brokers: ["kafka-1:9092"] }
+sources:
+  - { id: web, writeKey: web-key, destinations: [crm, plain] }
+  - { id: app, destinations: [crm] }
+defaultSource: web
+destinations:
+  - id: crm
+    type: topic
+    name: CRM
+${indented}
+  - { id: plain, type: topic, name: Plain }
+${more}`;
+}
+
+/** The rules of crm as the configuration decodes them. */
+export function rulesOf(rules: string, more = ""): Partial<DestinationRules> {
+  const [crm] = config(rulesYaml(rules, more)).destinations;
+  if (crm === undefined) throw new Error("no destination");
+  return crm;
+}
+
+export interface Fate {
+  /** Null: crm does not get the call. */
+  readonly value: string | null;
+  readonly key: string | null;
+  readonly reason: string;
+  readonly filter: string | null;
+  readonly changed: readonly string[];
+  /** Of the destination without rules. */
+  readonly plain: string | null;
+}
+
+/** Routes a call, given as JSON or as its text, by these rules. */
+export function fateOf(rules: string, call: object | string, more = "", source = "web"): Fate {
+  const { sources, defaultSource, destinations } = config(rulesYaml(rules, more));
+  const routing = createRouting(sources, defaultSource, destinations, topicNames(""));
+  const text = typeof call === "string" ? call : JSON.stringify(call);
+  const record: IncomingRecord = {
+    ...{ topic: "calls", partition: 0, offset: 7, timestampMs: 1_800_000_000_000 },
+    ...{ key: null, value: Buffer.from(text) },
+    headers: [["source-id", Buffer.from(source)]],
+  };
+  const routed = routeRecord(record, routing, 1_800_000_000_000);
+  if (routed.kind === "unusable") throw new Error(routed.error);
+  const recordOf = (id: string) =>
+    routed.records[routed.routes.findIndex(({ destination }) => destination === id)];
+  const [decision] = explained(routed, destinations);
+  if (decision === undefined) throw new Error("no decision");
+  const { reason, filter, changed } = decision;
+  const [crm, plain] = [recordOf("crm"), recordOf("plain")];
+  return {
+    value: crm?.value?.toString() ?? null,
+    key: crm?.key?.toString() ?? null,
+    ...{ reason, filter, changed: changed.toSorted() },
+    plain: plain?.value?.toString() ?? null,
+  };
+}
+
+/** The value that crm gets, as JSON.parse reads it. */
+export function sentFor(rules: string, call: object | string): unknown {
+  const { value } = fateOf(rules, call);
+  return value === null ? null : JSON.parse(value);
+}
