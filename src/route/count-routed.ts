@@ -1,6 +1,6 @@
 /**
  * Counts a batch of calls once it is written: for each destination those that it gets, and those that it does not get,
- * by the reason (docs/routing.md).
+ * by the reason (docs/rules.md#order).
  *
  *   reason                     counted
  *   not-connected              all calls of the source

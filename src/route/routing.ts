@@ -57,7 +57,7 @@ export function createRouting(
 }
 
 /** Of those destinations that have rules. */
-export function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
+function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   return new Map(
     destinations

@@ -18,6 +18,7 @@ import type { JsonValue } from "./json-value.ts";
 /** @returns JSON. */
 export function hashed(value: JsonValue, hashing: Hashing): string {
   if (value.isNull) return "null";
+  value.openAll();
   if (value.isList)
     return `[${value
       .entries()
@@ -58,7 +59,7 @@ export function keyOfDropped(id: string, secret: Buffer): string {
 
 /**
  * The secret of those keys. It is made of what all processes have in their configuration and receivers do not know
- * (docs/decisions/0054-keys-of-dropped-ids.md).
+ * (docs/decisions/0056-keys-of-dropped-ids.md).
  */
 export function droppedKeySecret(destination: string, secrets: readonly string[]): Buffer {
   const text = JSON.stringify(["keys of dropped IDs", destination, ...secrets.toSorted()]);

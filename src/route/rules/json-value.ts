@@ -14,6 +14,7 @@
 
 import {
   beginsWith,
+  endOf,
   endOfValue,
   firstEntry,
   firstMember,
@@ -21,6 +22,7 @@ import {
   nextMember,
   skipSpace,
 } from "../../domain/scan-json.ts";
+import { endOfScalar } from "../../domain/scan-scalar.ts";
 
 const QUOTE = '"';
 
@@ -87,11 +89,43 @@ export class JsonValue {
     return [...(this.#open()?.keys() ?? [])];
   }
 
+  /**
+   * Opens everything in it, in one pass over its bytes: level by level, each level would pass over all below it.
+   *
+   * @throws RangeError when it nests too deeply.
+   */
+  openAll(): void {
+    if (this.#isScalar || this.#members !== null || this.#entries !== null) return;
+    const { members, entries, repeats } = opened(this.#bytes, this.#start, (at) => {
+      const value = JsonValue.#whole(this.#bytes, at);
+      return { value, end: value.#end };
+    });
+    this.#members = members;
+    this.#entries = entries;
+    this.#repeats = repeats;
+  }
+
+  static #whole(bytes: Buffer, at: number): JsonValue {
+    const isObject = beginsWith(bytes, "object", at);
+    if (!isObject && !beginsWith(bytes, "list", at)) {
+      return new JsonValue(bytes, at, endOfScalar(bytes, at));
+    }
+    const all = opened(bytes, at, (inner) => {
+      const value = JsonValue.#whole(bytes, inner);
+      return { value, end: value.#end };
+    });
+    const value = new JsonValue(bytes, at, all.end);
+    value.#members = all.members;
+    value.#entries = all.entries;
+    value.#repeats = all.repeats;
+    return value;
+  }
+
   /** Of a list; none of anything else. */
   entries(): readonly JsonValue[] {
     if (!this.isList) return [];
-    this.#entries ??= this.#readEntries();
-    return this.#entries;
+    if (this.#entries === null) this.#openLevel();
+    return this.#entries ?? [];
   }
 
   /** A rule names this member, or something in it. */
@@ -125,8 +159,8 @@ export class JsonValue {
 
   /** Its JSON without spaces and needless escapes; numbers keep their digits. */
   compact(): string {
-    if (this.isObject || this.isList) {
-      if (this.isList) this.entries();
+    if (!this.#isScalar) {
+      this.openAll();
       return this.#written((value) => value.compact());
     }
     const string = this.string();
@@ -151,36 +185,62 @@ export class JsonValue {
   }
 
   #open(): Map<string, JsonValue> | null {
-    if (this.#members !== null || !this.isObject) return this.#members;
-    const bytes = this.#bytes;
-    const members = new Map<string, JsonValue>();
-    const found = { nameEnd: 0, at: 0 };
-    let at = firstMember(bytes, this.#start, found);
-    while (at >= 0) {
-      const end = endOfValue(bytes, found.at, NESTING);
-      const name = nameIn(bytes, at, found.nameEnd);
-      if (members.has(name)) {
-        this.#repeats ??= new Set();
-        this.#repeats.add(name);
-      }
-      members.set(name, new JsonValue(bytes, found.at, end));
-      at = nextMember(bytes, end, found);
-    }
-    this.#members = members;
-    return members;
+    if (this.#members === null && this.isObject) this.#openLevel();
+    return this.#members;
   }
 
-  #readEntries(): JsonValue[] {
+  /** What is in it stays closed. */
+  #openLevel(): void {
     const bytes = this.#bytes;
-    const entries: JsonValue[] = [];
-    let at = firstEntry(bytes, this.#start);
-    while (at >= 0) {
+    const { members, entries, repeats } = opened(bytes, this.#start, (at) => {
       const end = endOfValue(bytes, at, NESTING);
-      entries.push(new JsonValue(bytes, at, end));
+      return { value: new JsonValue(bytes, at, end), end };
+    });
+    this.#members = members;
+    this.#entries = entries;
+    this.#repeats = repeats;
+  }
+}
+
+interface Opened {
+  /** Of an object; null: it is a list. */
+  readonly members: Map<string, JsonValue> | null;
+  readonly entries: JsonValue[] | null;
+  readonly repeats: Set<string> | null;
+  readonly end: number;
+}
+
+/** The object or list at `start`. @param valueAt reads a value in it, and where that ends. */
+function opened(
+  bytes: Buffer,
+  start: number,
+  valueAt: (at: number) => { readonly value: JsonValue; readonly end: number },
+): Opened {
+  if (beginsWith(bytes, "list", start)) {
+    const entries: JsonValue[] = [];
+    let at = firstEntry(bytes, start);
+    while (at >= 0) {
+      const { value, end } = valueAt(at);
+      entries.push(value);
       at = nextEntry(bytes, end);
     }
-    return entries;
+    return { members: null, entries, repeats: null, end: endOf(at) };
   }
+  const members = new Map<string, JsonValue>();
+  let repeats: Set<string> | null = null;
+  const found = { nameEnd: 0, at: 0 };
+  let at = firstMember(bytes, start, found);
+  while (at >= 0) {
+    const name = nameIn(bytes, at, found.nameEnd);
+    const { value, end } = valueAt(found.at);
+    if (members.has(name)) {
+      repeats ??= new Set();
+      repeats.add(name);
+    }
+    members.set(name, value);
+    at = nextMember(bytes, end, found);
+  }
+  return { members, entries: null, repeats, end: endOf(at) };
 }
 
 /** The scanner counts levels; nobody reads them here. */

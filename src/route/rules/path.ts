@@ -97,13 +97,3 @@ export function placesOf(
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
-
-/** The value at a path of objects; undefined: there is none. */
-export function valueAt(json: unknown, path: RulePath): unknown {
-  let value = json;
-  for (const name of path) {
-    if (!isJsonObject(value)) return undefined;
-    value = own(value, name);
-  }
-  return value;
-}

@@ -108,6 +108,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`invalid-call`", REFUSED_RECORDS],
     ["`undecodable`", REFUSED_RECORDS],
     ["`unknown-schema`", REFUSED_RECORDS, "integration/schema-outage.test.ts: unknown, replayed"],
+    ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
     ["`invalid-sync`", `${FLOWS}: what breaks the protocol is a dead letter`],
     ["`invalid-deletion`", "unit/deletion/deletion.test.ts: invalid-deletion"],
     ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a held line is cancelled"],

@@ -106,7 +106,9 @@ test("rules for traits apply to context.traits of an identify that has its trait
   expect(sentFor(rules, { ...there, traits: [] })).toEqual({ ...without, traits: [] });
   const both = { ...there, traits: { email: "e" } };
   expect(sentFor(rules, both)).toEqual({ ...there, traits: {} });
-  expect(sentFor(rules, { ...there, type: "track", event: "E" })).toMatchObject({ context: there.context });
+  expect(sentFor(rules, { ...there, type: "track", event: "E" })).toMatchObject({
+    context: there.context,
+  });
 });
 
 test("rules for properties of a page apply to its traits, which are properties, too", () => {
