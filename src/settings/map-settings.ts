@@ -112,7 +112,8 @@ function actionOf(
       return { action, path: target, value: entry.value.json };
     case "hash":
       return hashOf(target, entry, place);
-    default:
+    case "string":
+    case "remove":
       return { action, path: target };
   }
 }

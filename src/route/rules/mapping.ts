@@ -58,7 +58,10 @@ export function pathsOf(action: MapAction): Pick<CompiledEntry, "from" | "to"> {
     case "move":
     case "copy":
       return { from: parsePath(action.from) ?? [], to: parsePath(action.to) ?? [] };
-    default:
+    case "set":
+    case "string":
+    case "hash":
+    case "remove":
       return { from: null, to: parsePath(action.path) ?? [] };
   }
 }
@@ -120,7 +123,8 @@ function collect(
         for (const holder of holders(root, path)) edits.taken.push({ holder, path });
       }
       return;
-    default:
+    case "string":
+    case "hash":
       collectReplaced(action, to, root, shape, edits);
   }
 }

@@ -38,7 +38,9 @@ function is(when: "never" | "always", expression: Expression, type: CallType): b
       const result = comparesType(expression, type);
       return result !== null && result === (when === "always");
     }
-    default:
+    case "path":
+    case "list":
+    case "function":
       return false;
   }
 }
