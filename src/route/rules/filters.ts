@@ -118,7 +118,7 @@ export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
 }
 
 /** The object at a path; of a list on the path, each object in it. */
-export function objectsAt(root: JsonValue, path: RulePath): readonly JsonValue[] {
+function objectsAt(root: JsonValue, path: RulePath): readonly JsonValue[] {
   let objects = [root];
   for (const name of path) {
     objects = objects.flatMap((object) => {
