@@ -6,7 +6,7 @@
  *   0  if the value has a schema that is unknown yet,  the record is read again
  *      the partition waits for it; route writes no
  *      such values, others may
- *   1  send the requests of an attempt                 the attempt is repeated    
+ *   1  send the requests of an attempt                 the attempt is repeated
  *   2a accepted: the record is processed               the same, until the next commit
  *   2b otherwise: write to a delay topic or the dead   the delivery continues twice: here, and from the
  *      letters, then the record is processed           record that was written
