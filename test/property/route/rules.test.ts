@@ -1,0 +1,105 @@
+// The rewriter of rules: it equals JSON.parse with the same change, keeps the digits of numbers, and leaves no dropped name.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { JsonValue } from "../../../src/route/rules/json-value.ts";
+import { fateOf } from "../../support/build/rules.ts";
+
+const NAMES = ["a", "email", "é", "__proto__", "constructor", "1", ""];
+const name = fc.constantFrom(...NAMES);
+const number = fc.constantFrom(
+  "0",
+  "-0.0",
+  "1.50",
+  "1e3",
+  "9007199254740993",
+  "12345678901234567890",
+);
+const scalar = fc.oneof(
+  number,
+  fc.constantFrom("null", "true", '""'),
+  fc.string().map((s) => JSON.stringify(s)),
+);
+/** A name as JSON may spell it. */
+const spelled = fc
+  .tuple(name, fc.boolean())
+  .map(([text, isEscaped]) =>
+    isEscaped
+      ? `"${[...text].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`).join("")}"`
+      : JSON.stringify(text),
+  );
+const space = fc.constantFrom("", " ", "\n\t");
+const object = (value: fc.Arbitrary<string>) =>
+  fc
+    .array(fc.tuple(spelled, space, value), { maxLength: 6 })
+    .map(
+      (members) =>
+        `{${members.map(([key, gap, json]) => `${gap}${key}${gap}:${gap}${json}`).join(",")}}`,
+    );
+const json = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    scalar,
+    object(tie("value")),
+    fc.array(tie("value"), { maxLength: 3 }).map((entries) => `[ ${entries.join(" , ")}]`),
+  ),
+})).value;
+
+const callOf = (traits: string) => `{"type":"group","groupId":"g","userId":"u","traits":${traits}}`;
+
+test("dropping a name equals JSON.parse without it, and no spelling of it stays", () => {
+  fc.assert(
+    fc.property(
+      object(json),
+      fc.constantFrom("a", "email", "é", "constructor", "1"),
+      (traits, dropped) => {
+        const { value } = fateOf(
+          `filters: [{ name: f, dropProperties: { traits: [${JSON.stringify(dropped)}] } }]`,
+          callOf(traits),
+        );
+        const expected = JSON.parse(callOf(traits)) as { traits: Record<string, unknown> };
+        Reflect.deleteProperty(expected.traits, dropped);
+        expect(JSON.parse(value ?? "")).toEqual(expected);
+        const root = JsonValue.of(value ?? "").get("traits");
+        expect(root?.names()).not.toContain(dropped);
+      },
+    ),
+  );
+});
+
+test("the digits of all numbers that stay are kept", () => {
+  fc.assert(
+    fc.property(fc.array(number, { minLength: 1 }), (numbers) => {
+      const { value } = fateOf(
+        "map: [{ set: traits.z, value: x }, { remove: traits.a }]",
+        callOf(`{"a":1,"n":[${numbers.join(", ")}]}`),
+      );
+      expect(value).toBe(callOf(`{"n":[${numbers.join(", ")}],"z":"x"}`));
+    }),
+  );
+});
+
+test("the compact text of a value equals that of JSON.parse, apart from digits and the order of keys", () => {
+  fc.assert(
+    fc.property(json, (text) => {
+      const compact = JsonValue.of(text).compact();
+      expect(JSON.parse(compact)).toEqual(JSON.parse(text));
+      expect(JsonValue.of(compact).compact()).toBe(compact);
+    }),
+  );
+});
+
+test("rules never throw, whatever a call has at their paths", () => {
+  const rules = `filters:
+  - { name: f, dropProperties: { traits.a: [email], "": [properties] }, allowProperties: { traits.email: [a] } }
+map:
+  - { hash: traits.email.a, normalize: email }
+  - { string: traits.1 }
+  - { move: traits.constructor, to: traits.new.b }`;
+  fc.assert(
+    fc.property(object(json), (traits) => {
+      expect(fateOf(rules, callOf(traits)).reason).toBe("by-default");
+    }),
+  );
+});
