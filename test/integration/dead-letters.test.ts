@@ -107,7 +107,7 @@ function calls(count: number): string {
 /** All were replayed: they are sent again with --include-replayed, and not otherwise. */
 async function replaysNoneTwice(): Promise<void> {
   const nothing = await switchyard(["dead-letters", "replay", "--destination", "hook"]);
-  const left = `0 dead letters to replay. ${CALLS} were replayed before, and are left out (--include-replayed).`;
+  const left = `0 dead letters to replay. ${CALLS} were replayed before and will be skipped (--include-replayed).`;
   expect(nothing).toEqual({ status: 0, out: `${left}\n`, err: "" });
   const all = await switchyard(["dead-letters", "replay"]);
   expect(all).toMatchObject({ status: 2, err: expect.stringContaining("or --yes") });

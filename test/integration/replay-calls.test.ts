@@ -114,7 +114,7 @@ test("a new destination gets the calls of before, through a kill", async () => {
   await expect.poll(writtenCount, POLL).toBeGreaterThan(300);
   killed.child.kill("SIGKILL");
   await killed.ended;
-  const [, name = ""] = /Replay (\S+) begins/.exec(await killed.err) ?? [];
+  const [, name = ""] = /Replay (\S+) started/.exec(await killed.err) ?? [];
   // Calls of later are the stage's.
   await kafka.producer().send(records.slice(1, 2));
   const resumed = await switchyard("replay", "--resume", name, "--per-second", "100000", "--json");

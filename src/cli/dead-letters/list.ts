@@ -12,15 +12,15 @@ import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import type { DeadLetter } from "../../operate/replay/dead-letter-record.ts";
+import type { DeadLetter, DeadLetterFilter } from "../../operate/replay/dead-letter-record.ts";
 import { openDeadLetterSchemas } from "../../operate/replay/dead-letter-schemas.ts";
-import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
 import {
   deadLetterRanges,
   readDeadLetters,
   readMarks,
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
+import { Tally } from "../../operate/replay/replayed-record.ts";
 import {
   deadLetterJson,
   deadLetterTable,
@@ -28,7 +28,6 @@ import {
   knownEndpoints,
   tallyTable,
 } from "../../operate/replay/rows.ts";
-import { Tally } from "../../operate/replay/tally.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 
 const TABLE_LIMIT = 50;

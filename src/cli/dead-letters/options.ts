@@ -5,7 +5,7 @@ import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-le
 import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
 import { configOption } from "../../operate/connect/configuration.ts";
 import { instant, repeated, wholeNumber } from "../../operate/connect/option-values.ts";
-import type { DeadLetterFilter } from "../../operate/replay/filter.ts";
+import type { DeadLetterFilter } from "../../operate/replay/dead-letter-record.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
 export interface DeadLetterOptions extends KafkaTimeoutOption {

@@ -25,9 +25,9 @@ import {
   sendDeadLetters,
   targetsOf,
 } from "../../operate/replay/dead-letter-replay.ts";
+import type { Tally } from "../../operate/replay/replayed-record.ts";
 import { tallyTable } from "../../operate/replay/rows.ts";
 import { fits } from "../../operate/replay/stored-replay.ts";
-import type { Tally } from "../../operate/replay/tally.ts";
 import { counted } from "../../words/count.ts";
 import { confirmed } from "../confirm.ts";
 
@@ -47,7 +47,7 @@ export async function replayDeadLetters(
 ): Promise<ExitStatus> {
   const { chosen, topics, signal } = options;
   const { red } = shell.errColors;
-  if (chosen.kind === "new" && !fits(chosen.plan)) {
+  if (chosen.kind === "new" && !fits("dead-letters", chosen.plan)) {
     shell.err(
       `${red("error:")} These are more filters than a replay can keep. Give fewer --message-id, or replay in several replays.\n`,
     );
@@ -56,7 +56,7 @@ export async function replayDeadLetters(
   await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) {
     shell.err(
-      `${red("error:")} There is no replay ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never began, or is under another topic prefix than ${topics.prefix}\n`,
+      `${red("error:")} There is no replay ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never started, or is under another topic prefix than ${topics.prefix}\n`,
     );
     return 2;
   }
@@ -110,7 +110,7 @@ function outcomeJson(
     toReplay: tally?.total ?? null,
     replayedBefore: tally?.replayed ?? null,
     counts: tally?.rows() ?? [],
-    replayed: sent?.replayed ?? 0,
+    replayed: sent?.own.written ?? 0,
     refused: Object.fromEntries(sent?.refused ?? []),
   };
 }

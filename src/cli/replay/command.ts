@@ -3,7 +3,9 @@
 import { Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
+import { visibleLines } from "../../domain/escape-control.ts";
 import { shellWord } from "../../domain/shell-word.ts";
+import type { Kafka } from "../../kafka/port.ts";
 import {
   type KafkaTimeoutOption,
   kafkaTimeoutOption,
@@ -16,10 +18,12 @@ import {
 } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { instant, perSecond, repeated, replayName } from "../../operate/connect/option-values.ts";
+import { onTerminal } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
-import type { ChosenReplay } from "../../operate/replay/calls/run-replay.ts";
-import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
+import type { Outcome } from "../../operate/replay/call-outcome.ts";
+import type { CallReplayOptions } from "../../operate/replay/call-replay.ts";
+import type { ChosenReplay } from "../../operate/replay/replay-store.ts";
+import { type CallReplayPlan, fits } from "../../operate/replay/stored-replay.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
 interface Flags extends ConfigOption, KafkaTimeoutOption {
@@ -81,8 +85,8 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const chosen = chosenReplay(id, flags);
+      const { routedTo } = await import("../../operate/replay/call-replay.ts");
       if (chosen.kind === "new") routedTo(config, chosen.plan.destination);
-      const { runReplay } = await import("../../operate/replay/calls/run-replay.ts");
       const options = {
         chosen,
         config,
@@ -94,10 +98,44 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
       };
       exit(
         await withKafka(config, shell, flags, (kafka, signal) =>
-          runReplay(kafka, { ...options, signal }, shell),
+          runCallReplay(kafka, { ...options, signal }, shell),
         ),
       );
     });
+}
+
+export interface RunCallReplayOptions extends CallReplayOptions {
+  readonly json: boolean;
+}
+
+export async function runCallReplay(
+  kafka: Kafka,
+  options: RunCallReplayOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const { topics, chosen } = options;
+  const { outcomeJson, outcomeText } = await import("../../operate/replay/call-outcome.ts");
+  const { replayCalls } = await import("../../operate/replay/call-replay.ts");
+  const outcome = await replayCalls(kafka, options, onTerminal(shell));
+  if (outcome === null) {
+    shell.err(
+      `${shell.errColors.red("error:")} There is no replay of calls ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never started, or is under another topic prefix than ${topics.prefix}\n`,
+    );
+    return 2;
+  }
+  if (options.json) shell.out(`${outcomeJson(outcome)}\n`);
+  else shell.out(outcomeText(outcome, shell.colors));
+  return endStatus(outcome, shell);
+}
+
+/** The last words on standard error. */
+function endStatus({ end, error, counts, resume }: Outcome, shell: Shell): ExitStatus {
+  if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${visibleLines(error)}\n`);
+  if (end === "interrupted") shell.err("Interrupted. ");
+  if (resume !== null) shell.err(`Go on with: ${resume}\n`);
+  if (end === "counted") shell.err("Nothing was written (--dry-run).\n");
+  const isWhole = end === "done" || end === "counted";
+  return isWhole && (counts.refused ?? 0) === 0 ? 0 : 1;
 }
 
 function assertUsage(id: string | undefined, flags: Flags): void {
@@ -121,13 +159,13 @@ function assertUsage(id: string | undefined, flags: Flags): void {
   }
 }
 
-function chosenReplay(id: string | undefined, flags: Flags): ChosenReplay {
+function chosenReplay(id: string | undefined, flags: Flags): ChosenReplay<"calls"> {
   const { since: sinceMs = 0, until: untilMs = null, type = [], event = [], resume } = flags;
   const rate = flags.perSecond ?? null;
   if (resume !== undefined) return { kind: "resume", name: resume, perSecond: rate };
   const asked = { sinceMs, untilMs, types: type, events: event };
   const plan: CallReplayPlan = { destination: id ?? "", asked, perSecond: rate };
-  if (fits(plan)) return { kind: "new", plan };
+  if (fits("calls", plan)) return { kind: "new", plan };
   throw new WrongUsage("these are more events than a replay can keep; replay in several replays");
 }
 

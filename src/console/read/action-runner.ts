@@ -37,8 +37,8 @@ import { commandProducer } from "../../operate/connect/command-producer.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { ProgressOutput } from "../../operate/connect/progress.ts";
 import { readClaims } from "../../operate/look/audiences.ts";
-import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
-import { type CallReplayPlan, fits } from "../../operate/replay/calls/stored-replay.ts";
+import { routedTo } from "../../operate/replay/call-replay.ts";
+import { type CallReplayPlan, fits } from "../../operate/replay/stored-replay.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 import type { Action } from "../action-view.ts";
@@ -110,7 +110,7 @@ function actOf(action: Action, config: Config): Act {
     case "replay": {
       routedTo(config, action.destination);
       const plan = planOf(action);
-      if (!fits(plan)) throw new Error("There are more events than a replay can store.");
+      if (!fits("calls", plan)) throw new Error("There are more events than a replay can store.");
       return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
     }
     case "replay-dead-letters":

@@ -6,8 +6,11 @@
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { type DeadLetter, messageIdOf } from "../../operate/replay/dead-letter-record.ts";
-import { EVERY_DEAD_LETTER } from "../../operate/replay/filter.ts";
+import {
+  type DeadLetter,
+  EVERY_DEAD_LETTER,
+  messageIdOf,
+} from "../../operate/replay/dead-letter-record.ts";
 import {
   deadLetterRanges,
   readDeadLetters,

@@ -6,17 +6,16 @@ import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { ProgressOutput } from "../../operate/connect/progress.ts";
-import { outcomeRows } from "../../operate/replay/calls/outcome.ts";
-import { routedTo } from "../../operate/replay/calls/replay-destination.ts";
-import { type ChosenReplay, workOnReplay } from "../../operate/replay/calls/run-replay.ts";
+import { outcomeRows } from "../../operate/replay/call-outcome.ts";
+import { replayCalls, routedTo } from "../../operate/replay/call-replay.ts";
 import {
   countDeadLetters,
   countText,
-  type DeadLetterReplayOptions,
   openDeadLetterReplay,
   sendDeadLetters,
   targetsOf,
 } from "../../operate/replay/dead-letter-replay.ts";
+import type { ChosenReplay } from "../../operate/replay/replay-store.ts";
 import type { Action } from "../action-view.ts";
 import type { WorkOutcome } from "../ports.ts";
 
@@ -34,7 +33,7 @@ const NO_REPLAY = "There is no replay with this name: it is done, or it never st
 
 export async function workOnCalls(
   { kafka, config, progressOutput, report, signal }: Doing,
-  chosen: ChosenReplay,
+  chosen: ChosenReplay<"calls">,
   dryRun: boolean,
 ): Promise<WorkOutcome> {
   const options = {
@@ -46,7 +45,7 @@ export async function workOnCalls(
     signal,
     resumeArguments: "",
   };
-  const outcome = await workOnReplay(kafka, options, progressOutput);
+  const outcome = await replayCalls(kafka, options, progressOutput);
   if (outcome === null) throw new Error(NO_REPLAY);
   const { end, error, counts, replay } = outcome;
   const rows = outcomeRows(outcome, OUTSIDE);
@@ -62,7 +61,7 @@ export async function workOnCalls(
 }
 
 type DeadLetters = Extract<Action, { action: "replay-dead-letters" }>;
-type Resumed = Extract<DeadLetterReplayOptions["chosen"], { kind: "resume" }>;
+type Resumed = Extract<ChosenReplay<"dead-letters">, { kind: "resume" }>;
 
 export async function workOnDeadLetters(
   { kafka, config, progressOutput, report, signal }: Doing,
@@ -110,7 +109,7 @@ function newReplay({
   until,
   includeReplayed,
   perSecond,
-}: DeadLetters): Extract<DeadLetterReplayOptions["chosen"], { kind: "new" }> {
+}: DeadLetters): Extract<ChosenReplay<"dead-letters">, { kind: "new" }> {
   const filter = {
     destinations: destination === null ? [] : [destination],
     reasons: reason === null ? [] : [reasonOf(reason)],

@@ -24,7 +24,7 @@ import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connect/connection.ts";
-import { EVERY_DEAD_LETTER } from "../replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../replay/dead-letter-record.ts";
 import {
   type DeadLetterSource,
   deadLetterRanges,

@@ -1,44 +1,52 @@
 /**
- * The work of a replay of dead letters: open, count, send. The command and the page both do it by
- * these, and each says it in its own way. A process that resumes a replay takes it over before it
- * counts, unless it only counts. `src/operate/replay/replay.ts` says what a crash at each line does.
+ * A replay of dead letters: open, count, send. The command and the console both use these functions. A
+ * process that resumes a replay takes it over before it counts, unless it only counts.
+ *
+ *   a dead letter                                then
+ *   does not pass the filter                     is skipped
+ *   has a mark of another replay                 is skipped, unless the plan includes them
+ *   has a mark of this replay                    counts as written: it was sent before a crash
+ *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
+ *   any other                                    is written
+ *
+ * Marks (`replay-marks.ts`) show later replays what was sent. A dead letter is sent once, or twice if a crash
+ * came between its acknowledgment and its mark. Two replays that run at the same time do not see each other's
+ * marks, and both send what both choose.
  */
 
 import { randomBytes } from "node:crypto";
-import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
-import { asError } from "../../runtime/as-error.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
-import { commandProducer } from "../connect/command-producer.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
+import { passing, type ReadDeadLetterValue, readDeadLetter } from "./dead-letter-record.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
 import { readMarks } from "./read-dead-letters.ts";
-import { deadLettersOfReplay, planReplay, replay } from "./replay.ts";
-import type { ReplayEnd } from "./replay-loop.ts";
-import type { ReplayMarks } from "./replay-marks.ts";
-import { newReplayName } from "./replay-name.ts";
-import { deadLetterReplay } from "./replay-store.ts";
-import { type ReplayPlan, replayTotals, type StoredReplay } from "./stored-replay.ts";
-import { Tally } from "./tally.ts";
+import {
+  countReplay,
+  type Decide,
+  followReplay,
+  type ReplayFigures,
+  type ReplayResult,
+  runReplay,
+} from "./replay.ts";
+import { marksOf, type ReplayMarks } from "./replay-marks.ts";
+import { type ChosenReplay, openReplay } from "./replay-store.ts";
+import { type ReplayTargets, replayOf, Tally } from "./replayed-record.ts";
+import type { DeadLetterReplayPlan, StoredReplay } from "./stored-replay.ts";
 
-export interface DeadLetterReplayOptions {
-  /** Begin a replay, or go on with one. */
-  readonly chosen:
-    | { readonly kind: "new"; readonly plan: ReplayPlan }
-    | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
+export interface DeadLetterReplayOptions extends ReplayTargets {
+  readonly chosen: ChosenReplay<"dead-letters">;
   readonly dryRun: boolean;
-  readonly topics: TopicNames;
-  readonly destinations: readonly Destination[];
   /** Null: none is configured. */
   readonly registry: RegistryConnection | null;
   readonly signal: AbortSignal;
 }
 
 export interface OpenedReplay extends AsyncDisposable {
-  readonly stored: StoredReplay;
+  readonly stored: StoredReplay<"dead-letters">;
   /** The process that works on it. */
   readonly by: string;
   readonly schemas: DeadLetterSchemas;
@@ -48,13 +56,12 @@ export interface OpenedReplay extends AsyncDisposable {
 /** The caller disposes it. Null: there is no replay of that name. @throws Error when a topic is missing. */
 export async function openDeadLetterReplay(
   kafka: Kafka,
-  options: DeadLetterReplayOptions,
+  { topics, dryRun, registry, signal, chosen }: DeadLetterReplayOptions,
 ): Promise<OpenedReplay | null> {
-  const { topics, dryRun, registry, signal } = options;
   const marked = dryRun ? [] : [topics.deadLetterReplays];
   await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
   const by = randomBytes(4).toString("hex");
-  const stored = await storedOf(kafka, options, by);
+  const stored = await openReplay(kafka, topics, "dead-letters", chosen, dryRun ? null : by);
   if (stored === null) return null;
   const marks = await readMarks({ kafka, topics, signal });
   const schemas = await openDeadLetterSchemas(registry, signal);
@@ -62,47 +69,57 @@ export async function openDeadLetterReplay(
   return { stored, by, schemas, marks, [Symbol.asyncDispose]: close };
 }
 
-async function storedOf(
-  kafka: Kafka,
-  { chosen, dryRun, topics }: DeadLetterReplayOptions,
-  by: string,
-): Promise<StoredReplay | null> {
-  if (chosen.kind === "new") return planReplay(kafka, topics, chosen.plan);
-  const store = deadLetterReplay(kafka.admin, topics, chosen.name);
-  const stored = dryRun ? await store.read() : await store.takeOver(by);
-  if (stored === null) return null;
-  const perSecond = chosen.perSecond ?? stored.plan.perSecond;
-  return { ...stored, plan: { ...stored.plan, perSecond } };
+export interface DeadLetterDecisions extends ReplayTargets {
+  readonly plan: DeadLetterReplayPlan;
+  /** Those of the start; dead letters that this replay sends are not among them. */
+  readonly marks: ReplayMarks;
+  readonly read?: ReadDeadLetterValue;
+  /** Counts them. */
+  readonly tally?: Tally;
+}
+
+/** @param name of the replay; null: it has none yet. */
+export function deadLetterDecisions(given: DeadLetterDecisions, name: string | null): Decide {
+  const { plan, marks, read, tally, topics } = given;
+  return async (record) => {
+    const deadLetter = await passing(readDeadLetter(record, topics), plan.filter, read);
+    if (deadLetter === null) return { kind: "skip", as: null };
+    const mark = marks.of(record);
+    const isOwn = mark !== null && mark.replay === name;
+    if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
+      tally?.skip(isOwn);
+      return { kind: "skip", as: isOwn ? "written" : null };
+    }
+    tally?.add(deadLetter);
+    const replay = replayOf(deadLetter, given);
+    if (replay.kind === "refused") return { kind: "skip", as: "refused", why: replay.why };
+    return { kind: "write", outgoing: replay.outgoing };
+  };
 }
 
 /** Counts what it has yet to send. Null: interrupted. */
 export async function countDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
-  { stored, schemas, marks }: OpenedReplay,
+  opened: OpenedReplay,
   progressOutput: ProgressOutput,
 ): Promise<Tally | null> {
-  const { topics, signal } = options;
+  const { topics, destinations, signal, chosen } = options;
   const tally = new Tally(options);
-  using _progress = progressOutput.follow(() => `${tally.total.toLocaleString("en")} counted`);
-  const name = options.chosen.kind === "resume" ? options.chosen.name : null;
-  const onMarked = (isOwn: boolean) => {
-    if (isOwn) tally.own += 1;
-    else tally.replayed += 1;
-  };
-  const source = { kafka, topics, signal, read: schemas.read };
-  for await (const deadLetter of deadLettersOfReplay(source, stored, marks, name, onMarked)) {
-    tally.add(deadLetter);
-  }
-  return signal.aborted ? null : tally;
+  using shown = followReplay(() => `${tally.total.toLocaleString("en")} counted`, progressOutput);
+  const { marks, schemas, stored } = opened;
+  const decisions = { topics, destinations, marks, read: schemas.read, plan: stored.plan, tally };
+  const decide = deadLetterDecisions(decisions, chosen.kind === "resume" ? chosen.name : null);
+  const isWhole = await countReplay({ kafka, topics, signal, decide, ...shown }, stored);
+  return isWhole ? tally : null;
 }
 
-/** The topics that letters go to. */
+/** The topics that dead letters go to. */
 export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
 }
 
-/** @param hint the way to send also those that are left out */
+/** @param hint the way to send also those that are skipped */
 export function countText(
   { total, refused, replayed }: Tally,
   hint = " (--include-replayed)",
@@ -110,24 +127,16 @@ export function countText(
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
   const left =
-    replayed === 0 ? "" : ` ${of(replayed)} were replayed before, and are left out${hint}.`;
+    replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
   return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
 }
 
-export interface SentDeadLetters {
-  readonly name: string;
-  readonly end: ReplayEnd | "failed";
-  /** Why it failed. */
-  readonly error: string | null;
+export interface SentDeadLetters extends ReplayResult {
   /** How far it came. */
   readonly text: string;
-  /** By this process. */
-  readonly replayed: number;
-  /** By sentence: letters that were not replayed. */
-  readonly refused: ReadonlyMap<string, number>;
 }
 
-/** Sends them, and marks them. @param total letters to look at */
+/** Sends them, and marks them. @param total dead letters to look at */
 export async function sendDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -135,50 +144,32 @@ export async function sendDeadLetters(
   total: number,
   progressOutput: ProgressOutput,
 ): Promise<SentDeadLetters> {
-  const { topics, signal } = options;
-  const isNew = options.chosen.kind === "new";
-  const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
-  const producer = commandProducer(kafka, progressOutput, signal);
-  await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
+  const { topics, destinations, signal, chosen } = options;
   const deadLetters = await kafka.admin.offsets(topics.deadLetters);
-  const gone = marks.tombstones(topics.deadLetterReplays, deadLetters);
-  if (gone.length > 0) await producer.send(gone);
-  const before = replayTotals(stored.partitions);
-  let now = before;
-  const replayedNow = () => now.replayed - before.replayed;
-  const text = () => {
-    const replayed = replayedNow().toLocaleString("en");
-    const count = now.refused - before.refused;
-    const skipped = count === 0 ? "" : `, ${count.toLocaleString("en")} refused`;
-    return `${replayed} of ${total.toLocaleString("en")} replayed${skipped}`;
+  const decisions = { topics, destinations, marks, read: schemas.read, plan: stored.plan };
+  const progressText = ({ own: { written = 0, refused = 0 } }: ReplayFigures) => {
+    const skipped = refused === 0 ? "" : `, ${refused.toLocaleString("en")} refused`;
+    return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${skipped}`;
   };
-  using progress = progressOutput.follow(text);
-  const verb = isNew ? "begins" : "goes on";
-  progress.say(`Replay ${name} ${verb}. Should it be cut short, it can be resumed by this name.`);
-  const refused = new Map<string, number>();
-  const deps = {
+  const job = {
     kafka,
     topics,
     signal,
-    read: schemas.read,
-    marks,
-    producer,
+    chosen,
+    stored,
     by,
+    progressText,
     clock: systemClock,
-    targets: options,
-    onProgress: (totals: typeof now) => {
-      now = totals;
-    },
-    onRefused: (_deadLetter: unknown, reason: string) => {
-      refused.set(reason, (refused.get(reason) ?? 0) + 1);
-    },
+    first: marks.tombstones(topics.deadLetterReplays, deadLetters),
+    decide: (name: string) => deadLetterDecisions(decisions, name),
+    marksOf: marksFor(topics, by),
   };
-  const work = async () => {
-    if (isNew) await deadLetterReplay(kafka.admin, topics, name).begin(stored, by);
-    return { end: await replay(deps, name, stored), error: null };
-  };
-  const { end, error } = await work().catch((thrown: unknown) => {
-    return { end: "failed" as const, error: asError(thrown).message };
-  });
-  return { name, end, error, text: text(), replayed: replayedNow(), refused };
+  const result = await runReplay(job, progressOutput);
+  return { ...result, text: progressText(result) };
+}
+
+/** Marks of a batch. */
+export function marksFor({ deadLetterReplays }: TopicNames, by: string, clock = systemClock) {
+  return (written: Parameters<typeof marksOf>[1], replay: string) =>
+    marksOf(deadLetterReplays, written, { replay, by, atMs: clock.nowMs() });
 }

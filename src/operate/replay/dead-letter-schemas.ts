@@ -17,8 +17,7 @@ import { withSchema } from "../../domain/record.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { type CommandSchemas, openCommandSchemas } from "../connect/command-schemas.ts";
 import type { Shell } from "../connect/shell.ts";
-import type { DeadLetter } from "./dead-letter-record.ts";
-import type { DeadLetterFilter } from "./filter.ts";
+import type { DeadLetter, DeadLetterFilter } from "./dead-letter-record.ts";
 
 /** The caller closes it. Without a registry in the configuration letters are as they were. */
 export async function openDeadLetterSchemas(

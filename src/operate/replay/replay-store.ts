@@ -3,7 +3,7 @@
  *
  *   group                          says                     written
  *   `<prefix>replay.<name>`        how far the replay is    by its owner, after each batch
- *                                  (`ReplayForm`)
+ *                                  (`stored-replay.ts`)
  *   `<prefix>replay.<name>.owner`  who works on it          by each process that takes it over
  *
  * The last commit counts, and nothing refuses an old one. That is why the owner stands apart from
@@ -27,64 +27,105 @@
  * out.
  */
 
+import { randomBytes } from "node:crypto";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
-import type { Admin, CommittedOffset } from "../../kafka/port.ts";
-import { decodeReplay, encodeReplay, type StoredReplay } from "./stored-replay.ts";
+import type { Admin, CommittedOffset, Kafka } from "../../kafka/port.ts";
+import { rangesSince } from "./read-records.ts";
+import {
+  decodeReplay,
+  encodeReplay,
+  type ReplayKind,
+  type ReplayPlan,
+  type StoredReplay,
+  topicOf,
+} from "./stored-replay.ts";
 
 /** The part of Kafka's administration that it takes. */
 export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
 /** Every topic has it. */
 const OWNER_PARTITION = 0;
+/** Clocks of brokers and stages differ a little. */
+const CLOCK_MARGIN_MS = 300_000;
 
-/** The topic that a replay reads, and its commits. */
-export interface ReplayForm<Stored> {
-  readonly topic: (topics: TopicNames) => string;
-  readonly encode: (stored: Stored) => readonly CommittedOffset[];
-  /** Null: these are no commits of such a replay. */
-  readonly decode: (commits: readonly CommittedOffset[]) => Stored | null;
+/** Start a replay, or resume one. */
+export type ChosenReplay<Kind extends ReplayKind> =
+  | { readonly kind: "new"; readonly plan: ReplayPlan<Kind> }
+  | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
+
+/** Sorts by time: `20260301-093015-3f9c`. */
+export function newReplayName(): string {
+  const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
+  const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
+  return `${stamp}-${randomBytes(2).toString("hex")}`;
 }
 
-const OF_DEAD_LETTERS: ReplayForm<StoredReplay> = {
-  topic: ({ deadLetters }) => deadLetters,
-  encode: ({ plan, partitions }) => partitions.map((at) => encodeReplay(plan, at)),
-  decode: decodeReplay,
-};
-
-/** Of dead letters. */
-export function deadLetterReplay(groups: Groups, topics: TopicNames, name: string) {
-  return new ReplayStore(groups, topics, name, OF_DEAD_LETTERS);
+/** A replay that has not started: from the first record of its time to the present ends. */
+export async function planReplay<Kind extends ReplayKind>(
+  { admin }: Pick<Kafka, "admin">,
+  topics: TopicNames,
+  of: Kind,
+  plan: ReplayPlan<Kind>,
+): Promise<StoredReplay<Kind>> {
+  // A dead letter's time is its stage's, and a call's is that of the record.
+  const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
+  const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
+  const partitions = ranges.map(({ partition, from, to }) => {
+    return { partition, position: from, to, counts: {} };
+  });
+  return { of, plan, partitions };
 }
 
-export class ReplayStore<Stored> {
+/** From where dead letters of a time are read. */
+export function marginBefore(sinceMs: number | null): number | null {
+  return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
+}
+
+/** A new replay, or the stored one. @param by the process that takes it over; null: it only counts. */
+export async function openReplay<Kind extends ReplayKind>(
+  kafka: Pick<Kafka, "admin">,
+  topics: TopicNames,
+  of: Kind,
+  chosen: ChosenReplay<Kind>,
+  by: string | null,
+): Promise<StoredReplay<Kind> | null> {
+  if (chosen.kind === "new") return planReplay(kafka, topics, of, chosen.plan);
+  const store = new ReplayStore(kafka.admin, topics, chosen.name, of);
+  const stored = by === null ? await store.read() : await store.takeOver(by);
+  if (stored === null) return null;
+  const perSecond = chosen.perSecond ?? stored.plan.perSecond;
+  return { ...stored, plan: { ...stored.plan, perSecond } };
+}
+
+export class ReplayStore<Kind extends ReplayKind> {
   readonly #groups: Groups;
-  readonly #form: ReplayForm<Stored>;
+  readonly #of: Kind;
   readonly #topic: string;
   readonly #group: string;
   readonly #ownerGroup: string;
 
-  constructor(groups: Groups, topics: TopicNames, name: string, form: ReplayForm<Stored>) {
+  constructor(groups: Groups, topics: TopicNames, name: string, of: Kind) {
     const names = groupNames(topics.prefix);
     this.#groups = groups;
-    this.#form = form;
-    this.#topic = form.topic(topics);
+    this.#of = of;
+    this.#topic = topicOf(of, topics);
     this.#group = names.replay(name);
     this.#ownerGroup = names.replayOwner(name);
   }
 
   /** Null: there is no such replay, or it is done. */
-  async read(): Promise<Stored | null> {
-    return this.#form.decode(await this.#groups.committed(this.#group, this.#topic));
+  async read(): Promise<StoredReplay<Kind> | null> {
+    return decodeReplay(this.#of, await this.#groups.committed(this.#group, this.#topic));
   }
 
-  /** Writes down a replay that has not begun. Nothing may be sent before. */
-  async begin(stored: Stored, by: string): Promise<void> {
+  /** Stores a replay that has not started. Nothing may be sent before. */
+  async begin(stored: StoredReplay<Kind>, by: string): Promise<void> {
     await this.own(by);
-    await this.commit(this.#form.encode(stored));
+    await this.commit(encodeReplay(stored));
   }
 
   /** The replay as it is from when it is this process's. Null: there is none, or it is done. */
-  async takeOver(by: string): Promise<Stored | null> {
+  async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
     // Only now: until then its owner went on.

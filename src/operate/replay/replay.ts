@@ -1,167 +1,196 @@
 /**
- * Works on a replay. It may be interrupted at any time and resumed by its name, from what it
- * has committed (`stored-replay.ts`, `replay-store.ts`).
+ * Works on a replay: reads a range of records, decides about each, and writes what the decisions say. The
+ * records are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be
+ * interrupted at any time and resumed by its name, from what it has committed (`replay-store.ts`).
  *
  *   the process ends                        then, when the replay is resumed
- *   before the plan was committed           there is no such replay; nothing was sent
- *   after that, with a batch in hand        the batch was not sent: it is sent now
- *   while a batch is being written          its letters, at most 500, are sent again
- *   after its acknowledgement, before       the same: nobody knows that they were sent
+ *   before the plan was committed           there is no such replay; nothing was written
+ *   after that, with a batch in memory      the batch was not written: it is written now
+ *   while a batch is being written          its records, at most 500, are written again
+ *   after its acknowledgment, before        the same: nothing says that they were written
  *     its marks are written
- *   after its marks, before the commit      nothing is repeated: they are known by their marks
+ *   after its marks, before the commit      dead letters: nothing is repeated, because of the marks
+ *                                           calls have no marks: the batch is written again
  *   after the commit                        nothing is repeated
  *   after the last commit, before the       nothing is left to do; the groups are deleted
  *     groups are deleted
  *
- * Marks (`replay-marks.ts`) also tell later replays which letters were sent. So a letter is sent once,
- * or twice where a crash came between its acknowledgement and its mark; and never left out, because a
- * mark is written after the acknowledgement. Two replays that work at the same time on the same letters
- * know nothing of each other's, and both send them.
+ * So nothing is omitted: a position is committed only when every record before it has been acknowledged. A
+ * graceful interruption writes and commits the batch in memory, so it repeats nothing. Only the process that
+ * owns the replay writes.
  *
- * A graceful interruption sends and commits what is in hand, so it repeats nothing. Dead letters
- * stay in their topic; a replay reads up to the ends taken at its start, never what it causes
- * itself.
+ *   a problem                                       then
+ *   the brokers do not respond                      it waits; when it is interrupted, 5 s longer
+ *   a topic is not writable                         the batch is tried again until it is
+ *   ... because it is missing, or forbidden         the replay fails, and can be resumed
+ *   a record is too large for its topic             it is counted as refused
+ *   a corrupt batch in the range                    the replay fails, naming its offset
+ *
+ * A partition's records keep their order, so that a key's do. Those of several partitions are written in the
+ * order of time.
  */
 
+import { visibleLines } from "../../domain/escape-control.ts";
+import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
-import type { Kafka, Producer } from "../../kafka/port.ts";
+import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { type DeadLetter, readDeadLetter } from "./dead-letter-record.ts";
-import { passing } from "./filter.ts";
-import { ReplayProgress } from "./progress.ts";
+import { commandProducer, forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
+import type { ProgressOutput } from "../connect/progress.ts";
+import { readRanges } from "./read-records.ts";
+import { type ChosenReplay, newReplayName, ReplayStore } from "./replay-store.ts";
 import {
-  type DeadLetterSource,
-  deadLetterRanges,
-  type Range,
-  readDeadLetters,
-  readRecords,
-} from "./read-dead-letters.ts";
-import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "./replay-loop.ts";
-import { marksOf, type ReplayMark, type ReplayMarks } from "./replay-marks.ts";
-import { deadLetterReplay, type ReplayStore } from "./replay-store.ts";
-import { type ReplayTargets, replayOf } from "./replayed-record.ts";
-import {
-  type PartitionReplay,
-  type ReplayPlan,
-  replayTotals,
+  type CountKey,
+  type Counts,
+  type ReplayKind,
+  ReplayProgress,
   type StoredReplay,
+  topicOf,
 } from "./stored-replay.ts";
 
 const BATCH_MAX = 500;
-/** Of records that do not pass the filter, from one commit to the next. */
-const FILTERED_MAX = 20_000;
+const BATCH_MAX_BYTES = 4 * 1_048_576;
+/** Of records that wait for others of their batch. */
+const BATCH_AGE_MAX_MS = 200;
+/** Records for which nothing is written, from one commit to the next. */
+const SKIPPED_MAX = 20_000;
+const TRY_AGAIN_MS = 1_000;
+/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
+const RENEW_AFTER_MS = 600_000;
 
-/** A replay that has not begun. */
-export async function planReplay(
-  kafka: Kafka,
-  topics: TopicNames,
-  plan: ReplayPlan,
-): Promise<StoredReplay> {
-  const ranges = await deadLetterRanges(kafka, topics.deadLetters, plan.filter.sinceMs);
-  const partitions = ranges.map(({ partition, from, to }) => ({
-    partition,
-    position: from,
-    to,
-    replayed: 0,
-    refused: 0,
-  }));
-  return { plan, partitions };
+export type Decision =
+  | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
+  /** `as` null: it is not counted. `why`: a sentence, the same for all that are refused for the same cause. */
+  | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
+
+/** @param onWaiting reports what the decision waits for; null: it no longer waits. */
+export type Decide = (
+  record: IncomingRecord,
+  onWaiting: (why: string | null) => void,
+) => Decision | Promise<Decision>;
+
+export interface ReplayFigures {
+  /** Records that this process has looked at. */
+  readonly read: number;
+  /** Of all processes that have worked on it. */
+  readonly counts: Counts;
+  /** Of this process. */
+  readonly own: Counts;
 }
 
-/** The letters that a replay has still to send. @param onMarked told of each that it leaves out, and whether it sent it itself. */
-export async function* deadLettersOfReplay(
-  source: DeadLetterSource,
-  { plan, partitions }: StoredReplay,
-  marks: ReplayMarks,
-  name: string | null,
-  onMarked: (isOwn: boolean) => void,
-): AsyncGenerator<DeadLetter, void, undefined> {
-  const { replayed, refused } = replayTotals(partitions);
-  let left = plan.limit === null ? Number.POSITIVE_INFINITY : plan.limit - replayed - refused;
-  if (left <= 0) return;
-  for await (const deadLetter of readDeadLetters(source, rangesOf(partitions), plan.filter)) {
-    const mark = marks.of(deadLetter.record);
-    const isOwn = mark !== null && mark.replay === name;
-    const isSkipped = isSent(mark, plan, name);
-    if (isSkipped) onMarked(isOwn);
-    else yield deadLetter;
-    if (isOwn || !isSkipped) left -= 1;
-    if (left <= 0) return;
-  }
+export interface CountDeps {
+  readonly kafka: Pick<Kafka, "read">;
+  readonly topics: TopicNames;
+  readonly signal: AbortSignal;
+  readonly decide: Decide;
+  readonly onProgress: (figures: ReplayFigures) => void;
+  readonly onWaiting: (why: string | null) => void;
 }
 
-/** Its own marks count in any case: they were written before a crash. */
-function isSent(
-  mark: ReplayMark | null,
-  { includeReplayed }: ReplayPlan,
-  name: string | null,
-): boolean {
-  return mark !== null && (includeReplayed !== true || mark.replay === name);
-}
-
-function rangesOf(partitions: readonly PartitionReplay[]): readonly Range[] {
-  return partitions.map(({ partition, position, to }) => ({ partition, from: position, to }));
-}
-
-export interface ReplayDeps extends DeadLetterSource {
+export interface ReplayDeps extends CountDeps {
+  readonly kafka: Pick<Kafka, "admin" | "read">;
   readonly producer: Producer;
   readonly clock: Clock;
-  readonly targets: ReplayTargets;
-  /** Those of the beginning; letters that this replay sends are not among them. */
-  readonly marks: ReplayMarks;
   /** The process that works on the replay. */
   readonly by: string;
-  /** After each commit. */
-  readonly onProgress: (totals: { readonly replayed: number; readonly refused: number }) => void;
-  /** A letter that was not replayed, and why. */
-  readonly onRefused: (deadLetter: DeadLetter, why: string) => void;
+  /** Marks of records that were acknowledged, written before their positions are committed. */
+  readonly marksOf?: (
+    written: readonly IncomingRecord[],
+    name: string,
+  ) => readonly OutgoingRecord[];
+  /** A record was not replayed. */
+  readonly onRefused: (why: string) => void;
+}
+
+export type ReplayEnd = "done" | "interrupted";
+
+/** Counts what a replay has yet to do, and writes nothing. False: interrupted. */
+export async function countReplay(deps: CountDeps, stored: StoredReplay): Promise<boolean> {
+  const progress = new ReplayProgress(stored);
+  for await (const records of recordsOf(deps, stored)) {
+    for (const record of records) {
+      if (progress.isFull) return true;
+      const decision = await decided(deps, record);
+      if (decision === null) return false;
+      progress.moveOn(record, decision.kind === "write" ? "written" : decision.as);
+    }
+    deps.onProgress(progress);
+  }
+  return !deps.signal.aborted;
 }
 
 /**
- * Works on a replay that has begun, or was taken over, until it is done or the signal aborts.
+ * Works on a replay that has started, or was taken over, until it is done or the signal aborts.
  *
  * @throws Error when Kafka fails, or another process takes the replay over: the replay can be resumed.
  */
-export async function replay(
+export async function replay<Kind extends ReplayKind>(
   deps: ReplayDeps,
   name: string,
-  stored: StoredReplay,
+  stored: StoredReplay<Kind>,
 ): Promise<ReplayEnd> {
-  const { kafka, topics } = deps;
-  const store = deadLetterReplay(kafka.admin, topics, name);
-  const work = new ReplayWork(deps, store, name, stored);
-  return runReplaying(deps, store, () => work.run());
+  const store = new ReplayStore(deps.kafka.admin, deps.topics, name, stored.of);
+  try {
+    const end = await new Work(deps, store, name, stored).run();
+    if (end === "done") await store.delete();
+    return end;
+  } catch (error) {
+    const isClosed = error instanceof ClosedError || error instanceof NotWrittenError;
+    if (deps.signal.aborted && isClosed) return "interrupted";
+    throw error;
+  }
 }
 
-class ReplayWork {
+function recordsOf({ kafka, topics, signal }: CountDeps, { of, partitions }: StoredReplay) {
+  const ranges = partitions.map(({ partition, position: from, to }) => ({ partition, from, to }));
+  return readRanges({ kafka, topic: topicOf(of, topics), signal }, ranges);
+}
+
+/** Null: interrupted, perhaps while it waited for a schema. */
+async function decided(deps: CountDeps, record: IncomingRecord): Promise<Decision | null> {
+  const { decide, signal, onWaiting } = deps;
+  if (signal.aborted) return null;
+  try {
+    return await decide(record, onWaiting);
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
+  }
+}
+
+class Work {
   readonly #deps: ReplayDeps;
-  readonly #commits: ReplayCommits;
+  readonly #store: ReplayStore<ReplayKind>;
   readonly #name: string;
-  readonly #pace: Pace;
+  readonly #stored: StoredReplay;
   readonly #progress: ReplayProgress;
-  readonly #ranges: readonly Range[];
-  #batch = new Map<OutgoingRecord, DeadLetter>();
+  readonly #limiter: RateLimiter | null;
+  #batch = new Map<OutgoingRecord, IncomingRecord>();
+  #batchBytes = 0;
   #batchSinceMs = 0;
-  #filtered = 0;
+  #skipped = 0;
+  #renewedAtMs: number;
 
   constructor(
     deps: ReplayDeps,
-    store: ReplayStore<StoredReplay>,
+    store: ReplayStore<ReplayKind>,
     name: string,
     stored: StoredReplay,
   ) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
+    this.#store = store;
     this.#name = name;
+    this.#stored = stored;
     this.#progress = new ReplayProgress(stored);
-    this.#commits = new ReplayCommits(store, this.#progress, deps);
-    this.#ranges = rangesOf(stored.partitions);
-    this.#pace = new Pace(perSecond, deps);
+    this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
+    this.#renewedAtMs = deps.clock.nowMs();
   }
 
   async run(): Promise<ReplayEnd> {
-    reading: for await (const records of readRecords(this.#deps, this.#ranges)) {
+    reading: for await (const records of recordsOf(this.#deps, this.#stored)) {
       for (const record of records) {
         if (this.#progress.isFull || !(await this.#take(record))) break reading;
       }
@@ -172,72 +201,168 @@ class ReplayWork {
 
   /** False: the signal aborted, and the record was not taken. */
   async #take(record: IncomingRecord): Promise<boolean> {
-    const { topics, targets, signal, onRefused, read } = this.#deps;
-    if (signal.aborted) return false;
-    const deadLetter = await passing(
-      readDeadLetter(record, topics),
-      this.#progress.plan.filter,
-      read,
-    );
-    if (deadLetter === null) {
-      this.#progress.moveOn(record, null);
-      this.#filtered += 1;
-      if (this.#filtered >= FILTERED_MAX) await this.#flush();
+    const { clock, onRefused } = this.#deps;
+    const decision = await decided(this.#deps, record);
+    if (decision === null) return false;
+    if (decision.kind === "skip") {
+      this.#progress.moveOn(record, decision.as);
+      if (decision.why !== undefined) onRefused(decision.why);
+      this.#skipped += 1;
+      if (this.#skipped >= SKIPPED_MAX) await this.#flush();
       return true;
     }
-    const mark = this.#deps.marks.of(record);
-    if (isSent(mark, this.#progress.plan, this.#name)) {
-      this.#progress.moveOn(record, mark?.replay === this.#name ? "replayed" : null);
-      return true;
-    }
-    const decided = replayOf(deadLetter, targets);
-    if (decided.kind === "refused") {
-      this.#progress.moveOn(record, "refused");
-      onRefused(deadLetter, decided.why);
-      return true;
-    }
-    const waitingSinceMs = () => (this.#batch.size === 0 ? null : this.#batchSinceMs);
-    if (!(await this.#pace.turn(waitingSinceMs, () => this.#flush()))) return false;
-    if (this.#batch.size === 0) this.#batchSinceMs = this.#deps.clock.nowMs();
-    this.#batch.set(decided.outgoing, deadLetter);
-    this.#progress.moveOn(record, "replayed");
-    if (this.#batch.size >= BATCH_MAX) await this.#flush();
+    if (!(await this.#turn())) return false;
+    if (this.#batch.size === 0) this.#batchSinceMs = clock.nowMs();
+    this.#batch.set(decision.outgoing, record);
+    this.#batchBytes += decision.outgoing.value?.length ?? 0;
+    this.#progress.moveOn(record, "written");
+    const isFull = this.#batch.size >= BATCH_MAX || this.#batchBytes >= BATCH_MAX_BYTES;
+    if (isFull) await this.#flush();
     return true;
   }
 
-  /** Writes what is in hand, then commits. */
-  async #flush(): Promise<void> {
-    const { producer, onRefused, onProgress } = this.#deps;
-    await this.#commits.assertOwned();
-    const sent = await producer.send([...this.#batch.keys()], { giveBack: true });
-    for (const { record, error, blocked } of sent) {
-      const deadLetter = this.#batch.get(record);
-      if (deadLetter === undefined) continue;
-      this.#progress.takeBack(deadLetter.record.partition);
-      this.#batch.delete(record);
-      const isLarge = blocked === undefined;
-      onRefused(
-        deadLetter,
-        isLarge ? `it is too large: ${error}` : `the topic ${record.topic} takes nothing: ${error}`,
-      );
+  /** Waits for the next record's turn, if there is a rate. False: the signal aborted. */
+  async #turn(): Promise<boolean> {
+    const { clock, signal } = this.#deps;
+    for (;;) {
+      const nowMs = clock.nowMs();
+      const waitMs = this.#limiter?.take(nowMs) ?? 0;
+      if (waitMs === 0) return true;
+      const isOld = nowMs + waitMs - this.#batchSinceMs > BATCH_AGE_MAX_MS;
+      if (this.#batch.size > 0 && isOld) await this.#flush();
+      else await clock.sleep(waitMs, signal).catch(() => undefined);
+      if (signal.aborted) return false;
     }
-    await this.#mark([...this.#batch.values()].map(({ record }) => record));
-    this.#batch = new Map();
-    this.#filtered = 0;
-    // Writing may have taken long, through an outage.
-    await this.#commits.assertOwned();
-    await this.#commits.commit();
-    onProgress(this.#progress.totals);
   }
 
-  /** Resolves when the marks of letters that were sent are acknowledged. */
-  async #mark(deadLetters: readonly IncomingRecord[]): Promise<void> {
-    const { producer, topics, by, clock } = this.#deps;
-    if (deadLetters.length === 0) return;
-    const atMs = clock.nowMs();
-    const marks = marksOf(topics.deadLetterReplays, deadLetters, { replay: this.#name, by, atMs });
-    const [refused] = await producer.send(marks);
-    if (refused === undefined) return;
-    throw new Error(`the topic ${topics.deadLetterReplays} takes no marks: ${refused.error}`);
+  /** Writes the batch and its marks, then commits. */
+  async #flush(): Promise<void> {
+    const { by, marksOf, onProgress } = this.#deps;
+    await this.#store.assertOwned(by);
+    await this.#write([...this.#batch.keys()]);
+    await this.#write(marksOf?.([...this.#batch.values()], this.#name) ?? []);
+    this.#batch = new Map();
+    this.#batchBytes = 0;
+    this.#skipped = 0;
+    // Writing may have taken long, through an outage.
+    await this.#store.assertOwned(by);
+    await this.#commit();
+    onProgress(this.#progress);
   }
+
+  /** Resolves when each record has been acknowledged, or refused for its size. */
+  async #write(records: readonly OutgoingRecord[]): Promise<void> {
+    const { producer, clock, signal, onWaiting } = this.#deps;
+    let isWaiting = false;
+    for (let left = records; left.length > 0; ) {
+      const returned = await producer.send(left, { giveBack: true });
+      const back = returned.filter(({ blocked }) => blocked !== undefined);
+      for (const { record, error, blocked } of returned) {
+        if (blocked === undefined) this.#refuse(record, error);
+      }
+      left = back.map(({ record }) => record);
+      const [first] = back;
+      if (first === undefined) break;
+      const { topic } = first.record;
+      if (first.blocked === "forbidden") throw new Error(forbiddenText(topic, first.error));
+      if (first.blocked === "missing") {
+        throw new Error(`The topic ${topic} is missing. Create it: switchyard topics --apply`);
+      }
+      isWaiting = true;
+      onWaiting(`the topic ${topic}, which is not writable: ${first.error}`);
+      await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+      if (signal.aborted) throw new ClosedError("interrupted");
+    }
+    if (isWaiting) onWaiting(null);
+  }
+
+  #refuse(record: OutgoingRecord, error: string): void {
+    const from = this.#batch.get(record);
+    if (from === undefined) throw new Error(`A mark is too large for ${record.topic}: ${error}`);
+    this.#batch.delete(record);
+    this.#progress.refuse(from.partition);
+    this.#deps.onRefused(`it is too large: ${error}`);
+  }
+
+  async #commit(): Promise<void> {
+    const { clock, by } = this.#deps;
+    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
+      this.#renewedAtMs = clock.nowMs();
+      await this.#store.own(by);
+      this.#progress.renew();
+    }
+    await this.#store.commit(this.#progress.commits());
+    this.#progress.committed();
+  }
+}
+
+export interface ReplayJob<Kind extends ReplayKind>
+  extends Pick<ReplayDeps, "topics" | "signal" | "clock" | "by" | "marksOf"> {
+  readonly decide: (name: string) => Decide;
+  readonly kafka: Kafka;
+  readonly chosen: ChosenReplay<Kind>;
+  readonly stored: StoredReplay<Kind>;
+  /** Written before it starts. */
+  readonly first?: readonly OutgoingRecord[];
+  readonly progressText: (figures: ReplayFigures) => string;
+}
+
+export interface ReplayResult extends ReplayFigures {
+  readonly name: string;
+  readonly end: ReplayEnd | "failed";
+  /** Why it failed. */
+  readonly error: string | null;
+  /** By sentence: records that were not replayed. */
+  readonly refused: ReadonlyMap<string, number>;
+}
+
+/** Starts or resumes a replay, shows how far it is, and works on it until it ends. Does not throw. */
+export async function runReplay<Kind extends ReplayKind>(
+  job: ReplayJob<Kind>,
+  progressOutput: ProgressOutput,
+): Promise<ReplayResult> {
+  const { kafka, topics, chosen, stored, by, signal, clock, first = [] } = job;
+  const name = chosen.kind === "resume" ? chosen.name : newReplayName();
+  const refused = new Map<string, number>();
+  const producer = commandProducer(kafka, progressOutput, signal, clock);
+  await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
+  using shown = followReplay(job.progressText, progressOutput);
+  if (first.length > 0) await producer.send(first);
+  const verb = chosen.kind === "new" ? "started" : "resumed";
+  shown.progress.say(
+    `Replay ${name} ${verb}. If it is interrupted, it can be resumed by this name.`,
+  );
+  const onRefused = (why: string) => void refused.set(why, (refused.get(why) ?? 0) + 1);
+  const work = async () => {
+    const store = new ReplayStore(kafka.admin, topics, name, stored.of);
+    if (chosen.kind === "new") await store.begin(stored, by);
+    const deps = { ...job, ...shown, decide: job.decide(name), producer, onRefused };
+    return { end: await replay(deps, name, stored), error: null };
+  };
+  const { end, error } = await work().catch((thrown: unknown) => {
+    return { end: "failed" as const, error: asError(thrown).message };
+  });
+  return { name, end, error, refused, ...shown.figures() };
+}
+
+/** Shows how far a replay or its count is, and what it waits for. */
+export function followReplay(
+  text: (figures: ReplayFigures) => string,
+  progressOutput: ProgressOutput,
+) {
+  let figures: ReplayFigures = { read: 0, counts: {}, own: {} };
+  let waitsFor: string | null = null;
+  const waiting = () => (waitsFor === null ? "" : `; waits for ${visibleLines(waitsFor)}`);
+  const progress = progressOutput.follow(() => `${text(figures)}${waiting()}`);
+  return {
+    progress,
+    figures: () => figures,
+    onProgress: ({ read, counts, own }: ReplayFigures) => {
+      figures = { read, counts, own };
+    },
+    onWaiting: (why: string | null) => {
+      waitsFor = why;
+    },
+    [Symbol.dispose]: () => progress.end(),
+  };
 }

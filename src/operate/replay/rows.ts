@@ -7,7 +7,7 @@ import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
 import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
 import type { ReplayMarks } from "./replay-marks.ts";
-import type { Tally } from "./tally.ts";
+import type { Tally } from "./replayed-record.ts";
 
 const DEAD_LETTER_COLUMNS = [
   "TIME (UTC)",

@@ -1,101 +1,197 @@
 /**
- * The plan and the progress of a replay, as they are kept in Kafka: in the commits of the group
- * `<prefix>replay.<name>`, which has no members. The commit of each partition holds
+ * The plan and the progress of a replay, as Kafka stores them: in the commits of the group
+ * `<prefix>replay.<name>`, which has no members, on the topic that the replay reads. The commit of each
+ * partition holds
  *
- *   offset     the next dead letter of the partition to look at
- *   metadata   {"v":1, the plan, "to", "replayed", "refused"}
+ *   offset     the next record of the partition to look at
+ *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
- * So nothing but Kafka is needed to go on, and every partition alone says all. `to` is the
- * partition's end when the replay began. Later dead letters, also of this replay, are left to
- * another replay.
+ * So a replay needs nothing but Kafka to resume, and each commit holds the whole plan. `to` is the
+ * partition's end when the replay started: later calls were routed by the stage, and later dead letters, also
+ * those of this replay, are left to another replay.
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";
+import type { TopicNames } from "../../domain/topics.ts";
 import type { CommittedOffset } from "../../kafka/port.ts";
-import type { DeadLetterFilter } from "./filter.ts";
+import type { AskedCalls, RoutedAgain } from "../../route/route-for-replay.ts";
+import type { DeadLetterFilter } from "./dead-letter-record.ts";
 
-export interface ReplayPlan {
-  readonly filter: DeadLetterFilter;
-  /** Most dead letters to look at that pass the filter; null: all. */
-  readonly limit: number | null;
-  /** Null: as fast as it goes. */
+export interface CallReplayPlan {
+  readonly destination: string;
+  readonly asked: AskedCalls;
+  /** Null: no limit. */
   readonly perSecond: number | null;
-  /** Also letters that another replay has sent. Absent in plans of earlier versions: no. */
+}
+
+export interface DeadLetterReplayPlan {
+  readonly filter: DeadLetterFilter;
+  /** Maximum number of dead letters that pass the filter; null: all. */
+  readonly limit: number | null;
+  readonly perSecond: number | null;
+  /** Also dead letters that another replay has sent. Absent: false. */
   readonly includeReplayed?: boolean;
 }
+
+interface Plans {
+  readonly calls: CallReplayPlan;
+  readonly "dead-letters": DeadLetterReplayPlan;
+}
+
+export type ReplayKind = keyof Plans;
+export type ReplayPlan<Kind extends ReplayKind> = Plans[Kind];
+
+/** What became of a record: `written`, `refused`, or for calls such as `skipped:disabled`. */
+export type CountKey =
+  | "written"
+  /** It cannot be replayed, or is too large for the brokers. */
+  | "refused"
+  | `${Exclude<RoutedAgain["kind"], "written">}:${string}`;
+export type Counts = Readonly<Partial<Record<CountKey, number>>>;
 
 export interface PartitionReplay {
   readonly partition: number;
   readonly position: number;
   readonly to: number;
-  readonly replayed: number;
-  readonly refused: number;
+  readonly counts: Counts;
 }
 
-export interface StoredReplay {
-  readonly plan: ReplayPlan;
+export interface StoredReplay<Kind extends ReplayKind = ReplayKind> {
+  readonly of: Kind;
+  readonly plan: Plans[Kind];
   readonly partitions: readonly PartitionReplay[];
 }
 
-/** The brokers take 4,096 bytes by default. */
-export const METADATA_MAX_BYTES = 3_500;
+/** Brokers accept 4,096 bytes by default; positions and counts grow by at most 650. */
+const METADATA_MAX_BYTES = 3_400;
 const VERSION = 1;
 
-export function encodeReplay(plan: ReplayPlan, at: PartitionReplay): CommittedOffset {
-  const { partition, position, to, replayed, refused } = at;
-  const metadata = JSON.stringify({ v: VERSION, ...plan, to, replayed, refused });
-  return { partition, offset: position, metadata };
+/** The topic that it reads. */
+export function topicOf(of: ReplayKind, topics: TopicNames): string {
+  return of === "calls" ? topics.calls : topics.deadLetters;
+}
+
+export function encodeReplay({ of, plan, partitions }: StoredReplay): readonly CommittedOffset[] {
+  return partitions.map(({ partition, position: offset, to, counts }) => {
+    const metadata = JSON.stringify({ v: VERSION, of, ...plan, to, counts });
+    return { partition, offset, metadata };
+  });
+}
+
+/** Null: these are not commits of such a replay. */
+export function decodeReplay<Kind extends ReplayKind>(
+  of: Kind,
+  commits: readonly CommittedOffset[],
+): StoredReplay<Kind> | null {
+  let stored: StoredReplay<Kind> | null = null;
+  for (const { partition, offset: position, metadata } of commits) {
+    const { v, of: kind, to, counts, ...plan } = jsonObjectIn(metadata) ?? {};
+    // Nobody else commits for this group: what has our version was written by `encodeReplay`.
+    if (v !== VERSION || kind !== of) return null;
+    const at = { partition, position, to, counts } as PartitionReplay;
+    const partitions: readonly PartitionReplay[] = [...(stored?.partitions ?? []), at];
+    stored = { of, plan: plan as unknown as Plans[Kind], partitions };
+  }
+  return stored;
 }
 
 /** Whether the brokers would store it. */
-export function fits(plan: ReplayPlan): boolean {
-  const most = Number.MAX_SAFE_INTEGER;
-  const at = { partition: 0, position: 0, to: most, replayed: most, refused: most };
-  return Buffer.byteLength(encodeReplay(plan, at).metadata) <= METADATA_MAX_BYTES;
+export function fits<Kind extends ReplayKind>(of: Kind, plan: Plans[Kind]): boolean {
+  const at = { partition: 0, position: 0, to: Number.MAX_SAFE_INTEGER, counts: {} };
+  const [commit] = encodeReplay({ of, plan, partitions: [at] });
+  return Buffer.byteLength(commit?.metadata ?? "") <= METADATA_MAX_BYTES;
 }
 
-/** Null: these are no commits of a replay. */
-export function decodeReplay(commits: readonly CommittedOffset[]): StoredReplay | null {
-  const read = commits.map((commit) => ({ commit, stored: parse(commit.metadata) }));
-  let whole: StoredReplay | null = null;
-  for (const { commit, stored } of read) {
-    if (stored === null) return null;
-    const { plan, to, replayed, refused } = stored;
-    const { partition, offset } = commit;
-    const partitions: readonly PartitionReplay[] = whole?.partitions ?? [];
-    whole = {
-      plan,
-      partitions: [...partitions, { partition, position: offset, to, replayed, refused }],
-    };
+function sumOf(partitions: readonly Pick<PartitionReplay, "counts">[]): Counts {
+  const sum: Partial<Record<CountKey, number>> = {};
+  for (const { counts } of partitions) {
+    for (const [key, count] of Object.entries(counts) as [CountKey, number][]) {
+      sum[key] = (sum[key] ?? 0) + count;
+    }
   }
-  return whole;
+  return sum;
 }
 
-interface Metadata {
-  readonly plan: ReplayPlan;
-  readonly to: number;
-  readonly replayed: number;
-  readonly refused: number;
-}
+type Counting = Omit<PartitionReplay, "counts" | "position"> & {
+  position: number;
+  readonly counts: Partial<Record<CountKey, number>>;
+};
 
-function parse(metadata: string): Metadata | null {
-  const json = jsonObjectIn(metadata);
-  if (json === null) return null;
-  const { v, filter, limit, perSecond, includeReplayed, ...rest } = json;
-  // `encodeReplay` wrote everything that has our version: nobody else commits for this group.
-  if (v !== VERSION || typeof filter !== "object" || filter === null) return null;
-  const asked = includeReplayed === undefined ? {} : { includeReplayed };
-  const plan = { filter, limit, perSecond, ...asked } as ReplayPlan;
-  return { plan, ...(rest as Omit<Metadata, "plan">) };
-}
+/** How far a replay is: what became of its records, and positions to be committed. */
+export class ReplayProgress {
+  readonly #stored: StoredReplay;
+  readonly #partitions: Map<number, Counting>;
+  /** Partitions whose position is ahead of their commit; at the start all of them. */
+  readonly #ahead: Set<number>;
+  readonly #own: Partial<Record<CountKey, number>> = {};
+  /** Records that this process has looked at. */
+  read = 0;
 
-export interface ReplayTotals {
-  readonly replayed: number;
-  readonly refused: number;
-}
+  constructor(stored: StoredReplay) {
+    this.#stored = stored;
+    this.#partitions = new Map(
+      stored.partitions.map((at) => [at.partition, { ...at, counts: { ...at.counts } }]),
+    );
+    this.#ahead = new Set(this.#partitions.keys());
+  }
 
-export function replayTotals(partitions: readonly PartitionReplay[]): ReplayTotals {
-  const sum = (count: (at: PartitionReplay) => number) =>
-    partitions.reduce((total, at) => total + count(at), 0);
-  return { replayed: sum((at) => at.replayed), refused: sum((at) => at.refused) };
+  /** Of all processes that have worked on it. */
+  get counts(): Counts {
+    return sumOf([...this.#partitions.values()]);
+  }
+
+  /** Of this process. */
+  get own(): Counts {
+    return { ...this.#own };
+  }
+
+  /** The plan's limit is reached. */
+  get isFull(): boolean {
+    const { plan } = this.#stored;
+    if (!("limit" in plan) || plan.limit === null) return false;
+    const { written = 0, refused = 0 } = this.counts;
+    return written + refused >= plan.limit;
+  }
+
+  /** The record has been dealt with. @param as null: it is not counted. */
+  moveOn(
+    { partition, offset }: { readonly partition: number; readonly offset: number },
+    as: CountKey | null,
+  ): void {
+    const at = this.#partitions.get(partition);
+    if (at === undefined) return;
+    at.position = offset + 1;
+    this.read += 1;
+    this.#ahead.add(partition);
+    if (as !== null) this.#count(at, as, 1);
+  }
+
+  /** A record that was counted as written was too large. */
+  refuse(partition: number): void {
+    const at = this.#partitions.get(partition);
+    if (at === undefined) return;
+    this.#ahead.add(partition);
+    this.#count(at, "written", -1);
+    this.#count(at, "refused", 1);
+  }
+
+  /** The positions that have moved since `committed` was called. */
+  commits(): readonly CommittedOffset[] {
+    const ahead = [...this.#ahead].flatMap((partition) => this.#partitions.get(partition) ?? []);
+    return encodeReplay({ ...this.#stored, partitions: ahead });
+  }
+
+  /** Kafka deletes what has not been committed for long: commits everything again. */
+  renew(): void {
+    for (const partition of this.#partitions.keys()) this.#ahead.add(partition);
+  }
+
+  committed(): void {
+    this.#ahead.clear();
+  }
+
+  #count(at: Counting, key: CountKey, number: number): void {
+    at.counts[key] = (at.counts[key] ?? 0) + number;
+    this.#own[key] = (this.#own[key] ?? 0) + number;
+  }
 }

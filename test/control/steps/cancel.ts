@@ -56,7 +56,7 @@ export async function cancelAndReplay(world: ControlledWorld): Promise<Rows> {
   const second = await world.command(...REPLAY);
   rows.same(
     "... again: says",
-    `0 dead letters to replay. ${old.length} were replayed before, and are left out (--include-replayed).`,
+    `0 dead letters to replay. ${old.length} were replayed before and will be skipped (--include-replayed).`,
     second.out.trim(),
   );
   const before = receiver.all("crm").length;

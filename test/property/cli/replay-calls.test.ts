@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { CallReplayDeps } from "../../../src/operate/replay/calls/replay-calls.ts";
+import type { ReplayDeps } from "../../../src/operate/replay/replay.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { CallReplayWorld, ids } from "../../support/worlds/call-replay-world.ts";
 
@@ -24,7 +24,7 @@ function crashing(step: number, onCrash: () => void) {
     const result = await work();
     return isOver() ? GONE : result;
   };
-  return (deps: CallReplayDeps): CallReplayDeps => {
+  return (deps: ReplayDeps): ReplayDeps => {
     const { kafka, producer } = deps;
     const { admin } = kafka;
     return {

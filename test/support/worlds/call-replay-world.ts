@@ -4,19 +4,12 @@ import type { WebhookDestination } from "../../../src/destinations/webhook/setti
 import type { Source } from "../../../src/domain/destination.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import {
-  type CallReplayDeps,
-  replayCalls,
-} from "../../../src/operate/replay/calls/replay-calls.ts";
-import { planReplay } from "../../../src/operate/replay/calls/run-replay.ts";
-import {
-  type CallReplayPlan,
-  type Counts,
-  OF_CALLS,
-} from "../../../src/operate/replay/calls/stored-replay.ts";
-import { ReplayStore } from "../../../src/operate/replay/replay-store.ts";
+import { commandProducer } from "../../../src/operate/connect/command-producer.ts";
+import { callDecisions } from "../../../src/operate/replay/call-replay.ts";
+import { type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
+import { planReplay, ReplayStore } from "../../../src/operate/replay/replay-store.ts";
+import type { CallReplayPlan, Counts } from "../../../src/operate/replay/stored-replay.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
-import { createRouting } from "../../../src/route/routing.ts";
 import { headerTexts } from "../build/calls.ts";
 import { webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
@@ -84,37 +77,50 @@ export class CallReplayWorld {
     by: string,
     {
       signal = new AbortController().signal,
-      changed = (deps: CallReplayDeps): CallReplayDeps => deps,
+      changed = (deps: ReplayDeps): ReplayDeps => deps,
     } = {},
   ) {
     const kafka: MemoryKafka = this.cluster.connect();
-    const deps = changed({
-      kafka,
-      topics,
-      producer: kafka.producer(),
-      clock: this.clock,
-      schemas: this.#options.schemas ?? null,
-      destination: this.crm,
-      routing: createRouting(this.sources, WEB, [this.crm], topics),
-      signal,
-      by,
-      onProgress: ({ counts }) => {
-        this.counts = counts;
-      },
-      onWaiting: (why) => void this.waits.push(why),
-    });
-    const store = new ReplayStore(deps.kafka.admin, topics, "replay-1", OF_CALLS);
+    const producer = commandProducer(kafka, { err: () => undefined }, signal, this.clock);
+    const depsFor = (plan: CallReplayPlan) =>
+      changed({
+        kafka,
+        topics,
+        producer,
+        clock: this.clock,
+        signal,
+        by,
+        decide: callDecisions({
+          plan,
+          topics,
+          config: { sources: this.sources, defaultSource: WEB },
+          destination: this.crm,
+          schemas: this.#options.schemas ?? null,
+          clock: this.clock,
+          signal,
+        }),
+        onProgress: ({ counts }) => {
+          this.counts = counts;
+        },
+        onWaiting: (why) => void this.waits.push(why),
+        onRefused: () => undefined,
+      });
+    const storeOf = ({ kafka: { admin } }: ReplayDeps) =>
+      new ReplayStore(admin, topics, "replay-1", "calls");
     return {
       kafka,
-      deps,
-      begin: async (plan: Partial<CallReplayPlan> = {}) => {
-        const stored = await planReplay(kafka, topics, this.plan(plan));
-        await store.begin(stored, by);
-        return replayCalls(deps, "replay-1", stored);
+      depsFor,
+      begin: async (given: Partial<CallReplayPlan> = {}) => {
+        const plan = this.plan(given);
+        const deps = depsFor(plan);
+        const stored = await planReplay(kafka, topics, "calls", plan);
+        await storeOf(deps).begin(stored, by);
+        return replay(deps, "replay-1", stored);
       },
       resume: async () => {
-        const stored = await store.takeOver(by);
-        return stored === null ? "no such replay" : replayCalls(deps, "replay-1", stored);
+        const stored = await storeOf(depsFor(this.plan())).takeOver(by);
+        if (stored === null) return "no such replay";
+        return replay(depsFor(stored.plan), "replay-1", stored);
       },
     };
   }

@@ -9,12 +9,19 @@ import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts"
 import type { Destination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import type { DeadLetter } from "../../../src/operate/replay/dead-letter-record.ts";
-import { type DeadLetterFilter, EVERY_DEAD_LETTER } from "../../../src/operate/replay/filter.ts";
+import { commandProducer } from "../../../src/operate/connect/command-producer.ts";
+import {
+  type DeadLetterFilter,
+  EVERY_DEAD_LETTER,
+} from "../../../src/operate/replay/dead-letter-record.ts";
+import { deadLetterDecisions, marksFor } from "../../../src/operate/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
-import { planReplay, type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
-import { deadLetterReplay } from "../../../src/operate/replay/replay-store.ts";
-import type { ReplayPlan } from "../../../src/operate/replay/stored-replay.ts";
+import { type ReplayFigures, replay } from "../../../src/operate/replay/replay.ts";
+import { planReplay, ReplayStore } from "../../../src/operate/replay/replay-store.ts";
+import type {
+  DeadLetterReplayPlan,
+  StoredReplay,
+} from "../../../src/operate/replay/stored-replay.ts";
 import { headerTexts } from "../build/calls.ts";
 import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
@@ -65,7 +72,8 @@ export class ReplayWorld {
   readonly finish = clockDriver(this.clock).during;
   readonly cluster: MemoryCluster;
   readonly destinations: readonly Destination[];
-  readonly refused: { readonly deadLetter: DeadLetter; readonly why: string }[] = [];
+  readonly refused: string[] = [];
+  readonly waits: (string | null)[] = [];
   readonly progress: { readonly replayed: number; readonly refused: number }[] = [];
 
   constructor(
@@ -99,37 +107,45 @@ export class ReplayWorld {
   /** A separate process, which runs a replay on request. */
   process(by: string, signal: AbortSignal = new AbortController().signal) {
     const kafka = this.cluster.connect();
-    const deps: Omit<ReplayDeps, "marks"> = {
-      kafka,
-      topics,
-      signal,
-      producer: kafka.producer(),
-      clock: this.clock,
-      targets: { topics, destinations: this.destinations },
-      by,
-      onProgress: (totals) => this.progress.push(totals),
-      onRefused: (deadLetter, why) => this.refused.push({ deadLetter, why }),
+    const { clock, destinations } = this;
+    const producer = commandProducer(kafka, { err: () => undefined }, signal, clock);
+    const run = async (name: string, stored: StoredReplay<"dead-letters">) => {
+      const marks = await readMarks({ kafka, topics, signal });
+      const decisions = { topics, destinations, marks, plan: stored.plan };
+      const deps = {
+        kafka,
+        topics,
+        signal,
+        producer,
+        clock,
+        by,
+        decide: deadLetterDecisions(decisions, name),
+        marksOf: marksFor(topics, by, clock),
+        onProgress: ({ counts: { written = 0, refused = 0 } }: ReplayFigures) => {
+          this.progress.push({ replayed: written, refused });
+        },
+        onRefused: (why: string) => void this.refused.push(why),
+        onWaiting: (why: string | null) => void this.waits.push(why),
+      };
+      return replay(deps, name, stored);
     };
     return {
       kafka,
       begin: async (
         name: string,
-        plan: Partial<ReplayPlan> = {},
+        given: Partial<DeadLetterReplayPlan> = {},
         filter: Partial<DeadLetterFilter> = {},
       ) => {
-        const stored = await planReplay(kafka, topics, {
-          limit: null,
-          perSecond: null,
-          ...plan,
-          filter: { ...EVERY_DEAD_LETTER, ...filter },
-        });
-        await deadLetterReplay(kafka.admin, topics, name).begin(stored, by);
-        return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
+        const whole = { ...EVERY_DEAD_LETTER, ...filter };
+        const plan = { limit: null, perSecond: null, ...given, filter: whole };
+        const stored = await planReplay(kafka, topics, "dead-letters", plan);
+        await new ReplayStore(kafka.admin, topics, name, "dead-letters").begin(stored, by);
+        return run(name, stored);
       },
       resume: async (name: string) => {
-        const stored = await deadLetterReplay(kafka.admin, topics, name).takeOver(by);
-        if (stored === null) return "no such replay";
-        return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
+        const store = new ReplayStore(kafka.admin, topics, name, "dead-letters");
+        const stored = await store.takeOver(by);
+        return stored === null ? "no such replay" : run(name, stored);
       },
     };
   }

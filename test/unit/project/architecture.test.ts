@@ -80,8 +80,7 @@ const TABLE: readonly Row[] = [
   ["deletion", "domain runtime telemetry kafka stage route/rules", ""],
   // What operators see and do, whatever shows it.
   ["operate/connect", CONNECT, "node commander picocolors"],
-  ["operate/replay", "domain runtime words kafka registry operate/connect", ""],
-  ["operate/replay/calls", `${CONNECT} route operate/connect operate/replay`, ""],
+  ["operate/replay", `${CONNECT} route operate/connect`, ""],
   [
     "operate/timeline",
     "domain runtime destinations config kafka route deliver operate/connect",
@@ -103,7 +102,7 @@ const TABLE: readonly Row[] = [
   ["console/page", "words console", "preact uplot"],
   [
     "console/read",
-    `${CONNECT} audience console operate/connect operate/replay operate/replay/calls operate/timeline operate/look operate/act`,
+    `${CONNECT} audience console operate/connect operate/replay operate/timeline operate/look operate/act`,
     "node",
   ],
   [
@@ -139,7 +138,7 @@ const TABLE: readonly Row[] = [
   ["cli/explain", "cli operate/connect operate/timeline runtime", "commander"],
   ["cli/filter", "cli domain operate/connect route/rules/fql words", "commander"],
   ["cli/publish", "cli domain kafka operate/connect words", "commander"],
-  ["cli/replay", "domain operate/connect operate/replay/calls words", "commander"],
+  ["cli/replay", "domain kafka operate/connect operate/replay words", "commander"],
   ["cli/schemas", "operate/connect registry words", "node commander"],
   [
     "cli/skip-corrupt-batch",

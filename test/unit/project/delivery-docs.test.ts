@@ -60,11 +60,6 @@ test.each([
     "operate/replay/replay.ts",
     "BATCH_MAX = 500;",
   ],
-  [
-    "At most the 500 records that were being written",
-    "operate/replay/calls/replay-calls.ts",
-    "BATCH_MAX = 500;",
-  ],
   ["| the body | 64 KiB |", "destinations/webhook/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
   ["128 bytes are added for each read, and 32", "http/bound-response.ts", "READ_BYTES = 128;"],
   ["each line of a long one | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
-import { mergeByTime } from "../../../../src/operate/replay/merge-by-time.ts";
+import { mergeByTime } from "../../../../src/operate/replay/read-records.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 function recordAt(partition: number, offset: number, timestampMs: number): IncomingRecord {

@@ -6,7 +6,10 @@ import { listDeadLetters } from "../../../../src/cli/dead-letters/list.ts";
 import { type ReplayOptions, replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
-import { type DeadLetterFilter, EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
+import {
+  type DeadLetterFilter,
+  EVERY_DEAD_LETTER,
+} from "../../../../src/operate/replay/dead-letter-record.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { deadLetterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
@@ -170,13 +173,13 @@ test("a second replay sends nothing, --include-replayed sends; list and --json t
 
   const rest = await replay(world);
   expect(rest.out).toContain(
-    "3 dead letters to replay. 2 were replayed before, and are left out (--include-replayed).",
+    "3 dead letters to replay. 2 were replayed before and will be skipped (--include-replayed).",
   );
   expect(world.delivered()).toHaveLength(5);
   const nothing = await replay(world);
   expect(nothing).toMatchObject({
     status: 0,
-    out: "0 dead letters to replay. 5 were replayed before, and are left out (--include-replayed).\n",
+    out: "0 dead letters to replay. 5 were replayed before and will be skipped (--include-replayed).\n",
   });
   expect(world.delivered()).toHaveLength(5);
   const again = await replay(world, {

@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 
 import { replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
-import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
-import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/dead-letter-record.ts";
+import { ReplayStore } from "../../../../src/operate/replay/replay-store.ts";
 import type { MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
@@ -104,7 +104,12 @@ test("a batch whose writing took long is not committed over what another one has
   world.cluster.delayWrites(5_000);
   await world.clock.advance(1_000);
   world.cluster.delayWrites(0);
-  const store = deadLetterReplay(world.cluster.connect().admin, topics, first.name());
+  const store = new ReplayStore(
+    world.cluster.connect().admin,
+    topics,
+    first.name(),
+    "dead-letters",
+  );
   const taken = await world.finish(store.takeOver("other"));
   expect(await world.finish(first.ended)).toBe(1);
   expect(await world.finish(store.read())).toEqual(taken);
@@ -127,7 +132,7 @@ test("a replay that was done before it was taken over stays done", async () => {
 test("of two that take it over the later one has it, and counting alone takes nothing", async () => {
   const world = new ReplayWorld();
   const { kafka, command: first } = await underWay(world);
-  const store = deadLetterReplay(kafka.admin, topics, first.name());
+  const store = new ReplayStore(kafka.admin, topics, first.name(), "dead-letters");
   await world.finish(store.takeOver("second"));
   await world.finish(store.takeOver("third"));
   await expect(world.finish(store.assertOwned("second"))).rejects.toThrow(TAKEN);

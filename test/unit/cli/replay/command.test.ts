@@ -6,10 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { runProgram } from "../../../../src/cli/program.ts";
-import {
-  type RunReplayOptions,
-  runReplay,
-} from "../../../../src/operate/replay/calls/run-replay.ts";
+import { type RunCallReplayOptions, runCallReplay } from "../../../../src/cli/replay/command.ts";
 import { CallReplayWorld, ids, topics } from "../../../support/worlds/call-replay-world.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 
@@ -43,9 +40,15 @@ test.each([
   [["crm", "--since", "1d", "--per-second", "0"], /"0" is no whole number from 1/],
   [["--resume", "a b"], /"a b" is no name of a replay/],
   [["crm", "--resume", "x"], /give no destination, and none of --since/],
-  [["gone", "--since", "1d"], /gone is not configured\. Configured are: crm, off, alone/],
-  [["off", "--since", "1d"], /off is disabled: nothing is routed to it\. Set enabled/],
-  [["alone", "--since", "1d"], /no source has the destination alone in its list/],
+  [
+    ["gone", "--since", "1d"],
+    /The destination gone is not configured\. Configured are: crm, off, alone/,
+  ],
+  [
+    ["off", "--since", "1d"],
+    /The destination off is disabled: nothing is routed to it\. Set enabled/,
+  ],
+  [["alone", "--since", "1d"], /No source has the destination alone in its list/],
   [["crm", "--since", "1d", "--event", "x".repeat(4_000)], /more events than a replay can keep/],
 ])("%j is wrong usage", async (args, says) => {
   const { status, said } = await usage(...args);
@@ -53,9 +56,9 @@ test.each([
   expect(status).toBe(2);
 });
 
-async function replay(world: CallReplayWorld, given: Partial<RunReplayOptions> = {}) {
+async function replay(world: CallReplayWorld, given: Partial<RunCallReplayOptions> = {}) {
   const shell = fakeShell();
-  const options: RunReplayOptions = {
+  const options: RunCallReplayOptions = {
     chosen: { kind: "new", plan: world.plan() },
     config: { sources: world.sources, defaultSource: null, registry: null },
     topics,
@@ -67,7 +70,7 @@ async function replay(world: CallReplayWorld, given: Partial<RunReplayOptions> =
     clock: world.clock,
     ...given,
   };
-  const status = await world.finish(runReplay(world.cluster.connect(), options, shell));
+  const status = await world.finish(runCallReplay(world.cluster.connect(), options, shell));
   return { status, out: shell.output(), err: shell.errors() };
 }
 
@@ -97,7 +100,7 @@ test("all is written; the outcome says so, also as JSON", async () => {
     ...{ written: 4, refused: 0, skipped: {}, invalid: { "unknown-source": 1 }, filtered: {} },
   });
   expect(status).toBe(0);
-  expect(err).toMatch(/^Replay \S+ begins\. Should it be cut short/);
+  expect(err).toMatch(/^Replay \S+ started\. If it is interrupted/);
   expect(new Set(world.written())).toEqual(new Set(ids(0, 4)));
 });
 

@@ -83,7 +83,7 @@ test.each<[string, Action, RegExp]>([
     /of type topic: others read it/,
   ],
   ["of no id", { action: "resume", destination: "No Id" }, /not the ID of a destination/],
-  ["to one that is disabled", replayTo("off"), /the destination off is disabled/],
+  ["to one that is disabled", replayTo("off"), /The destination off is disabled/],
   [
     "of too many events",
     { ...replayTo("crm"), events: ["x".repeat(4_000)] } as Action,

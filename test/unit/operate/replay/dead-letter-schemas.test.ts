@@ -4,9 +4,13 @@ import { expect, test } from "vitest";
 import type { RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { CommandSchemas } from "../../../../src/operate/connect/command-schemas.ts";
-import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
+import {
+  EVERY_DEAD_LETTER,
+  messageIdOf,
+  passing,
+  readDeadLetter,
+} from "../../../../src/operate/replay/dead-letter-record.ts";
 import { DeadLetterSchemas } from "../../../../src/operate/replay/dead-letter-schemas.ts";
-import { EVERY_DEAD_LETTER, passing } from "../../../../src/operate/replay/filter.ts";
 import { compileSchema } from "../../../../src/registry/compile.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";

@@ -2,10 +2,14 @@
 
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
-import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/dead-letter-record.ts";
+import {
+  deadLetterDecisions,
+  marksFor,
+} from "../../../../src/operate/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../src/operate/replay/read-dead-letters.ts";
-import { planReplay, replay } from "../../../../src/operate/replay/replay.ts";
-import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
+import { replay } from "../../../../src/operate/replay/replay.ts";
+import { planReplay, ReplayStore } from "../../../../src/operate/replay/replay-store.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
 import type { Answer } from "../../../support/worlds/scripted-http.ts";
@@ -29,21 +33,32 @@ async function flow(
     const { kafka, clock } = world;
     const source = { kafka, topics, signal: new AbortController().signal };
     const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
-    const deps = {
-      ...source,
-      clock,
-      producer: kafka.producer(),
-      targets: { topics, destinations: [destination] },
-      by: "test",
-      onProgress: () => undefined,
-      onRefused: (_deadLetter: unknown, why: string) => {
-        throw new Error(why);
-      },
+    const work = async () => {
+      const store = new ReplayStore(kafka.admin, topics, "replay", "dead-letters");
+      const stored = await planReplay(kafka, topics, "dead-letters", plan);
+      const decisions = {
+        topics,
+        destinations: [destination],
+        marks: await readMarks(source),
+        plan,
+      };
+      const deps = {
+        ...source,
+        clock,
+        producer: kafka.producer(),
+        by: "test",
+        decide: deadLetterDecisions(decisions, "replay"),
+        marksOf: marksFor(topics, "test", clock),
+        onProgress: () => undefined,
+        onWaiting: () => undefined,
+        onRefused: (why: string) => {
+          throw new Error(why);
+        },
+      };
+      await store.begin(stored, "test");
+      return replay(deps, "replay", stored);
     };
-    const running = planReplay(kafka, topics, plan).then(async (stored) => {
-      await deadLetterReplay(kafka.admin, topics, "replay").begin(stored, deps.by);
-      return replay({ ...deps, marks: await readMarks(deps) }, "replay", stored);
-    });
+    const running = work();
     await world.settle(10_000);
     expect(await running).toBe("done");
   };

@@ -2,10 +2,12 @@
 
 import { expect, test } from "vitest";
 
+import { deadLetterDecisions } from "../../../../src/operate/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../src/operate/replay/read-dead-letters.ts";
-import { deadLettersOfReplay } from "../../../../src/operate/replay/replay.ts";
+import { countReplay } from "../../../../src/operate/replay/replay.ts";
 import { marksOf, ReplayMarks } from "../../../../src/operate/replay/replay-marks.ts";
-import { deadLetterReplay } from "../../../../src/operate/replay/replay-store.ts";
+import { ReplayStore } from "../../../../src/operate/replay/replay-store.ts";
+import { Tally } from "../../../../src/operate/replay/replayed-record.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
 const BY = { replay: "r", by: "p", atMs: 1_800_000_000_000 };
@@ -101,23 +103,19 @@ test("killed and resumed, a limit counts what its own marks tell, and so does th
   await world.clock.advance(1_000);
 
   const { kafka } = world.process("reader");
+  const { destinations } = world;
   const source = { kafka, topics, signal: new AbortController().signal };
-  const stored = await world.finish(deadLetterReplay(kafka.admin, topics, "replay-1").read());
+  const store = new ReplayStore(kafka.admin, topics, "replay-1", "dead-letters");
+  const stored = await world.finish(store.read());
   if (stored === null) throw new Error("no such replay");
-  expect(stored.partitions.map(({ replayed }) => replayed)).toEqual([0, 0]);
+  expect(stored.partitions.map(({ counts }) => counts)).toEqual([{}, {}]);
   const marks = await world.finish(readMarks(source));
-  let own = 0;
-  const onMarked = (isOwn: boolean) => {
-    own += isOwn ? 1 : 0;
-  };
-  const count = async () => {
-    let left = 0;
-    const deadLetters = deadLettersOfReplay(source, stored, marks, "replay-1", onMarked);
-    for await (const _deadLetter of deadLetters) left += 1;
-    return left;
-  };
-  expect(await world.finish(count())).toBe(100);
-  expect(own).toBe(500);
+  const tally = new Tally({ topics, destinations });
+  const decisions = { topics, destinations, marks, plan: stored.plan, tally };
+  const decide = deadLetterDecisions(decisions, "replay-1");
+  const ignored = { onProgress: () => undefined, onWaiting: () => undefined };
+  expect(await world.finish(countReplay({ ...source, ...ignored, decide }, stored))).toBe(true);
+  expect(tally).toMatchObject({ total: 100, own: 500 });
 
   await world.finish(world.process("two").resume("replay-1"));
   expect(world.delivered()).toHaveLength(600);

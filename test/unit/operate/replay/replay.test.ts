@@ -36,7 +36,7 @@ test("a limit counts what is refused too, and the rest is left", async () => {
   await world.fill(10, (number) => (number === 1 ? { reason: "invalid-sync" } : {}));
   await world.finish(world.process("one").begin("replay-1", { limit: 3 }));
   expect(world.delivered()).toEqual(["m-0", "m-2"]);
-  expect(world.refused.map(({ why }) => why)).toEqual(["a sync cannot be replayed: send it again"]);
+  expect(world.refused).toEqual(["a sync cannot be replayed: send it again"]);
   expect(world.progress.at(-1)).toEqual({ replayed: 2, refused: 1 });
 });
 
@@ -47,7 +47,7 @@ test("what the brokers find too large is refused, and the others are replayed", 
   await world.fill(3, (number) => (number === 1 ? { value: "x".repeat(2_000) } : {}));
   await world.finish(world.process("one").begin("replay-1"));
   expect(world.delivered()).toEqual(["m-0", "m-2"]);
-  expect(world.refused).toMatchObject([{ why: expect.stringContaining("too large") }]);
+  expect(world.refused).toEqual([expect.stringContaining("too large")]);
   expect(world.progress.at(-1)).toEqual({ replayed: 2, refused: 1 });
 });
 

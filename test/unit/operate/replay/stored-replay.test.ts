@@ -3,14 +3,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/filter.ts";
-import { ReplayProgress } from "../../../../src/operate/replay/progress.ts";
+import { EVERY_DEAD_LETTER } from "../../../../src/operate/replay/dead-letter-record.ts";
 import {
   decodeReplay,
   encodeReplay,
   fits,
-  METADATA_MAX_BYTES,
   type PartitionReplay,
+  ReplayProgress,
+  type StoredReplay,
 } from "../../../../src/operate/replay/stored-replay.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
@@ -20,8 +20,7 @@ const at: fc.Arbitrary<PartitionReplay> = fc.record({
   partition: fc.nat(1_000),
   position: count,
   to: count,
-  replayed: count,
-  refused: count,
+  counts: fc.record({ written: count, refused: count, "skipped:disabled": count }),
 });
 const plan = fc.record({
   filter: fc.record({
@@ -35,63 +34,75 @@ const plan = fc.record({
   perSecond: fc.option(count),
 });
 
+function replayOf(given: Partial<StoredReplay<"dead-letters">> = {}) {
+  const partition = { partition: 0, position: 1, to: 2, counts: {} };
+  return { of: "dead-letters", plan: PLAN, partitions: [partition], ...given } as const;
+}
+
 test("what is kept of a replay is what was stored", () => {
   fc.assert(
     fc.property(plan, fc.array(at, { minLength: 1, maxLength: 5 }), (given, partitions) => {
-      const commits = partitions.map((partition) => encodeReplay(given, partition));
-      expect(decodeReplay(commits)).toEqual({ plan: given, partitions });
+      const stored = replayOf({ plan: given, partitions });
+      expect(decodeReplay("dead-letters", encodeReplay(stored))).toEqual(stored);
     }),
     { numRuns: costlyInputs(4) },
   );
 });
 
-const partition = { partition: 0, position: 1, to: 2, replayed: 0, refused: 0 };
-
-test.each(["", "sw1:1:id:BB", "null", "[]", '{"v":2}', '{"v":1}', "{"])(
+test.each(["", "sw1:1:id:BB", "null", "[]", '{"v":2,"of":"dead-letters"}', '{"v":1}', "{"])(
   "the metadata %j is of no replay",
   (metadata) => {
-    const sound = encodeReplay(PLAN, partition);
-    expect(decodeReplay([sound, { partition: 1, offset: 0, metadata }])).toBe(null);
+    const commits = [...encodeReplay(replayOf()), { partition: 1, offset: 0, metadata }];
+    expect(decodeReplay("dead-letters", commits)).toBe(null);
   },
 );
 
-test("no commits are no replay", () => {
-  expect(decodeReplay([])).toBe(null);
+test("no commits are no replay, and those of calls are none of dead letters", () => {
+  expect(decodeReplay("calls", [])).toBe(null);
+  expect(decodeReplay("calls", encodeReplay(replayOf()))).toBe(null);
 });
 
 test("a plan fits as long as brokers store it", () => {
-  const withIds = (ids: number) => ({
-    ...PLAN,
-    filter: {
-      ...EVERY_DEAD_LETTER,
-      messageIds: Array.from({ length: ids }, () => "m".repeat(100)),
-    },
-  });
-  expect(fits(withIds(20))).toBe(true);
-  expect(fits(withIds(40))).toBe(false);
-  const longest = { ...partition, to: 2 ** 52, replayed: 2 ** 52, refused: 2 ** 52 };
-  const { metadata } = encodeReplay(withIds(20), longest);
-  expect(metadata.length).toBeLessThanOrEqual(METADATA_MAX_BYTES);
+  const withIds = (ids: number) => {
+    const messageIds = Array.from({ length: ids }, () => "m".repeat(100));
+    return { ...PLAN, filter: { ...EVERY_DEAD_LETTER, messageIds } };
+  };
+  expect(fits("dead-letters", withIds(20))).toBe(true);
+  expect(fits("dead-letters", withIds(40))).toBe(false);
+  const most = Array.from({ length: 40 }, (_, ids) => ids).findLast((ids) =>
+    fits("dead-letters", withIds(ids)),
+  );
+  const keys = ["disabled", "not-connected", "named-false", "all-false"].map((key) => [
+    `skipped:${key}`,
+    2 ** 52,
+  ]);
+  const counts = { written: 2 ** 52, refused: 2 ** 52, ...Object.fromEntries(keys) };
+  const longest = { partition: 0, position: 1, to: 2 ** 52, counts };
+  const [commit] = encodeReplay(replayOf({ plan: withIds(most ?? 0), partitions: [longest] }));
+  expect(commit?.metadata.length).toBeLessThanOrEqual(4_096);
 });
 
 test("progress: counts, positions, and only what has moved is committed again", () => {
-  const partitions = [0, 1].map((number) => ({ ...partition, partition: number, to: 9 }));
-  const progress = new ReplayProgress({ plan: { ...PLAN, limit: 2 }, partitions });
+  const partitions = [0, 1].map((partition) => {
+    return { partition, position: 1, to: 9, counts: partition === 0 ? { written: 3 } : {} };
+  });
+  const progress = new ReplayProgress(replayOf({ plan: { ...PLAN, limit: 5 }, partitions }));
   // At the start the whole plan is written down.
   expect(progress.commits().map((commit) => commit.offset)).toEqual([1, 1]);
   progress.committed();
   expect(progress.commits()).toEqual([]);
 
   progress.moveOn({ partition: 1, offset: 4 }, null);
-  progress.moveOn({ partition: 1, offset: 5 }, "replayed");
-  expect(progress.totals).toEqual({ replayed: 1, refused: 0 });
+  progress.moveOn({ partition: 1, offset: 5 }, "written");
+  expect(progress.counts).toEqual({ written: 4 });
+  expect(progress.own).toEqual({ written: 1 });
   expect(progress.isFull).toBe(false);
-  progress.takeBack(1);
-  progress.moveOn({ partition: 1, offset: 6 }, "replayed");
-  expect(progress.totals).toEqual({ replayed: 1, refused: 1 });
+  progress.refuse(1);
+  progress.moveOn({ partition: 1, offset: 6 }, "written");
+  expect(progress.counts).toEqual({ written: 4, refused: 1 });
   expect(progress.isFull).toBe(true);
-  const stored = decodeReplay(progress.commits());
+  const stored = decodeReplay("dead-letters", progress.commits());
   expect(stored?.partitions).toEqual([
-    { partition: 1, position: 7, to: 9, replayed: 1, refused: 1 },
+    { partition: 1, position: 7, to: 9, counts: { written: 1, refused: 1 } },
   ]);
 });

@@ -2,11 +2,11 @@
 
 import { expect, test } from "vitest";
 
-import { countCalls } from "../../../../../src/operate/replay/calls/replay-calls.ts";
-import { planReplay } from "../../../../../src/operate/replay/calls/run-replay.ts";
-import { encoded, framed } from "../../../../support/build/avro.ts";
-import { CallReplayWorld, ids, topics } from "../../../../support/worlds/call-replay-world.ts";
-import { MemorySchemas, UNKNOWN } from "../../../../support/worlds/memory-schemas.ts";
+import { countReplay, type ReplayDeps } from "../../../../src/operate/replay/replay.ts";
+import { planReplay } from "../../../../src/operate/replay/replay-store.ts";
+import { encoded, framed } from "../../../support/build/avro.ts";
+import { CallReplayWorld, ids, topics } from "../../../support/worlds/call-replay-world.ts";
+import { MemorySchemas, UNKNOWN } from "../../../support/worlds/memory-schemas.ts";
 
 test("writes what is for the destination, and counts the rest with the reasons", async () => {
   const world = new CallReplayWorld({ partitions: 3 });
@@ -147,7 +147,7 @@ test("what the brokers find too large is counted as refused", async () => {
   expect(world.counts).toEqual({ written: 2, refused: 1 });
 });
 
-test("a topic that takes nothing is tried again; one that is gone fails, to be resumed", async () => {
+test("a topic that is not writable is tried again; one that is missing fails, to be resumed", async () => {
   const world = new CallReplayWorld();
   await world.fill(4);
   let answers: ("unavailable" | "forbidden" | "missing" | null)[] = [
@@ -155,7 +155,7 @@ test("a topic that takes nothing is tried again; one that is gone fails, to be r
     "unavailable",
     null,
   ];
-  const changed = (deps: Parameters<typeof countCalls>[0]) => ({
+  const changed = (deps: ReplayDeps) => ({
     ...deps,
     producer: {
       send: (...[records, options]: Parameters<typeof deps.producer.send>) => {
@@ -168,12 +168,12 @@ test("a topic that takes nothing is tried again; one that is gone fails, to be r
   });
   expect(await world.finish(world.process("one", { changed }).begin())).toBe("done");
   expect(world.written()).toHaveLength(4);
-  expect(world.waits.at(0)).toContain("which takes nothing: no leader");
+  expect(world.waits.at(0)).toContain("which is not writable: no leader");
   expect(world.waits.at(-1)).toBeNull();
   answers = ["missing"];
   await world.fill(1, () => ({}), 4);
   const failing = world.finish(world.process("two", { changed }).begin());
-  await expect(failing).rejects.toThrow(/is gone\. Create it: switchyard topics --apply/);
+  await expect(failing).rejects.toThrow(/is missing\. Create it: switchyard topics --apply/);
   answers = ["forbidden"];
   const forbidden = world.finish(world.process("three", { changed }).resume());
   await expect(forbidden).rejects.toThrow(/cannot be written: no leader/);
@@ -193,9 +193,10 @@ test("never more in a second than asked for", async () => {
 test("counting writes and commits nothing", async () => {
   const world = new CallReplayWorld();
   await world.fill(30, (number) => (number < 10 ? { integrations: { All: false } } : {}));
-  const { kafka, deps, resume } = world.process("one");
-  const stored = await world.finish(planReplay(kafka, topics, world.plan()));
-  expect(await world.finish(countCalls(deps, stored))).toBe(true);
+  const { kafka, depsFor, resume } = world.process("one");
+  const plan = world.plan();
+  const stored = await world.finish(planReplay(kafka, topics, "calls", plan));
+  expect(await world.finish(countReplay(depsFor(plan), stored))).toBe(true);
   expect(world.counts).toEqual({ written: 20, "skipped:all-false": 10 });
   expect(world.written()).toEqual([]);
   expect(await world.finish(resume())).toBe("no such replay");

@@ -1,6 +1,47 @@
-/** Several lists of records, each in the order of offsets, as one in the order of time. */
+/**
+ * Reads ranges of a topic: each partition's records in the order of offsets, and all of them in the order of
+ * time as far as that allows.
+ */
 
 import type { IncomingRecord } from "../../domain/record.ts";
+import type { Admin, Kafka } from "../../kafka/port.ts";
+
+const READ_MAX_BYTES = 1_048_576;
+
+/** A part of one partition. */
+export interface Range {
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** From the first record of that time to the present ends. @param sinceMs null: from the first one */
+export async function rangesSince(
+  admin: Pick<Admin, "offsets" | "offsetsAt">,
+  topic: string,
+  sinceMs: number | null,
+): Promise<readonly Range[]> {
+  const offsets = await admin.offsets(topic);
+  const since = sinceMs === null ? [] : await admin.offsetsAt(topic, Math.max(0, sinceMs));
+  const starts = new Map(since.map(({ partition, offset }) => [partition, offset]));
+  return offsets.map(({ partition, first, end }) => ({
+    partition,
+    from: Math.min(end, starts.get(partition) ?? first),
+    to: end,
+  }));
+}
+
+export interface RangeSource {
+  readonly kafka: Pick<Kafka, "read">;
+  readonly topic: string;
+  readonly signal: AbortSignal;
+}
+
+export function readRanges({ kafka, topic, signal }: RangeSource, ranges: readonly Range[]): Steps {
+  return mergeByTime(
+    ranges.map((range) => kafka.read({ topic, ...range, maxBytes: READ_MAX_BYTES, signal })),
+  );
+}
 
 type Steps = AsyncGenerator<readonly IncomingRecord[], void, undefined>;
 

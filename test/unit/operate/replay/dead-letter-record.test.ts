@@ -2,12 +2,13 @@
 
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
-import { messageIdOf, readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
 import {
   type DeadLetterFilter,
   EVERY_DEAD_LETTER,
+  messageIdOf,
   passes,
-} from "../../../../src/operate/replay/filter.ts";
+  readDeadLetter,
+} from "../../../../src/operate/replay/dead-letter-record.ts";
 import { deadLetterRecord, topics } from "../../../support/worlds/replay-world.ts";
 
 const AT_MS = 1_800_000_000_000;

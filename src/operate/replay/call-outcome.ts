@@ -1,15 +1,16 @@
 /** The outcome of a replay of calls, as people and programs read it. */
 
-import { counted } from "../../../words/count.ts";
-import { table } from "../../../words/table.ts";
-import type { Colors } from "../../connect/shell.ts";
-import type { CountKey, Counts, StoredCallReplay } from "./stored-replay.ts";
+import { counted } from "../../words/count.ts";
+import { table } from "../../words/table.ts";
+import type { Colors } from "../connect/shell.ts";
+import type { ReplayFigures } from "./replay.ts";
+import type { CountKey, Counts, StoredReplay } from "./stored-replay.ts";
 
 export interface Outcome {
   /** Null: nothing was to be written (--dry-run), and there is no replay. */
   readonly replay: string | null;
   readonly topic: string;
-  readonly stored: StoredCallReplay;
+  readonly stored: StoredReplay<"calls">;
   readonly end: "done" | "interrupted" | "failed" | "counted";
   /** Why it failed. */
   readonly error: string | null;
@@ -101,7 +102,7 @@ export function outcomeJson({ replay, topic, stored, end, error, counts, resume 
   });
 }
 
-export function progressText(read: number, total: number, counts: Counts): string {
+export function progressText({ read, counts }: ReplayFigures, total: number): string {
   const written = (counts.written ?? 0).toLocaleString("en");
   return `${read.toLocaleString("en")} of ${counted(total, "record")} read, ${written} written`;
 }

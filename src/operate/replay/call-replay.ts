@@ -1,0 +1,160 @@
+/**
+ * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each is routed
+ * for that destination alone, by the present configuration (`routeAgain`); the schema of its value is awaited
+ * through outages of the registry, as the route stage does.
+ */
+
+import { randomBytes } from "node:crypto";
+import type { Config } from "../../config/config.ts";
+import type { Destination } from "../../domain/destination.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import type { Schemas } from "../../registry/port.ts";
+import { routeAgain } from "../../route/route-for-replay.ts";
+import { createRouting } from "../../route/routing.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { givenSchema } from "../../stage/await-schemas.ts";
+import { createMetrics } from "../../telemetry/instruments.ts";
+import { createLog } from "../../telemetry/log.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
+import { assertTopics } from "../connect/assert-topics.ts";
+import { configuredSchemas } from "../connect/configured-schemas.ts";
+import type { ProgressOutput } from "../connect/progress.ts";
+import { type Outcome, progressText } from "./call-outcome.ts";
+import { countReplay, type Decide, followReplay, type ReplayFigures, runReplay } from "./replay.ts";
+import { type ChosenReplay, openReplay } from "./replay-store.ts";
+import type { CallReplayPlan, StoredReplay } from "./stored-replay.ts";
+
+export interface CallReplayOptions {
+  readonly chosen: ChosenReplay<"calls">;
+  readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
+  readonly topics: TopicNames;
+  /** @throws WrongUsage for one that routing sends nothing to. */
+  readonly destinationOf: (id: string) => Destination;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+  /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
+  readonly resumeArguments: string;
+  /** Left out: the system's. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Starts it, or resumes it, and works until it ends. Null: there is none of that name.
+ *
+ * @throws Error when a topic is missing, or Kafka does not respond at the start.
+ */
+export async function replayCalls(
+  kafka: Kafka,
+  options: CallReplayOptions,
+  progressOutput: ProgressOutput,
+): Promise<Outcome | null> {
+  const { topics, chosen, dryRun } = options;
+  await assertTopics(kafka.admin, [topics.calls]);
+  const by = randomBytes(4).toString("hex");
+  const stored = await openReplay(kafka, topics, "calls", chosen, dryRun ? null : by);
+  if (stored === null) return null;
+  const destination = options.destinationOf(stored.plan.destination);
+  await assertTopics(kafka.admin, [topics.deliveries(destination.id)]);
+  return await work(kafka, { ...options, destination, stored, by }, progressOutput);
+}
+
+interface Work extends CallReplayOptions {
+  readonly destination: Destination;
+  readonly stored: StoredReplay<"calls">;
+  readonly by: string;
+}
+
+async function work(kafka: Kafka, options: Work, progressOutput: ProgressOutput): Promise<Outcome> {
+  const { chosen, config, topics, destination, stored, dryRun, signal, by } = options;
+  const { clock = systemClock } = options;
+  const log = createLog("error", { write: progressOutput.err });
+  await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
+  const decide = callDecisions({ ...options, plan: stored.plan, schemas, clock });
+  const total = stored.partitions.reduce((sum, { position, to }) => sum + to - position, 0);
+  const text = (figures: ReplayFigures) => progressText(figures, total);
+  const outcome = { topic: topics.deliveries(destination.id), stored };
+  if (dryRun) {
+    using shown = followReplay(text, progressOutput);
+    const isWhole = await countReplay({ kafka, topics, signal, decide, ...shown }, stored);
+    const end = isWhole ? ("counted" as const) : ("interrupted" as const);
+    return {
+      ...outcome,
+      replay: null,
+      end,
+      error: null,
+      counts: shown.figures().own,
+      resume: null,
+    };
+  }
+  const job = { kafka, topics, signal, clock, chosen, stored, by, progressText: text };
+  const result = await runReplay({ ...job, decide: () => decide }, progressOutput);
+  const { name, end, error, counts } = result;
+  const command = `switchyard replay --resume ${name}${options.resumeArguments}`;
+  return { ...outcome, replay: name, end, error, counts, resume: end === "done" ? null : command };
+}
+
+export interface CallDecisions {
+  readonly plan: CallReplayPlan;
+  readonly config: Pick<Config, "sources" | "defaultSource">;
+  readonly topics: TopicNames;
+  readonly destination: Destination;
+  /** Null: no registry is configured. */
+  readonly schemas: Schemas | null;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export function callDecisions(given: CallDecisions): Decide {
+  const { plan, config, topics, destination, schemas, clock, signal } = given;
+  const routing = createRouting(config.sources, config.defaultSource, [destination], topics);
+  return async (record, onWaiting) => {
+    const whole = await withKnownSchema(schemas, record, signal, onWaiting);
+    const routed = routeAgain(whole, plan.asked, routing, destination, clock.nowMs());
+    if (routed.kind === "written") return { kind: "write", outgoing: routed.outgoing };
+    return { kind: "skip", as: `${routed.kind}:${routed.reason}` };
+  };
+}
+
+async function withKnownSchema(
+  schemas: Schemas | null,
+  record: IncomingRecord,
+  signal: AbortSignal,
+  onWaiting: (why: string | null) => void,
+): Promise<IncomingRecord> {
+  if (schemas === null || record.omitted !== undefined) return record;
+  for (let isWaiting = false; ; isWaiting = true) {
+    const given = givenSchema(record, (ref) => schemas.get(ref));
+    if (typeof given === "object") {
+      if (isWaiting) onWaiting(null);
+      return given;
+    }
+    const waiting = [`schema ${given} of the registry`, ...schemas.healthProblems()];
+    onWaiting(waiting.join("; "));
+    await schemas.ready([given], signal);
+  }
+}
+
+/** The destination of a replay of calls. @throws WrongUsage for one that routing sends nothing to. */
+export function routedTo(
+  { destinations, sources }: Pick<Config, "destinations" | "sources">,
+  id: string,
+): Destination {
+  const destination = destinations.find((each) => each.id === id);
+  if (destination === undefined) {
+    const known = destinations.map((each) => each.id).join(", ") || "none";
+    throw new WrongUsage(`The destination ${id} is not configured. Configured are: ${known}.`);
+  }
+  if (!destination.enabled) {
+    throw new WrongUsage(
+      `The destination ${id} is disabled: nothing is routed to it. Set enabled to true first.`,
+    );
+  }
+  if (!sources.some((source) => source.destinations.includes(destination.id))) {
+    throw new WrongUsage(
+      `No source has the destination ${id} in its list: nothing is routed to it. Add it to sources[].destinations first.`,
+    );
+  }
+  return destination;
+}
