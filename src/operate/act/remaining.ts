@@ -15,7 +15,7 @@ import { releasable } from "../../delay/released-ahead.ts";
 import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import { delayMsOfTopic, delayName, groupNames } from "../../domain/topics.ts";
+import { groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {
   readUnfinished,
@@ -23,7 +23,7 @@ import {
   unfinishedIn,
 } from "../../kafka/uncommitted-ranges.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { configuredTopics } from "../connect/connection.ts";
+import { configuredTopics, knownDelays } from "../connect/connection.ts";
 import { readKnownOperatorActions } from "../connect/known-operations.ts";
 
 const STEP_BYTES = 1_048_576;
@@ -88,7 +88,8 @@ export async function eachAwaitingRetry(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  const delays = await delaysOf(kafka, config);
+  // One that may not be seen is not listed, and is queried by its name.
+  const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
     if (waiting.kind === "waiting" && waiting.destination === destination)
@@ -97,18 +98,4 @@ export async function eachAwaitingRetry(
   const [error] = read.flatMap(({ errors }) => errors);
   if (error !== undefined) throw new Error(error);
   return isWhole(read);
-}
-
-/**
- * Those of the configuration, and others in which something may wait. One that may not be seen is not
- * among the topics that are listed, and has to be asked for by its name.
- */
-async function delaysOf(kafka: Kafka, config: Config): Promise<readonly string[]> {
-  const start = `${configuredTopics(config).prefix}delays.`;
-  const existing = (await kafka.admin.topics())
-    .filter((topic) => topic.startsWith(start))
-    .map((topic) => topic.slice(start.length))
-    .filter((delay) => delayMsOfTopic(delay) !== null);
-  const configured = config.delivery.retryDelaysMs.map(delayName);
-  return [...new Set([...configured, ...existing])];
 }

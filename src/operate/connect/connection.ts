@@ -2,7 +2,7 @@
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";
-import { type TopicNames, topicNames } from "../../domain/topics.ts";
+import { delayMsOfTopic, delayName, type TopicNames, topicNames } from "../../domain/topics.ts";
 import type { KafkaConnection } from "../../kafka/port.ts";
 import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic-plan.ts";
 
@@ -45,4 +45,16 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const hasOperatorEvents = config.operatorEvents.enabled;
   const asked = { attemptsRetentionMs, hasOperatorEvents };
   return topicPlan({ ...named, retryDelaysMs, retryWindowMs, ...counts, ...asked });
+}
+
+/** Delay topics, by delay: those of the configuration, then others that exist, the shortest delay first. */
+export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
+  const start = `${configuredTopics(config).prefix}delays.`;
+  const configured = config.delivery.retryDelaysMs.map(delayName);
+  const retired = [...existing]
+    .filter((topic) => topic.startsWith(start))
+    .map((topic) => topic.slice(start.length))
+    .filter((delay) => delayMsOfTopic(delay) !== null)
+    .sort((one, other) => (delayMsOfTopic(one) ?? 0) - (delayMsOfTopic(other) ?? 0));
+  return [...new Set([...configured, ...retired])];
 }

@@ -12,18 +12,12 @@
 import type { Config } from "../../config/config.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
-import {
-  delayMsOfTopic,
-  delayName,
-  type GroupNames,
-  groupNames,
-  type TopicNames,
-} from "../../domain/topics.ts";
+import { delayName, type GroupNames, groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
-import { configuredTopics } from "../connect/connection.ts";
+import { configuredTopics, knownDelays } from "../connect/connection.ts";
 import { EVERY_DEAD_LETTER } from "../replay/dead-letter-record.ts";
 import {
   type DeadLetterSource,
@@ -236,17 +230,11 @@ function destinationsOf(
 
 /** Configured tiers in their order, each once, then those whose topics are still there. */
 function delaysOf(config: Config, { topics, groups, existing }: Places) {
-  const configured = [...new Set(config.delivery.retryDelaysMs.map(delayName))];
-  const start = `${topics.prefix}delays.`;
-  const retired = [...existing]
-    .filter((name) => name.startsWith(start))
-    .map((name) => name.slice(start.length))
-    .filter((delay) => delayMsOfTopic(delay) !== null && !configured.includes(delay))
-    .sort((one, other) => (delayMsOfTopic(one) ?? 0) - (delayMsOfTopic(other) ?? 0));
-  return [...configured, ...retired].map((delay) => ({
+  const configured = config.delivery.retryDelaysMs.map(delayName);
+  return knownDelays(config, existing).map((delay) => ({
     delay,
     isRetired: !configured.includes(delay),
-    reading: { groupId: groups.delay(delay), topic: `${start}${delay}` },
+    reading: { groupId: groups.delay(delay), topic: `${topics.prefix}delays.${delay}` },
   }));
 }
 
