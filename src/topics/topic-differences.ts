@@ -1,44 +1,45 @@
 /**
  * Compares the topic plan with what a cluster has.
  *
- *   what is there                                   difference   `topics --apply`
- *   no such topic                                   missing      creates it
- *   another cleanup policy, times of records that   setting      sets it
- *     are not the brokers'
- *   less retention, smaller records                 setting      sets it
- *   compaction later, or tombstones kept for        setting      sets it
+ *   on the cluster                                   difference   `topics --apply`
+ *   the topic does not exist                         missing      creates it
+ *   another cleanup policy, or timestamps of         setting      sets it
+ *     another type
+ *   shorter retention, smaller maximum record        setting      sets it
+ *   later compaction, or tombstones kept for         setting      sets it
  *     another time
- *   more retention, larger records                  none         leaves it: somebody wanted that
- *   another number of partitions or replicas        count        leaves it
- *   retention above the brokers' offset retention   offsets      leaves it
- *   the topic or its settings may not be seen       hidden       leaves it
- *   a delay topic of no tier of the configuration   retired      leaves it; it is still drained
- *   a destination's topic without the destination   orphaned     leaves it; it goes on if the id returns
+ *   longer retention, larger maximum record          none         leaves it: somebody wanted that
+ *   another number of partitions or replicas         count        leaves it
+ *   retention above the brokers' offset retention    offsets      leaves it
+ *   no permission to see the topic or its settings   hidden       leaves it
+ *   a delay topic whose delay is not configured      retired      leaves it; it is still drained
+ *   a topic of a destination that is not configured  orphaned     leaves it; used again if the ID returns
  *
- * Partition counts are never changed, since calls of one key would then be out of order. Offsets
- * kept for less time than records: a group that was stopped for long would read them all again.
+ * Partition counts are never changed, because calls with the same key would then be out of order.
+ * If offsets are kept for less time than records, a group that was stopped for longer would read
+ * all of those records again.
  */
 
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
 import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 
-/** A topic as the cluster has it; fits the port's `TopicState`. */
+/** A topic on the cluster; fits the port's `TopicState`. */
 export interface ActualTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** Holds the keys of `PLANNED_KEYS`; nothing where they may not be seen. */
+  /** The values of `PLANNED_KEYS`; empty if they may not be seen. */
   readonly config: Readonly<Record<string, string>>;
-  /** The permission without which its settings, or all of it, cannot be seen. */
+  /** The missing permission because of which its settings, or the whole topic, cannot be seen. */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
 
 export interface Cluster {
-  /** Names of all its topics. */
+  /** Names of all topics on the cluster. */
   readonly names: readonly string[];
-  /** Those of the plan that exist, or that cannot be seen. */
+  /** The planned topics that exist, or that cannot be seen. */
   readonly topics: readonly ActualTopic[];
-  /** Null: the brokers do not tell. */
+  /** Null if the brokers do not report it. */
   readonly offsetsRetentionMs: number | null;
 }
 
@@ -61,7 +62,7 @@ export type TopicDifference =
   | {
       readonly kind: "offsets";
       readonly topic: string;
-      /** `Infinity`: records are kept for ever. */
+      /** `Infinity`: records are kept forever. */
       readonly retentionMs: number;
       readonly offsetsRetentionMs: number;
     }
@@ -122,7 +123,7 @@ function suffices(key: PlannedKey, planned: string, actual: string): boolean {
   return actual !== "" && unlimited(actual) >= Number(planned);
 }
 
-/** Kafka's -1 is no limit. */
+/** Kafka's -1 means unlimited. */
 function unlimited(actual: string): number {
   return actual === "-1" ? Number.POSITIVE_INFINITY : Number(actual);
 }
@@ -152,7 +153,7 @@ function offsets(
   offsetsRetentionMs: number | null,
 ): TopicDifference[] {
   const kept = unlimited(actual.config["retention.ms"] ?? "");
-  // A difference that `--apply` removes is judged by what it will be.
+  // A difference that `--apply` removes is judged by its new value.
   const retentionMs = Math.max(kept, Number(planned.config["retention.ms"] ?? 0));
   if (!planned.isConsumed || offsetsRetentionMs === null) return [];
   if (!(retentionMs > offsetsRetentionMs)) return [];

@@ -1,5 +1,5 @@
 /**
- * The topics that Switchyard needs (docs/topics.md), and how they should be set.
+ * The topics that Switchyard needs (docs/topics.md), and their settings.
  *
  *   topic                       retention.ms                     max.message.bytes
  *   calls                       7 d                              1 MiB
@@ -7,21 +7,23 @@
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
  *   retries.<destination>       7 d, one partition               16 KiB more
- *   delays.<delay>               the larger of 8 h and 2 windows  16 KiB more
+ *   delays.<delay>              the larger of 8 h and twice the      16 KiB more
+ *                               retry window
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
- *   dead-letter-replays            compacted, one partition         1 MiB
+ *   dead-letter-replays         compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
  *   operator-actions            compacted, one partition,        1 MiB
  *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
- * No size is above `kafka.maxMessageBytes`: a cluster may allow less. All others are
- * `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
- * partitions, and that of a destination as many as its `partitions` says. A value that is removed from a compacted topic is gone within two days. Compaction comes within one
- * day. It keeps tombstones for another day, in which owners of audiences read them. A delivery is a
- * call and headers of ours, a dead letter a delivery and more headers. Hence the growing sizes.
+ * No maximum exceeds `kafka.maxMessageBytes`, because a cluster may allow less. All other topics have
+ * `cleanup.policy=delete`. Unless the table gives a number, a topic has `kafka.partitions`
+ * partitions, and a destination's topic has the number in its `partitions`. A value that is removed
+ * from a compacted topic is gone within two days: compaction happens within one day and keeps
+ * tombstones for another day, in which the owners of audiences read them. A delivery is a call plus
+ * our headers, and a dead letter is a delivery plus more headers, so the maximum grows in that order.
  * `topic-differences.ts` compares the plan with a cluster.
  */
 
@@ -41,19 +43,19 @@ const DELAY_RETENTION_MIN_MS = 8 * HOUR_MS;
 export interface TopicPlanOptions {
   readonly topics: TopicNames;
   readonly destinations: readonly DestinationId[];
-  /** Those of them that deliver posts to. */
+  /** The webhook destinations among them. */
   readonly webhooks: readonly DestinationId[];
-  /** Of the tiers; equal ones share a topic. */
+  /** Equal delays share a topic. */
   readonly retryDelaysMs: readonly number[];
   readonly retryWindowMs: number;
   readonly partitions: number;
-  /** Of the deliveries of those destinations that have another number. */
+  /** Partitions of `deliveries.<destination>` for destinations that set their own number. */
   readonly partitionsOf?: ReadonlyMap<DestinationId, number>;
   /** Null: the broker's default. */
   readonly replicationFactor: number | null;
-  /** The cluster allows no larger records; null: it allows all sizes of the table. */
+  /** The cluster's maximum record size; null if it allows every size in the table. */
   readonly maxMessageBytes?: number | null;
-  /** Of the topic of attempts; null: there is none. */
+  /** Retention of the `attempts` topic; null if there is none. */
   readonly attemptsRetentionMs: number | null;
   readonly hasOperatorEvents: boolean;
 }
@@ -65,7 +67,7 @@ export interface PlannedTopic {
   readonly partitions: number;
   readonly replicationFactor: number | null;
   readonly config: PlannedConfig;
-  /** Whether a consumer group reads it; committed offsets should then outlive its records. */
+  /** `true` if a consumer group reads it; its committed offsets should then outlive its records. */
   readonly isConsumed: boolean;
 }
 
@@ -78,10 +80,10 @@ export const PLANNED_KEYS = [
   "message.timestamp.type",
 ] as const;
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
-/** A key that is left out may be as it is. */
+/** The cluster may have any value for a key that is not set. */
 export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
-/** Each topic once: those that platforms write, then in the order in which calls pass them. */
+/** Each topic once: first those that others write to, then in the order in which calls pass through them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, retryDelaysMs, retryWindowMs } = options;
   const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
@@ -144,7 +146,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
-    // Processes measure by it how far their clocks are from the brokers'.
+    // Processes use it to measure how far their clocks are from the brokers' clocks.
     compacted("operatorActions", topics.operatorActions, 1, {
       "message.timestamp.type": "LogAppendTime",
     }),
@@ -153,8 +155,8 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
 }
 
 /**
- * The largest record (key, value and headers) that is written to a topic of the plan and read from it,
- * by its name. The brokers may allow less, but they count a batch as it is compressed.
+ * The largest record (key, value and headers) that is written to a planned topic and read from it,
+ * by topic name. The brokers may allow less, but they measure a batch after compression.
  */
 export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
   const grown = [
@@ -162,7 +164,7 @@ export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
     `${topics.prefix}retries.`,
     `${topics.prefix}delays.`,
   ];
-  // They may have names of their own, which may begin like others.
+  // These names are configurable and may start like the names of other topics.
   const written = [topics.calls, topics.audienceSyncs, topics.deletionRequests];
   return (topic) => {
     if (written.includes(topic)) return CALL_MAX_BYTES;

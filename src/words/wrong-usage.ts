@@ -1,6 +1,6 @@
 /**
- * Wrong usage that a command finds out by itself. The program answers with one line and with where
- * the help is, as to wrong options, and ends with status 2.
+ * Invalid usage that only the command itself can detect. Like an invalid option, it prints one line
+ * and a pointer to the help, and the exit status is 2.
  */
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
