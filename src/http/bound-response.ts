@@ -1,31 +1,31 @@
 /**
- * Bounds the bytes that are read of one answer, where the socket is read. However an endpoint
- * answers, it costs its reader no more than a fixed number of bytes and a little time.
+ * Bounds the bytes that are read of one response, at the socket. Whatever an endpoint sends, reading
+ * it costs at most a fixed number of bytes and a little time.
  *
- *   bytes that come for one request                            count against the limit
+ *   bytes received for one request                             count against the limit
  *   body                                                       no: its reader has its own limit
- *   all else: interim responses, head, chunk sizes and their
+ *   everything else: interim responses, head, chunk sizes and
  *   extensions, trailers, blank lines                          each byte
- *   a read, however few bytes came                             as READ_BYTES more
- *   a line of all else, where there is much of it              as LINE_BYTES more
+ *   a read, however few bytes it returned                      READ_BYTES in addition
+ *   a line of everything else, if there is much of it          LINE_BYTES in addition
  *
- * Beyond the limit the socket is destroyed with `ResponseTooLargeError`. So the limit bounds the time
- * too: reads and lines take most of it. The parser reads to the end of each buffer that it is given,
- * and can be stopped only between two, so it is given small ones. Lines are counted only where more
- * than LINES_FROM_BYTES of a buffer turn out to be no body, which no ordinary answer comes to.
+ * Beyond the limit the socket is destroyed with `ResponseTooLargeError`. The limit therefore also
+ * bounds the time, most of which goes into reads and lines. The parser can be stopped only between
+ * two buffers, so it is given small ones. Lines are counted only if more than LINES_FROM_BYTES of a
+ * buffer turn out not to be body, which does not happen with an ordinary response.
  */
 
 import type { Socket } from "node:net";
 import { InterimFilter, ResponseHead } from "./response-head.ts";
 
 /**
- * Most bytes of an answer beside its body. With 64 KiB of body and a read beyond, that is less than
- * 128 KiB. Heads of real endpoints are below 16 KiB: no parser of Node's takes more.
+ * Maximum bytes of a response outside its body. With 64 KiB of body and one more read, the total
+ * stays below 128 KiB. Heads of real endpoints are below 16 KiB, the maximum of Node's own parser.
  */
 export const OTHER_MAX_BYTES = 24_576;
-/** A read takes as long as parsing so many bytes. */
+/** Parsing this many bytes takes as long as one read. */
 const READ_BYTES = 128;
-/** So does a header, a trailer or a chunk, on top of its bytes. */
+/** Parsing this many bytes takes as long as handling one header, trailer or chunk. */
 const LINE_BYTES = 32;
 const LINES_FROM_BYTES = 1_024;
 const PIECE_BYTES = 4_096;
@@ -36,19 +36,19 @@ class ResponseTooLargeError extends Error {
   readonly code = "RESPONSE_TOO_LARGE";
 }
 
-/** The bytes that may still come on a connection. */
+/** The bytes that may still be received on a connection. */
 export class ResponseBounds {
   readonly interim = new InterimFilter();
   readonly head = new ResponseHead();
   isAwaited = false;
   bytesLeft = OTHER_MAX_BYTES;
-  /** The bytes that had come below TLS about when the request began; null: to be looked at. */
+  /** Bytes below TLS about when the request started; null: to be determined. */
   wireFrom: number | null = null;
 
-  /** The connection, when it stands. */
+  /** The connection, once it is established. */
   socket: Socket | null = null;
 
-  /** Before each request. */
+  /** Called before each request. */
   begin(): void {
     this.isAwaited = true;
     if (this.socket !== null) renewHeaders(this.socket);
@@ -58,7 +58,7 @@ export class ResponseBounds {
     this.wireFrom = null;
   }
 
-  /** So many of the bytes read last turn out to be body. */
+  /** This many of the bytes read last turned out to be body. */
   wasBody(bytes: number): void {
     this.bytesLeft += bytes;
   }
@@ -70,12 +70,12 @@ export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
   const read: () => Buffer | null = socket.read.bind(socket);
   const push: (chunk: unknown) => boolean = socket.push.bind(socket);
   let rest: Buffer | null = null;
-  /** With the parser, or parsed. */
+  /** The buffer that the parser has, or has parsed. */
   let piece: Buffer | null = null;
   let leftBeforePiece = 0;
   const isOver = (): boolean => {
     if (bounds.bytesLeft < 0 && !socket.destroyed) {
-      socket.destroy(new ResponseTooLargeError("the answer is longer than may be read"));
+      socket.destroy(new ResponseTooLargeError("the response exceeds the limit of bytes"));
     }
     return socket.destroyed;
   };
@@ -122,15 +122,15 @@ interface Parser {
   headers: unknown;
 }
 
-/** undici's, of the first socket that has one. */
+/** undici's symbol, taken from the first socket that has one. */
 let symbol: symbol | undefined;
 
 /**
- * undici keeps an array for the headers of the next response with each connection. A connection that
- * is used once a second has it in the old generation by then. Left there after the response, it keeps
- * the headers, and the bytes that they were read from, alive until the whole heap is collected
- * (docs/decisions/0043-a-thousand-members.md). So each request starts with a new one. Does nothing
- * where undici keeps none.
+ * undici keeps, with each connection, an array for the headers of the next response. On a connection
+ * that is used once a second, that array has reached the old generation by then. If it stayed there
+ * after the response, it would keep the headers, and the bytes that they were read from, alive until
+ * the whole heap is collected (docs/decisions/0043-a-thousand-members.md). So each request starts
+ * with a new array. Does nothing if undici has no such array.
  */
 export function renewHeaders(socket: Socket): void {
   symbol ??= Object.getOwnPropertySymbols(socket).find(
@@ -141,7 +141,7 @@ export function renewHeaders(socket: Socket): void {
   if (Array.isArray(parser?.headers) && parser.headers.length === 0) parser.headers = [];
 }
 
-/** A response is less than half of that, however small its TLS records are cut by honest servers. */
+/** Responses stay below half of this, however small the TLS records of an honest server are. */
 export const WIRE_MAX_BYTES = 262_144;
 const LOOK_EVERY_MS = 50;
 
@@ -149,13 +149,13 @@ const watchedSockets = new Map<Socket, ResponseBounds>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
- * Bounds the bytes that come on a TLS connection for one response, until the socket is closed.
- * OpenSSL handles messages of TLS itself (KeyUpdate, session tickets, new handshakes), and no reader
- * sees them. So the bytes below TLS are counted, now and then.
+ * Bounds the bytes that are received on a TLS connection for one response, until the socket is
+ * closed. OpenSSL handles TLS messages such as KeyUpdate, session tickets and new handshakes itself,
+ * invisibly to any reader, so the bytes below TLS are checked from time to time.
  *
  *   since the request or the connection started     connection
- *   at most WIRE_MAX_BYTES have come                 stays
- *   more                                             destroyed, with `ResponseTooLargeError`
+ *   at most WIRE_MAX_BYTES were received             stays
+ *   more were received                               destroyed, with `ResponseTooLargeError`
  */
 export function boundWireBytes(socket: Socket, bounds: ResponseBounds): void {
   watchedSockets.set(socket, bounds);
@@ -169,14 +169,16 @@ function checkWireBytes(): void {
     if (bytes === null) continue;
     bounds.wireFrom ??= bytes;
     if (bytes - bounds.wireFrom <= WIRE_MAX_BYTES) continue;
-    socket.destroy(new ResponseTooLargeError("more bytes have come than an answer may have"));
+    socket.destroy(
+      new ResponseTooLargeError("the bytes received for one response exceed the limit"),
+    );
   }
   if (watchedSockets.size > 0 || timer === null) return;
   clearInterval(timer);
   timer = null;
 }
 
-/** Node counts them, and shows them only inside; a test finds it when that changes. */
+/** Node counts these bytes in an internal property; a test fails if that changes. */
 export function wireBytes(socket: Socket): number | null {
   const { _handle: handle } = socket as Socket & { readonly _handle?: TlsHandle | null };
   const bytes = handle?._parent?.bytesRead;

@@ -1,10 +1,9 @@
 /**
- * Sockets to endpoints: the address is checked before anything is sent to it, and so is the
+ * Opens sockets to endpoints. The address is checked before anything is sent to it, and so is the
  * certificate.
  *
- * A host name is looked up at most once per connection, refused addresses are taken out of the
- * answer, and the socket connects to what is left: there is no second look-up that could say
- * something else.
+ * A host name is resolved at most once per connection. Blocked addresses are removed from the result,
+ * and the socket connects to one of the remaining ones, so no second lookup can return other addresses.
  */
 
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
@@ -14,12 +13,12 @@ import type { Resolve } from "./lookup.ts";
 import { isSelfSigned, SelfSignedError } from "./tls.ts";
 
 export interface SocketOptions {
-  /** Whether requests may go to an IP address. */
+  /** `true` if requests may go to this IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
-  /** Of a name with several addresses, how long each but the last is given to connect: whole. */
+  /** For a name with several addresses: time to connect to each address except the last, an integer. */
   readonly addressPatienceMs: number;
-  /** Called per TLS connection; throws when the configured files are unusable. */
+  /** Called once per TLS connection; throws if the configured files are unusable. */
   readonly secureContext: () => SecureContext;
 }
 
@@ -31,9 +30,9 @@ export interface SocketTarget {
 }
 
 /**
- * The last TLS session of an origin, so that later connections shake hands quickly. Nobody looks
- * at a certificate when a session is resumed, so it is kept only after the certificate was found
- * good, and used only as long as that one is valid.
+ * The last TLS session of an origin, which makes later handshakes shorter. A resumed session skips
+ * the certificate check, so a session is kept only after its certificate has passed the check, and
+ * used only while that certificate is valid.
  */
 export interface TlsSession {
   last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
@@ -45,20 +44,20 @@ class AddressBlockedError extends Error {
 }
 
 /**
- * All sockets read into one buffer, from which the bytes are copied out at once. Node would take 64
- * KiB from the heap for each read, which is a lot for a response of 100 bytes. No more than this is
- * read of an answer after its limit has passed.
+ * All sockets read into one buffer, and the bytes are copied out immediately. Node would allocate
+ * 64 KiB on the heap for each read, which is a lot for a response of 100 bytes. At most this many
+ * bytes of a response are read after its limit is reached.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384);
 
-/** @returns false when the socket's reader has enough for now. */
+/** @returns false if the socket's reader cannot accept more at the moment. */
 function passOn(socket: Socket, bytes: number): boolean {
   return socket.push(Buffer.from(READ_BUFFER.subarray(0, bytes)));
 }
 
 /**
- * Starts to connect. `ready` is called once: with null when the connection stands and the
- * certificate is good, else with the error. To give up, destroy the socket with an error.
+ * Starts to connect. `ready` is called once: with null when the connection is established and the
+ * certificate is valid, otherwise with the error. To cancel, destroy the socket with an error.
  */
 export function openSocket(
   target: SocketTarget,
@@ -72,7 +71,7 @@ export function openSocket(
     host,
     port,
     lookup: checkedLookup(options),
-    // Node's own 250 ms would give up every endpoint that is further away than that.
+    // Node's default of 250 ms would be too short for every endpoint that is farther away than that.
     autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
     noDelay: true,
     keepAlive: true,
@@ -87,10 +86,10 @@ export function openSocket(
   socket.on("error", once);
   socket.on("close", () => once(new Error("closed while connecting")));
   socket.once(isSecure ? "secureConnect" : "connect", () => {
-    // One whose certificate was refused just now has its error to report.
+    // A socket whose certificate was just rejected reports its own error.
     if (!socket.destroyed) once(null);
   });
-  // Literal addresses are never looked up.
+  // IP addresses are not resolved, so the lookup below never checks them.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
     socket.destroy(new AddressBlockedError("the endpoint's address may not be requested"));
   }
@@ -106,12 +105,12 @@ function connectSecure(
     stored.last !== null && stored.last.validUntilMs > Date.now() ? stored.last : null;
   const socket = connectTls({
     ...common,
-    // A server that is many hosts is told by this which certificate to show (RFC 6066, 3).
+    // Selects the certificate of a server that hosts several names (RFC 6066, 3).
     ...(isIP(common.host) === 0 ? { servername: common.host.replace(/\.$/, "") } : {}),
     secureContext: secureContext(),
     ...(offered === null ? {} : { session: offered.bytes }),
     ALPNProtocols: ["http/1.1"],
-    // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
   });
   socket.once("secureConnect", () => {

@@ -1,16 +1,16 @@
 /**
- * One timer for many deadlines that all lie the same time ahead. Those set later end later, so a
- * list in order of setting is a list in order of ending, and only its head needs a timer.
+ * One timer for many deadlines that are all the same time ahead. A deadline that is set later ends
+ * later, so the list is always sorted, and only its first entry needs a timer.
  *
- * When the timer fires, sockets are read once more before anybody expires: an answer that waited
- * in the kernel while this process was busy has come in time.
+ * When the timer fires, sockets are read once more before anything expires: a response that waited
+ * in the kernel while this process was busy has arrived in time.
  */
 
 export interface Expiring {
   expire(): void;
 }
 
-/** A set deadline; `clear` gives it back. */
+/** A deadline that is set; `clear` removes it. */
 export interface Deadline {
   readonly expiring: Expiring;
   readonly atMs: number;
@@ -24,7 +24,7 @@ export interface Deadlines {
   clear(deadline: Deadline): void;
 }
 
-/** @param aheadMs how far ahead every deadline lies, at least 1. */
+/** @param aheadMs how far ahead every deadline is, at least 1. */
 export function createDeadlines(aheadMs: number, nowMs: () => number): Deadlines {
   let head: Deadline | null = null;
   let tail: Deadline | null = null;
@@ -45,7 +45,7 @@ export function createDeadlines(aheadMs: number, nowMs: () => number): Deadlines
     if (isArmed || head === null) return;
     isArmed = true;
     const waitMs = Math.max(1, Math.ceil(head.atMs - nowMs()));
-    // A request under way has a socket that keeps the process alive; this timer need not.
+    // A request in flight has a socket that keeps the process alive, so this timer need not.
     setTimeout(() => setImmediate(expireDue), waitMs).unref();
   }
 

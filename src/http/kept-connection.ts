@@ -1,6 +1,6 @@
 /**
- * Connections to an origin, each with a place of its own. undici's `Client` holds one connection,
- * makes it when it has a request, and makes it anew when it was closed between two requests.
+ * Connections to an origin. Each has its own undici `Client`, which holds one connection, opens it
+ * for the first request, and opens a new one if it was closed between two requests.
  */
 
 import type { Socket } from "node:net";
@@ -17,12 +17,12 @@ import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } fr
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
 
-/** A connection, or the place for one: the client connects when it has a request. */
+/** A connection, or a client that will connect when it gets a request. */
 export interface KeptConnection {
   readonly client: Client;
   readonly bounds: ResponseBounds;
   socket: Socket | null;
-  /** Told of a socket that is made for the request under way; null: nobody wants to know. */
+  /** Called with a socket that is opened for the current request; null if nobody listens. */
   onOpen: OpeningListener | null;
 }
 
@@ -36,10 +36,10 @@ export interface Origin {
   readonly url: URL;
   readonly options: SocketOptions;
   readonly session: TlsSession;
-  /** Used by nobody now; the one used last is at the end. */
+  /** Unused connections, the most recently used one last. */
   readonly free: KeptConnection[];
   readonly all: Set<KeptConnection>;
-  /** Nothing is sent there any more. */
+  /** Nothing more is sent to it. */
   isRetired: boolean;
 }
 
@@ -48,12 +48,12 @@ function createOrigin(url: URL, options: SocketOptions): Origin {
   return { url, options, session, free: [], all: new Set(), isRetired: false };
 }
 
-/** A connection that nobody else uses. Give it back by `keepConnection`, or drop it. */
+/** Takes a connection for exclusive use. Return it with `keepConnection`, or drop it. */
 export function takeConnection(origin: Origin): KeptConnection {
   return origin.free.pop() ?? makeConnection(origin);
 }
 
-/** The same, surely on a new connection. */
+/** Like `takeConnection`, but always a new connection. */
 export function makeConnection(origin: Origin): KeptConnection {
   const { url, options, session } = origin;
   const isSecure = url.protocol === "https:";
@@ -63,11 +63,11 @@ export function makeConnection(origin: Origin): KeptConnection {
   const client = new Client(url.origin, {
     allowH2: false,
     pipelining: 1,
-    // The deadline takes the place of these.
+    // The request's deadline replaces these timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // undici makes an error object for each header beyond this limit. None comes so far: an answer
-    // has a lower limit.
+    // undici creates an error object for each header beyond this limit. The bound on the whole
+    // response is lower, so none is ever created.
     maxHeaderSize: HEAD_BYTES_NEVER,
     connect: (_options, callback) => {
       const socket = openSocket(target, options, session, (error) => {
@@ -85,33 +85,33 @@ export function makeConnection(origin: Origin): KeptConnection {
   return kept;
 }
 
-/** Gives back a connection whose exchange has ended well. */
+/** Returns a connection whose exchange ended well. */
 export function keepConnection(origin: Origin, kept: KeptConnection): void {
   if (origin.isRetired) dropConnection(origin, kept);
   else origin.free.push(kept);
 }
 
-/** Closes what nobody uses; connections in use are closed when they are given back. */
+/** Closes unused connections; a connection in use is closed when it is returned. */
 function retireOrigin(origin: Origin): void {
   origin.isRetired = true;
   for (const kept of origin.free.splice(0)) dropConnection(origin, kept);
 }
 
-/** A client that has failed is not used again: it may still have its error to work off. */
+/** A client that has failed is not used again, because it may not have handled its error yet. */
 export function dropConnection(origin: Origin, kept: KeptConnection): void {
   origin.all.delete(kept);
-  const error = new Error("the connection is dropped");
+  const error = new Error("the connection was dropped");
   void kept.client.destroy(error);
-  // undici cannot give up a connection that does not stand yet.
+  // undici cannot cancel a connection that is not established yet.
   kept.socket?.destroy(error);
 }
 
-/** Requests under way end as if the endpoint had reset them. */
+/** Requests in flight fail as if the endpoint had reset them. */
 async function closeOrigin(origin: Origin): Promise<void> {
-  const error = Object.assign(new Error("the connections are closed"), { code: "ECONNRESET" });
+  const error = Object.assign(new Error("the connections were closed"), { code: "ECONNRESET" });
   const closing = [...origin.all].map(({ client, socket }) => {
     const closed = client.destroy(error);
-    // undici would wait for a connection that does not stand yet.
+    // undici would wait for a connection that is not established yet.
     socket?.destroy();
     return closed;
   });
@@ -121,7 +121,7 @@ async function closeOrigin(origin: Origin): Promise<void> {
 /** Where a request goes. */
 export interface Target {
   readonly origin: Origin;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
 }
 
@@ -129,7 +129,7 @@ interface Endpoint {
   readonly url: string;
 }
 
-/** Parsed once per URL. */
+/** Each URL is parsed once. */
 const parsed = new WeakMap<Endpoint, { origin: string; path: string; url: URL }>();
 
 function parse(endpoint: Endpoint) {
@@ -144,15 +144,15 @@ function parse(endpoint: Endpoint) {
 /**
  * The connections of a destination, by origin.
  *
- *   when the settings change        connections of an origin
- *   its TLS files are the same,     stay
- *   and a URL there is requested
- *   else                            are closed: free ones at once, one in use when its response has come
+ *   when the settings change         connections to an origin
+ *   its TLS files are the same, and  stay
+ *   a URL on it is still used
+ *   otherwise                        are closed: unused ones now, one in use after its response
  */
 export class Origins {
   #options: SocketOptions;
   #origins = new Map<string, Origin>();
-  /** Retired ones with connections in use. */
+  /** Retired origins that still have connections in use. */
   readonly #retired = new Set<Origin>();
 
   constructor(options: SocketOptions) {
@@ -169,7 +169,7 @@ export class Origins {
     return { origin, path };
   }
 
-  /** @param options the same object where nothing about sockets has changed. */
+  /** @param options the same object unless something about sockets has changed. */
   update(endpoints: readonly Endpoint[], options: SocketOptions): void {
     const names = new Set(endpoints.map((endpoint) => parse(endpoint).origin));
     const isSame = options === this.#options;
@@ -183,7 +183,7 @@ export class Origins {
     for (const origin of this.#retired) if (origin.all.size === 0) this.#retired.delete(origin);
   }
 
-  /** Requests under way end as if the endpoint had reset them. */
+  /** Requests in flight fail as if the endpoint had reset them. */
   async close(): Promise<void> {
     await Promise.all([...this.#origins.values(), ...this.#retired].map(closeOrigin));
   }

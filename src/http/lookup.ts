@@ -1,23 +1,23 @@
 /**
- * Looks names up without letting one of them hold up the others. `getaddrinfo` keeps one of
- * Node's worker threads until it returns, which takes 10 s and more when the name server is
- * dead; files and codecs need these threads too. (Node's own resolver needs none, but knows
- * neither /etc/hosts nor search domains.)
+ * Resolves host names without letting one name delay the others. `getaddrinfo` occupies one of
+ * Node's worker threads until it returns, which takes 10 s and more if the name server is down;
+ * files and codecs need these threads too. (Node's own resolver needs no thread, but ignores
+ * /etc/hosts and search domains.)
  *
- *   asked for a name                                 answer
+ *   a name                                           resolves to
  *   it was found within the last 10 s                the same addresses
- *   it is being looked up, or waits for its turn     what that look-up finds
- *   else                                             what a new look-up finds
- *     this takes over 1 s from asking on, waiting
- *     for its turn included, or fails only for now,
- *     and the name was found within the last hour    the addresses of then
+ *   its lookup is running or queued                  what that lookup finds
+ *   otherwise                                        what a new lookup finds
+ *     the lookup takes over 1 s, including the time  the addresses found then
+ *     in the queue, or fails temporarily, and the
+ *     name was found within the last hour
  *
- *   look-ups under way                               at most
- *   of all names                                     half of the threads: libuv runs no more
- *   of names that were not found the last time       a quarter of the threads
+ *   concurrent lookups                               at most
+ *   all names                                        half of the threads: libuv runs no more
+ *   names that were not found the last time          a quarter of the threads
  *
- * Those that wait for their turn go in the order of asking, names that were not found last. The
- * caller judges for each connection anew whether an address may be requested.
+ * Queued lookups run in the order of the requests, but names that were not found the last time run
+ * last. The caller checks for each connection again whether an address may be requested.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -26,7 +26,7 @@ import type { Clock } from "../runtime/clock.ts";
 
 type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
-/** Finds the addresses of a name; `found` is called once, never before this returns. */
+/** Resolves a name; `found` is called once, never before this returns. */
 export type Resolve = (name: string, found: Found) => void;
 
 export const systemResolve: Resolve = (name, found) => {
@@ -36,7 +36,7 @@ export const systemResolve: Resolve = (name, found) => {
 const FRESH_MS = 10_000;
 const PATIENCE_MS = 1_000;
 const KEPT_MS = 3_600_000;
-/** How many libuv has when nobody says another number. */
+/** libuv's default number of threads. */
 const WORKER_THREADS = 4;
 
 interface Name {
@@ -45,22 +45,22 @@ interface Name {
   foundAtMs: number;
   requestedAtMs: number;
   isFailing: boolean;
-  /** Its look-up waits for its turn or is under way. */
+  /** Its lookup is queued or running. */
   isBusy: boolean;
-  /** And does so for longer than its caller is kept waiting. */
+  /** It has been busy for longer than a caller is made to wait. */
   isOverdue: boolean;
   waiting: Found[];
 }
 
 interface Queued {
   readonly entry: Name;
-  /** Aborted when it is over. */
+  /** Aborted when the lookup has ended. */
   readonly ended: AbortController;
 }
 
 /**
  * @returns `resolve` within these bounds; its `found` may get the same array several times.
- * @param threads that Node's work is spread over
+ * @param threads the number of Node's worker threads
  */
 export function boundedResolve(
   resolve: Resolve,
@@ -113,7 +113,7 @@ export function boundedResolve(
     startNext();
   }
 
-  /** The kept addresses serve when the new look-up takes too long, wherever it stands. */
+  /** Returns the cached addresses if the new lookup takes too long, whether queued or running. */
   async function losePatience({ entry, ended: { signal } }: Queued): Promise<void> {
     try {
       await clock.sleep(PATIENCE_MS, signal);
@@ -145,7 +145,7 @@ export function boundedResolve(
   return (name, found) => {
     const entry = entryOf(name);
     entry.requestedAtMs = clock.nowMs();
-    // A clock that was set back says nothing of the answer's age.
+    // If the clock was set back, the age of the result is unknown.
     const ageMs = entry.requestedAtMs - entry.foundAtMs;
     const isFresh = !entry.isFailing && ageMs >= 0 && ageMs < FRESH_MS;
     if ((isFresh || entry.isOverdue) && isKept(entry)) {
@@ -162,7 +162,7 @@ export function boundedResolve(
   };
 }
 
-/** As libuv reads it. */
+/** Parses UV_THREADPOOL_SIZE as libuv does. */
 export function threadsOf(given: string | undefined): number {
   if (given === undefined) return WORKER_THREADS;
   return Math.max(1, Number.parseInt(given, 10) || 1);
@@ -174,7 +174,7 @@ function settle(entry: Name, error: Error | null): void {
   for (const found of waiting) found(error, error === null ? addresses : []);
 }
 
-/** The name server gave no answer; that there is no such name would be one. */
+/** The name server did not respond; *there is no such name* would be a response. */
 function isTemporary(error: (Error & { readonly code?: unknown }) | null): boolean {
   return error?.code === "EAI_AGAIN";
 }

@@ -1,23 +1,23 @@
 /**
- * Keeps the head of a response until the parser has read it. A parser that finds a fault in a head
- * tells nothing of it, not even its status. So the head is handed to the parser whole, and is read
- * here, without strictness, when the parser could not or the rest never came.
+ * Keeps the head of a response until the parser has read it. A parser that finds an error in a head
+ * reports nothing about it, not even its status. So the head is passed to the parser as a whole, and
+ * is read here, without strictness, if the parser could not read it or the rest never arrived.
  *
- *   the status line has come whole, and               Go, curl and Python     read here
- *   two equal lengths, or a length and chunks         take the response       the status
- *   line feeds without carriage returns               take it                 the status
+ *   the status line is complete, and                  Go, curl and Python     read here
+ *   two equal lengths, or a length and chunks         accept the response     the status
+ *   line feeds without carriage returns               accept it               the status
  *   a folded header, an odd byte in a value           differ                  the status
- *   a line without a colon, a blank in a name         differ                  the status
- *   a length that is no number: `two`, `+5`, `-1`     differ                  the status
+ *   a line without a colon, a space in a name         differ                  the status
+ *   a length that is not a number: `two`, `+5`, `-1`  differ                  the status
  *   a head that is too long, or that never ends       fail                    the status
  *   two different lengths                             fail (Python: differs)  nothing: `null`
  *   its status is 1xx                                 wait for the final one  nothing: `null`
  *
  *   no status line: another protocol, a status that
- *   is no number of three digits, cut short           fail                    nothing: `null`
+ *   is not a number of three digits, a truncated line fail                    nothing: `null`
  *
- * A final response that was read otherwise is taken whatever becomes of its body: chunks without a
- * size, less of it than its length says, a deadline. In each of these cases the connection is closed
+ * A final response that was read here counts whatever happens to its body: chunks without a size,
+ * fewer bytes than its length says, a deadline. In each of these cases the connection is closed
  * (docs/requests.md#malformed-responses).
  */
 
@@ -26,7 +26,7 @@ const END = Buffer.from("\r\n\r\n");
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** As Go reads it: any version, any number of blanks, a reason or none. */
+/** As Go reads it: any version, any number of spaces, with or without a reason. */
 const STATUS_LINE = /^HTTP\/\d\.\d +([1-9]\d\d)(?: .*)?$/s;
 const HEADER = /^([^:]*[^:\s])\s*:(.*)$/s;
 
@@ -36,30 +36,30 @@ interface ReadHead {
 }
 
 export class ResponseHead {
-  /** The bytes of it so far; the last piece may go on behind its end. */
+  /** Its bytes so far; the last buffer may extend past its end. */
   #bytes: Buffer | null = null;
 
-  /** Before each response, and when the parser has read the head. */
+  /** Called before each response, and when the parser has read the head. */
   forget(): void {
     this.#bytes = null;
   }
 
   /**
-   * Most heads come in one piece and go on in it.
+   * Most heads arrive in one buffer, with the start of the body.
    *
-   * @returns the bytes so far when they hold a whole head, or are none; else null: there will be more.
+   * @returns the bytes so far if they contain a whole head, or are not a head; null if more will follow.
    */
   take(piece: Buffer): Buffer | null {
     const before = this.#bytes;
     const bytes = before === null ? piece : Buffer.concat([before, piece]);
     this.#bytes = bytes;
     if (!mayBeHead(bytes)) return bytes;
-    // The end may have begun in the piece before.
+    // The end may have started in the previous buffer.
     const from = before === null ? 0 : Math.max(0, before.length - END.length);
     return bytes.includes(END, from) || endOf(bytes, from) >= 0 ? bytes : null;
   }
 
-  /** For a head that the parser did not read; null: nothing can be told of a final status. */
+  /** For a head that the parser did not read; null if the final status is unknown. */
   read(): ReadHead | null {
     return this.#bytes === null ? null : readHead(this.#bytes);
   }
@@ -70,7 +70,7 @@ function mayBeHead(bytes: Buffer): boolean {
   return bytes.compare(BEGINNING, 0, compared, 0, compared) === 0;
 }
 
-/** The offset after the blank line that ends a head, from `at` on; -1: there is none. */
+/** The offset after the blank line that ends a head, from `at` on; -1 if there is none. */
 function endOf(bytes: Buffer, at: number): number {
   let feed = bytes.indexOf(LINE_FEED, at);
   while (feed >= 0) {
@@ -84,7 +84,7 @@ function endOf(bytes: Buffer, at: number): number {
 function readHead(bytes: Buffer): ReadHead | null {
   const end = endOf(bytes, 0);
   const lines = bytes.toString("latin1", 0, end < 0 ? bytes.length : end).split(/\r?\n/);
-  // The last one has no end yet, and may go on.
+  // The last line is incomplete.
   lines.pop();
   const [statusLine = "", ...headers] = lines;
   const status = Number(STATUS_LINE.exec(statusLine)?.[1] ?? 0);
@@ -100,7 +100,7 @@ function readHead(bytes: Buffer): ReadHead | null {
   return { status, retryAfter: retryAfter.length === 0 ? null : retryAfter.join() };
 }
 
-/** Lines that are no header are left out. */
+/** Lines that are not headers are skipped. */
 function unfolded(lines: readonly string[]): [name: string, value: string][] {
   const headers: [string, string][] = [];
   for (const line of lines) {
@@ -119,46 +119,46 @@ const STATUS_END = "HTTP/1.1 100".length;
 const STATUS_AT = "HTTP/1.1 ".length;
 const DIGIT_1 = 0x31;
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
-/** The bytes that the head of one may begin with. */
+/** What the bytes received so far of an interim response's head may look like. */
 const BEGUN = /^H(T(T(P(\/(1(\.([01]( (1\d?)?)?)?)?)?)?)?)?)?$/;
 const NOTHING = Buffer.alloc(0);
 
-/** Of the blank line that ends it: the end of the line before, and a carriage return after that. */
+/** What has been seen of the blank line: the end of the previous line, then a carriage return. */
 type EndSeen = "nothing" | "line feed" | "carriage return";
 
 /**
- * Takes interim responses (1xx) out of the bytes of one response. A client must be able to skip
- * them (RFC 9110, 15.2) even if it never asked for any; undici drops the connection at `100
+ * Removes interim responses (1xx) from the bytes of one response. A client must be able to skip
+ * them (RFC 9110, 15.2) even if it never asked for any; undici drops the connection on `100
  * Continue`.
  *
  *   the bytes so far                          passed on
- *   a response with a final status, or 101    as it is, and so is everything after it
+ *   a response with a final status, or 101    unchanged, and so is everything after it
  *   a whole interim response                  the rest, which may be another one
- *   the beginning of an interim response      nothing; it is forgotten at once
- *   less than that can be told from           nothing, until more has come
+ *   the start of an interim response          nothing; it is discarded immediately
+ *   too few bytes to tell                     nothing, until more have arrived
  *
- * Lines may end in a line feed alone, as they may where the response is read.
+ * Lines may end with a line feed alone, as in the code that reads the response.
  */
 export class InterimFilter {
-  /** A part of a status line: too short to tell anything. */
+  /** The start of a status line that is too short to decide. */
   #kept: Buffer | null = null;
-  /** The end of the bytes so far of an interim response; null: none is being skipped. */
+  /** How much of an interim response's end was seen; null: none is being skipped. */
   #endSeen: EndSeen | null = null;
 
-  /** Before each answer. */
+  /** Called before each response. */
   reset(): void {
     this.#kept = null;
     this.#endSeen = null;
   }
 
-  /** @returns the final response from its first byte on, or null while there is none of it. */
+  /** @returns the final response from its first byte on, or null if none of it has arrived. */
   take(chunk: Buffer): Buffer | null {
     let bytes = this.#kept === null ? chunk : Buffer.concat([this.#kept, chunk]);
     this.#kept = null;
     for (;;) {
       if (this.#endSeen !== null) bytes = this.#afterEnd(bytes, this.#endSeen);
       if (bytes.length === 0) return null;
-      // Hardly any response has another than a final status: it shows at once.
+      // The fast path: nearly every response has a final status.
       if (bytes.length >= STATUS_END && bytes[STATUS_AT] !== DIGIT_1) return bytes;
       const head = bytes.toString("latin1", 0, STATUS_END);
       if (INTERIM.test(head)) {
@@ -172,11 +172,11 @@ export class InterimFilter {
     }
   }
 
-  /** @returns the bytes after the interim response: none when it goes on. */
+  /** @returns the bytes after the interim response; empty if it continues. */
   #afterEnd(bytes: Buffer, seen: EndSeen): Buffer {
     let matched = seen;
     for (let at = 0; at < bytes.length; at += 1) {
-      // Between two ends of lines there is nothing to look at.
+      // Skips to the next line end.
       if (matched === "nothing") at = bytes.indexOf(LINE_FEED, at);
       if (at < 0) break;
       const byte = bytes[at];

@@ -1,25 +1,25 @@
 /**
- * Checks the other end of a TLS connection. OpenSSL checks chain, time and host name. Some
- * certificates that it lets through are refused here.
+ * Checks the peer of a TLS connection. OpenSSL checks chain, time and host name; some certificates
+ * that it accepts are rejected here.
  *
- *   the endpoint shows                                       connection
- *   a chain to a public root, or to the private CA           stands
- *   a chain to any other root, a wrong host, a wrong time    refused by OpenSSL or Node
- *   a self-signed certificate that is listed as the CA       refused here
- *   TLS 1.1 or older                                         refused by OpenSSL
+ *   the endpoint presents                                    connection
+ *   a chain to a public root, or to the private CA           established
+ *   a chain to any other root, a wrong host or time          rejected by OpenSSL or Node
+ *   a self-signed certificate that is listed as the CA       rejected here
+ *   TLS 1.1 or older                                         rejected by OpenSSL
  */
 
 import { createHash, type X509Certificate } from "node:crypto";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 export interface TlsFiles {
-  /** PEM texts; a CA is added to the public roots. Null: none. */
+  /** PEM strings; a CA is added to the public roots. Null: not set. */
   readonly ca: string | null;
   readonly cert: string | null;
   readonly key: string | null;
 }
 
-/** Where there is a private CA it holds all public roots, 1.2 MB: see {@link sharedContexts}. */
+/** With a private CA, a context contains all public roots, 1.2 MB: see {@link sharedContexts}. */
 export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   return createSecureContext({
     ...(ca === null ? {} : { ca: [...getCACertificates("default"), ca] }),
@@ -29,8 +29,8 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
 }
 
 /**
- * Makes one context for all that name the same files, when it is first asked for. It is forgotten
- * with the last of them: files change while the program runs.
+ * Creates one context for all users of the same files, at the first call. It is dropped with its last
+ * user, because files change while the program runs.
  */
 export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
   const made = new Map<string, WeakRef<SecureContext>>();
@@ -52,7 +52,7 @@ export class SelfSignedError extends Error {
   readonly code = "DEPTH_ZERO_SELF_SIGNED_CERT";
 }
 
-/** @param certificate of the endpoint, which OpenSSL has accepted. */
+/** @param certificate of the endpoint, already accepted by OpenSSL. */
 export function isSelfSigned(certificate: X509Certificate): boolean {
   return certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey);
 }
