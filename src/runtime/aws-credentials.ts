@@ -1,14 +1,15 @@
 /**
- * Credentials of AWS, where a process finds them. The first line that applies decides.
+ * Finds AWS credentials for this process. The first row that applies decides.
  *
- *   there is                                                   they come from
+ *   if this is set                                             credentials come from
  *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY                   the environment
  *   AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE                  STS, for the role of an EKS service account
  *   AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI        EKS Pod Identity, ECS
  *   AWS_EC2_METADATA_DISABLED=true                             nowhere: an error
  *   nothing                                                    the instance's metadata (IMDSv2)
  *
- * Profiles of `~/.aws` and SSO are not read. Credentials that end are fetched again five minutes before.
+ * Profiles in `~/.aws` and SSO are not read. Credentials that expire are fetched again five minutes
+ * earlier.
  */
 
 import { readFile } from "node:fs/promises";
@@ -22,12 +23,12 @@ export type AwsEnvironment = Readonly<Record<string, string | undefined>>;
 const RENEW_BEFORE_MS = 300_000;
 const REQUEST_LIMIT_MS = 5_000;
 const CONTAINER_HOST = "http://169.254.170.2";
-/** ECS and EKS Pod Identity. Others have to be of this machine, or use TLS. */
+/** ECS and EKS Pod Identity. Any other host must be this machine, or use TLS. */
 const CONTAINER_HOSTS = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 const METADATA_HOST = "http://169.254.169.254";
 
-/** Gives credentials that are valid for some minutes. Throws `TokenError`, which quotes no secret. */
+/** Returns credentials that are valid for several minutes. Throws `TokenError`, which quotes no secret. */
 export function awsCredentials(
   region: string,
   env: AwsEnvironment,
@@ -66,7 +67,9 @@ async function find(region: string, env: AwsEnvironment): Promise<AwsCredentials
   if (relative) return await ofContainer(`${CONTAINER_HOST}${relative}`, env);
   if (full) return await ofContainer(full, env);
   if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === "true") {
-    throw new TokenError("No credentials of AWS in the environment, and AWS_EC2_METADATA_DISABLED");
+    throw new TokenError(
+      "No AWS credentials in the environment, and AWS_EC2_METADATA_DISABLED is true",
+    );
   }
   return await ofInstance(env.AWS_EC2_METADATA_SERVICE_ENDPOINT || METADATA_HOST);
 }
@@ -100,7 +103,9 @@ async function ofContainer(url: string, env: AwsEnvironment): Promise<AwsCredent
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: "", hostname: "" };
   const isNear = CONTAINER_HOSTS.includes(hostname) || LOOPBACK.test(hostname);
   if (protocol !== "https:" && !isNear) {
-    throw new TokenError(`AWS_CONTAINER_CREDENTIALS_FULL_URI must use TLS, or name this machine`);
+    throw new TokenError(
+      "AWS_CONTAINER_CREDENTIALS_FULL_URI must use TLS or point to this machine",
+    );
   }
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
   const authorization = file ? await readToken(file, what) : env.AWS_CONTAINER_AUTHORIZATION_TOKEN;
@@ -124,8 +129,8 @@ async function ofInstance(endpoint: string): Promise<AwsCredentials> {
 function read(what: string, response: unknown): AwsCredentials {
   const { AccessKeyId, SecretAccessKey, Token, Expiration } = asMap(response);
   const isComplete = typeof AccessKeyId === "string" && typeof SecretAccessKey === "string";
-  if (!isComplete) throw new TokenError(`No credentials from ${what}: the answer has none`);
-  // STS states seconds, the others a date.
+  if (!isComplete) throw new TokenError(`No credentials from ${what}: the response contains none`);
+  // STS returns seconds, the others a date.
   const expiresAtMs =
     typeof Expiration === "number" ? Expiration * 1_000 : Date.parse(String(Expiration));
   return {
@@ -141,8 +146,8 @@ async function requestJson(what: string, url: string, init: RequestInit): Promis
   try {
     return JSON.parse(body) as unknown;
   } catch {
-    // The body is not quoted: it may hold secrets.
-    throw new TokenError(`No credentials from ${what}: the answer is no JSON`);
+    // The body is not quoted, because it may contain secrets.
+    throw new TokenError(`No credentials from ${what}: the response is not JSON`);
   }
 }
 

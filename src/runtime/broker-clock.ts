@@ -1,30 +1,30 @@
 /**
- * The time of day as the brokers have it. A broker puts its own time on each record of a topic with
- * `message.timestamp.type=LogAppendTime`, and says it in its response, so that time lies between the
- * request and the response.
+ * Measures the time of day on the brokers. On a topic with `message.timestamp.type=LogAppendTime`, the
+ * broker sets the timestamp of each record and returns it in its response, so that time is between
+ * the request and the response.
  *
- *   measured                                        then `nowMs` goes by
- *   nothing yet, or never                           the process's own clock
- *   the own clock fits                              the own clock of that moment
- *   it does not                                     the middle of the measurement
- *   it fits, in a response that took over a second  what was measured before, if that fits too
- *   the own clock is set while the process runs     what was measured, until the next measurement
+ *   measurement                                            `nowMs` then follows
+ *   none yet, or never any                                 the process's own clock
+ *   the own clock agrees                                   the own clock at that time
+ *   the own clock disagrees                                the middle of the measurement
+ *   it agrees, but the response took over a second         the earlier measurement, if that agrees too
+ *   the own clock is set while the process runs            the last measurement, until the next one
  *
- * Between measurements time passes as the monotonic clock says.
+ * Between measurements, the monotonic clock counts.
  */
 
 import type { Clock } from "./clock.ts";
 
-/** Differences that are reported. Below, they are corrected and nobody needs to know. */
+/** Larger differences are reported. Smaller ones are only corrected. */
 const OFFSET_MAX_MS = 2_000;
 export function isWrongClock(offsetMs: number): boolean {
   return Math.abs(offsetMs) >= OFFSET_MAX_MS;
 }
 
-/** A response that took longer shows a wrong clock, but does not prove a right one. */
+/** A slower response can prove that the clock is wrong, but not that it is right. */
 const PRECISE_MS = 1_000;
 
-/** Times of request and response are of the monotonic clock. */
+/** The times of the request and the response are from the monotonic clock. */
 export interface AppendTime {
   readonly appendedAtMs: number;
   readonly sentAtMs: number;
@@ -34,7 +34,7 @@ export interface AppendTime {
 export class BrokerClock implements Clock {
   readonly #own: Clock;
   readonly #monotonicMs: () => number;
-  /** Time of day when the monotonic clock was 0; null: not measured. */
+  /** Time of day when the monotonic clock was 0; null if not measured. */
   #zeroMs: number | null = null;
 
   constructor(own: Clock, monotonicMs: () => number) {
@@ -52,14 +52,14 @@ export class BrokerClock implements Clock {
     return this.#own.sleep(ms, signal);
   }
 
-  /** How far the own clock is ahead of the brokers', negative: behind. Null: not measured. */
+  /** How far the own clock is ahead of the brokers' clocks; negative if behind, null if not measured. */
   offsetMs(): number | null {
     return this.#zeroMs === null ? null : Math.round(this.#ownZeroMs() - this.#zeroMs);
   }
 
   measure({ appendedAtMs, sentAtMs, respondedAtMs }: AppendTime): void {
     const earliestMs = appendedAtMs - respondedAtMs;
-    // The broker's time is in whole milliseconds.
+    // The broker's time is an integer of milliseconds.
     const latestMs = appendedAtMs + 1 - sentAtMs;
     const fits = (zeroMs: number) => zeroMs >= earliestMs && zeroMs <= latestMs;
     const isPrecise = latestMs - earliestMs <= PRECISE_MS;

@@ -2,10 +2,10 @@
 
 import { readdirSync } from "node:fs";
 
-/** The system lists the open files of a process there: Linux, and the BSDs. */
+/** The system lists a process's open files here: Linux, and the BSDs. */
 const OPEN = ["/proc/self/fd", "/dev/fd"];
 
-/** Null: the system has no limit, or does not tell. Takes some milliseconds. */
+/** Null if the system has no limit or does not report it. Takes several milliseconds. */
 export function spareDescriptors(): number | null {
   const most = descriptorLimit();
   if (most === null) return null;
@@ -13,19 +13,19 @@ export function spareDescriptors(): number | null {
     try {
       return Math.max(0, most - readdirSync(directory).length);
     } catch {
-      // The next one.
+      // Tries the next path.
     }
   }
   return most;
 }
 
-/** Node's own types lack it. */
+/** Node's own types do not have it. */
 type Report = typeof process.report & { excludeNetwork?: boolean };
 
 function descriptorLimit(): number | null {
   const report: Report = process.report;
   const before = report.excludeNetwork ?? false;
-  // Else names of all addresses are looked up.
+  // Otherwise the report resolves the names of all addresses.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };

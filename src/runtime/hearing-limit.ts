@@ -1,18 +1,18 @@
 /**
- * A limit for the wait on somebody else, in which the slowness of this process does not count: while
- * its event loop is blocked, or the machine gives it no CPU, it hears no answer that has come.
+ * A time limit for waiting on another system that does not count the slowness of this process: while its
+ * event loop is blocked, or the machine gives it no CPU, it cannot read a response that has arrived.
  *
- *   a step of the wait                             counts as
- *   ended in time                                  its length
- *   ended late: the loop was blocked meanwhile     twice its length at most
- *   ended late, and the limit was reached by it    the same, but what has come is heard first: the
- *                                                  limit is over with the next step
+ *   a step of the wait                             counts
+ *   ended on time                                  its length
+ *   ended late, because the loop was blocked       at most twice its length
+ *   ended late, which reached the limit            the same, but responses that have arrived are read
+ *                                                  first: the limit is over with the next step
  */
 
 const STEPS = 20;
 const STEP_MIN_MS = 10;
 
-/** Counts the steps. Pure. */
+/** Counts the steps. */
 export class HeardTime {
   readonly stepMs: number;
   readonly #limitMs: number;
@@ -25,7 +25,7 @@ export class HeardTime {
     this.#lastMs = nowMs;
   }
 
-  /** With the end of a step. Whether the limit is over. */
+  /** Called at the end of each step. Returns `true` if the limit is over. */
   isOver(nowMs: number): boolean {
     if (this.#heardMs >= this.#limitMs) return true;
     const tookMs = nowMs - this.#lastMs;
@@ -40,14 +40,14 @@ interface HearingLimit extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Begins at once. To be disposed when it is not needed any more. */
+/** Starts immediately. Dispose it when it is no longer needed. */
 export function hearingLimit(limitMs: number): HearingLimit {
   const over = new AbortController();
   const heard = new HeardTime(limitMs, performance.now());
   const step = setInterval(() => {
     if (!heard.isOver(performance.now())) return;
     clearInterval(step);
-    over.abort(new DOMException(`no answer within ${limitMs / 1_000} s`, "TimeoutError"));
+    over.abort(new DOMException(`no response within ${limitMs / 1_000} s`, "TimeoutError"));
   }, heard.stepMs).unref();
   return { signal: over.signal, [Symbol.dispose]: () => clearInterval(step) };
 }

@@ -1,12 +1,11 @@
 /**
- * Things that are under way, in no order. A `Set` would do the same, but V8 gives it a new table
- * whenever it has emptied. All tables of a set that has lived for a while lie in the old
- * generation. That is some 40 bytes for each thing that comes and goes. They are freed only when
- * the whole heap is collected. Until then everything that they point to lives on
- * (docs/decisions/0007-garbage-collection.md).
+ * An unordered set of things in flight. A `Set` would do, but V8 allocates a new table each time it
+ * is emptied, and all tables of a long-lived set are in the old generation. That costs about 40 bytes
+ * per entry. The tables are freed only when the whole heap is collected, and until then everything
+ * that they refer to stays alive too (docs/decisions/0007-garbage-collection.md).
  */
 
-/** Made with `place: -1`; the bag keeps there where it is. In one bag at a time. */
+/** Created with `place: -1`; the set stores the item's index there. In one set at a time. */
 export interface InFlightItem {
   place: number;
 }
@@ -18,14 +17,14 @@ export class InFlightSet<Item extends InFlightItem> {
     return this.#items.length;
   }
 
-  /** Does nothing when it is there already. */
+  /** Does nothing if the item is already in the set. */
   add(item: Item): void {
     if (item.place !== -1) return;
     item.place = this.#items.length;
     this.#items.push(item);
   }
 
-  /** Does nothing when it is not there. */
+  /** Does nothing if the item is not in the set. */
   delete(item: Item): void {
     const { place } = item;
     if (place === -1) return;
@@ -36,13 +35,13 @@ export class InFlightSet<Item extends InFlightItem> {
     last.place = place;
   }
 
-  /** A copy: items may come and go while it is walked through. */
+  /** A copy, because items may come and go while the caller iterates. */
   all(): readonly Item[] {
     return this.#items.slice();
   }
 }
 
-/** Counts what is in flight, for those who wait until nothing is. */
+/** Counts what is in flight, and resolves when nothing is. */
 export class InFlightCount {
   #count = 0;
   #onIdle: (() => void)[] = [];

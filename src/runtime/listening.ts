@@ -1,4 +1,4 @@
-/** Addresses to listen on, and how they are written. */
+/** Addresses to listen on, and their notation. */
 
 import { isIPv6 } from "node:net";
 
@@ -6,8 +6,8 @@ import { isIPv6 } from "node:net";
 export const ALL_ADDRESSES = "::";
 
 /**
- * For `server.listen`. Without a host Node listens on all addresses of both kinds, or, on a host that
- * has no IPv6, on those of IPv4. With `::` it would fail there.
+ * Options for `server.listen`. Without a host, Node listens on all IPv6 and IPv4 addresses, or, on a
+ * host without IPv6, on all IPv4 addresses. With `::` it would fail there.
  */
 export function listenOn(host: string): { readonly host?: string } {
   return host === ALL_ADDRESSES ? {} : { host };

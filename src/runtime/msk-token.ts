@@ -1,7 +1,7 @@
 /**
- * A token for Amazon MSK, by which a process logs in with its IAM role: the URL of a request to
- * connect, signed by Signature Version 4, in base64url. The broker checks it by IAM. Nothing is
- * sent to make one.
+ * A token for Amazon MSK, with which a process authenticates as its IAM role: the URL of a request to
+ * connect, signed with Signature Version 4, in base64url. The broker checks it with IAM. Creating a
+ * token sends nothing.
  */
 
 import { createHash, createHmac } from "node:crypto";
@@ -10,13 +10,13 @@ export interface AwsCredentials {
   readonly accessKeyId: string;
   /** Secret. */
   readonly secretAccessKey: string;
-  /** Secret. Null: credentials of a user, not of a role. */
+  /** Secret. Null if the credentials belong to a user, not a role. */
   readonly sessionToken: string | null;
-  /** Null: they do not end. */
+  /** Null if they do not expire. */
   readonly expiresAtMs: number | null;
 }
 
-/** The longest that MSK takes. */
+/** The maximum that MSK allows. */
 const LIFE_S = 900;
 const SERVICE = "kafka-cluster";
 const ALGORITHM = "AWS4-HMAC-SHA256";
@@ -38,7 +38,7 @@ export function mskToken(region: string, credentials: AwsCredentials, nowMs: num
     ...(sessionToken === null ? [] : [["X-Amz-Security-Token", sessionToken]]),
     ["X-Amz-SignedHeaders", "host"],
   ];
-  // They are signed in the order of their names, which is the order of this list.
+  // Parameters are signed in the order of their names, which is the order of this list.
   const query = parameters.map((pair) => pair.map(encoded).join("=")).join("&");
   const request = ["GET", "/", query, `host:${host}`, "", "host", sha256("")].join("\n");
   const text = [ALGORITHM, time, scope, sha256(request)].join("\n");
@@ -51,7 +51,7 @@ export function mskToken(region: string, credentials: AwsCredentials, nowMs: num
   return Buffer.from(url).toString("base64url");
 }
 
-/** By RFC 3986, as AWS signs it. */
+/** Encoded by RFC 3986, as AWS signs it. */
 function encoded(text: string): string {
   const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, percent);

@@ -9,7 +9,7 @@ export interface ClientCredentials {
   readonly tokenUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Null: none is asked for. */
+  /** Null: no scope is requested. */
   readonly scope: string | null;
 }
 
@@ -24,7 +24,7 @@ type TokenRequest = (
   },
 ) => Promise<{ readonly status: number; json(): Promise<unknown> }>;
 
-/** The token endpoint's fault. Counts as an outage: it is asked again until it answers. */
+/** The token endpoint failed. Counts as an outage: requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
   /** Read by kafkajs. */
@@ -32,10 +32,10 @@ export class TokenError extends Error {
 }
 
 const REQUEST_LIMIT_MS = 8_000;
-/** For responses without `expires_in`. */
+/** Lifetime for responses without `expires_in`. */
 const LIFE_DEFAULT_S = 300;
 
-/** Gives a valid token, by a request only when the last one is used up. Throws `TokenError`. */
+/** Returns a valid token, from a request only if the previous token has expired. Throws `TokenError`. */
 export function tokenSource(
   credentials: ClientCredentials,
   clock: Clock,
@@ -50,7 +50,7 @@ export function tokenSource(
     return token;
   };
   return () => {
-    // A clock that was set back says nothing of a token's age.
+    // If the clock was set back, the age of the token is unknown.
     const ageMs = current === null ? -1 : clock.nowMs() - current.atMs;
     if (current !== null && ageMs >= 0 && ageMs < current.lifeMs) {
       return Promise.resolve(current.token);
@@ -68,7 +68,7 @@ async function fetchToken(
 ): Promise<{ readonly token: string; readonly lifeS: number }> {
   const form = new URLSearchParams({ grant_type: "client_credentials" });
   if (scope !== null) form.set("scope", scope);
-  // Only the host is told: a path or query may hold a password.
+  // Only the host is shown: a path or query may contain a password.
   const host = new URL(tokenUrl).origin;
   const credentials = [clientId, clientSecret].map(encodeURIComponent).join(":");
   let status: number;
@@ -87,7 +87,7 @@ async function fetchToken(
   }
   const { access_token: token, expires_in: lifeS } = (body ?? {}) as Record<string, unknown>;
   if (status !== 200 || typeof token !== "string" || token === "") {
-    // The body is not quoted: it may hold a token.
+    // The body is not quoted, because it may contain a token.
     throw new TokenError(
       `No token from ${host}: status ${status}${status === 200 ? " without access_token" : ""}. Check tokenUrl, clientId, clientSecret and scope.`,
     );

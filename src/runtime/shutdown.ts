@@ -1,18 +1,18 @@
 /**
  * SIGTERM and SIGINT as an AbortSignal: the first of either asks for a graceful stop.
  *
- *   then comes                       what becomes of it
- *   SIGTERM, however often           nothing: whole process groups are told, and those in between
- *                                    pass it on too
- *   SIGINT within half a second      nothing: npm passes Ctrl-C on to a program that the
- *                                    terminal has told already
- *   another SIGINT                   the process ends at once: Ctrl-C was pressed twice
+ *   then                             the process
+ *   SIGTERM, any number of times     continues its stop: signals to a process group arrive
+ *                                    directly, and again from the parents that forward them
+ *   SIGINT within half a second      continues its stop: npm forwards Ctrl-C to a program that
+ *                                    already got it from the terminal
+ *   another SIGINT                   ends immediately: Ctrl-C was pressed twice
  */
 
 const SAME_PRESS_MS = 500;
 
 /**
- * Aborts with the signal's name as reason. Disposing it gives the signals back to Node.
+ * Aborts with the signal's name as reason. Disposing it restores Node's own handling.
  *
  * @param nowMs any clock that never goes back.
  */
@@ -41,8 +41,8 @@ export function shutdownSignal(
 }
 
 /**
- * Calls back at each SIGHUP, which no longer ends the process: to a program that runs in the background
- * it says to read its configuration again. Disposing it gives the signal back.
+ * Calls back at each SIGHUP, which then no longer ends the process: a daemon reloads its
+ * configuration on SIGHUP. Disposing it restores Node's own handling.
  */
 export function onHangUp(then: () => void): Disposable {
   process.on("SIGHUP", then);

@@ -4,7 +4,7 @@ interface Waiting extends InFlightItem {
   readonly wake: () => void;
 }
 
-/** Wakes those who wait; each of them waits a limited time. Leaves nothing behind. */
+/** Wakes its waiters, each of which waits for a limited time. Keeps nothing afterwards. */
 export class Signal {
   readonly #waiting = new InFlightSet<Waiting>();
 
@@ -12,7 +12,7 @@ export class Signal {
     for (const { wake } of this.#waiting.all()) wake();
   }
 
-  /** Resolves with the next `fire()`, at the latest after `limitMs`. */
+  /** Resolves at the next `fire()`, or after `limitMs` at the latest. */
   wait(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -40,7 +40,7 @@ export class Signal {
   }
 }
 
-/** Resolves when `work` has ended, well or not, at the latest after `limitMs`. */
+/** Resolves when `work` has settled, or after `limitMs` at the latest. */
 export async function atMost(limitMs: number, work: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const limit = setTimeout(resolve, limitMs);

@@ -1,20 +1,20 @@
-/** The steps of a stage that are under way, so that one that takes long can be told of. */
+/** Tracks the steps of a stage that are in progress, so that slow ones can be reported. */
 
 import type { Clock } from "./clock.ts";
 
 export interface SlowSteps {
   /**
-   * Gives the step back, and remembers it until it is settled.
+   * Returns the step, and tracks it until it has settled.
    *
-   * @param what has not happened as long as it goes on: the beginning of a sentence, such as
+   * @param what has not happened while the step lasts: the start of a sentence, such as
    *   `the brokers have not acknowledged a write`.
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
-  /** A sentence about the step that waits longest, if it does so for long. */
+  /** A sentence about the step that has lasted longest, if it is slow. */
   healthProblems(): readonly string[];
 }
 
-/** @param slowMs a step that takes as long is trouble. */
+/** @param slowMs a step that lasts this long is a problem. */
 export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): SlowSteps {
   const inFlight = new Set<{ readonly what: string; readonly beganAtMs: number }>();
   return {
@@ -28,7 +28,7 @@ export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): Slo
       }
     },
     healthProblems: () => {
-      // A set keeps its order, so the first one has waited longest.
+      // A set keeps its order, so the first step has lasted longest.
       const [longest] = inFlight;
       if (longest === undefined) return [];
       const waitedMs = clock.nowMs() - longest.beganAtMs;

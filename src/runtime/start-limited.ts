@@ -1,15 +1,15 @@
-/** Starts many things of which each takes a while to join, so many at once and no more. */
+/** Starts many things that each take a while to join, a limited number at a time. */
 
 import type { Clock } from "./clock.ts";
 
 interface StartLimits {
   readonly atOnce: number;
-  /** After that the next one is started although this one has not joined. */
+  /** After this time the next one is started even if this one has not joined. */
   readonly joinLimitMs: number;
 }
 
 /**
- * Resolves when all have joined; earlier when `stopped` aborts, without starting the rest.
+ * Resolves when all have joined, or earlier when `stopped` aborts, without starting the rest.
  *
  * @param start starts one; resolves when it has joined.
  */
