@@ -1,25 +1,25 @@
 /**
- * Writes a record about this process to the topic `operator-actions`: the others see where it routes to, and
- * the brokers' response shows what time it is there (`runtime/broker-clock.ts`).
+ * Writes a record about this process to `operator-actions`. It shows the other processes where this
+ * one routes to, and the brokers' response shows what time it is there (`runtime/broker-clock.ts`).
  *
  *   when                                             then
  *   the process starts                               up to three records, until the clock is measured;
  *                                                    the stages wait for that, 10 s at most
- *   every 30 s; the own clock was set; its routes    a record, if none is under way
+ *   every 30 s; the own clock was set; its routes    a record, unless one is in flight
  *     have changed
- *   the record is not taken                          log, and the clock stays as it was measured; nothing
- *                                                    waits for it
- *   the clock differs by 2 s and more, or no more    log; `/readyz` and a metric say it all the time
- *   another process routes to more destinations,     log, and so again when that is over, with the
- *     for 30 s                                       commands by which they get what they have missed
+ *   the record is rejected                           log; the last measurement of the clock stays, and
+ *                                                    nothing waits for the record
+ *   the clock differs by 2 s or more, or no longer   log; `/readyz` and a metric show it meanwhile
+ *   another process has been routing to more         log, and again when that is over, with the
+ *     destinations for 30 s                          commands that replay what they have missed
  *   the process stops                                a tombstone
- *   the process is killed                            the others forget it after 90 s; one that starts an
- *                                                    hour later removes its record
- *     before its record is taken                     nobody knows of it
- *     after that, before its first commit            the records that it read are read again by the next
- *                                                    process, which does not wait for it
+ *   the process is killed                            the others ignore it after 90 s; a process that
+ *                                                    starts an hour later removes its record
+ *     before its record is acknowledged              no other process knows of it
+ *     after that, before its first commit            the next process reads the same records again,
+ *                                                    without waiting for it
  *
- * No offset depends on any of it.
+ * No offset depends on any of this.
  */
 
 import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
@@ -42,11 +42,11 @@ const EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
 const START_LIMIT_MS = 10_000;
 const START_RECORDS = 3;
-/** The own clock was set, or the machine slept. */
+/** A larger difference between the two clocks: the own clock was set, or the machine slept. */
 const CLOCK_STEP_MS = 1_000;
-/** Processes with the same file do not read it at the same moment. */
+/** Processes with the same file do not reload it at the same moment. */
 const MISSING_FOR_MS = 30_000;
-/** Commands on a line. */
+/** The most commands in one log line. */
 const NAMED_MAX = 10;
 
 export interface AnnounceDeps {
@@ -57,26 +57,26 @@ export interface AnnounceDeps {
 }
 
 export interface Announced {
-  /** `operator-actions`. */
+  /** The `operator-actions` topic. */
   readonly topic: string;
-  /** Tells this process from all others. */
+  /** Unique among all processes. */
   readonly id: string;
   readonly stages: readonly string[];
-  /** Destinations that calls of a source may go to, by the present configuration. */
+  /** Destinations that calls from a source may go to, by the current configuration. */
   readonly routes: () => ProcessRecord["routes"];
 }
 
 export interface Announcing extends Disposable {
-  /** Resolves when the clock is measured, or cannot be for now. */
+  /** Resolves when the clock is measured, or cannot be measured at the moment. */
   readonly measured: Promise<void>;
   /** The other processes are known from now on. */
   compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void;
-  /** The configuration is another one. */
+  /** The configuration has changed. */
   changed(): void;
   readonly healthProblems: () => readonly string[];
 }
 
-/** Begins at once. Dispose it before the producer is closed. */
+/** Starts immediately. Dispose it before the producer is closed. */
 export function announce(deps: AnnounceDeps, of: Announced): Announcing {
   const announcer = new Announcer(deps, of);
   return {
@@ -101,7 +101,7 @@ class Announcer {
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #offsetMs: number | null = null;
   #isRefused = false;
-  /** By destination: what was missing when it was looked at last. */
+  /** By destination: what was missing at the last comparison. */
   #missing = new Map<string, MissingRoute & { readonly isLogged: boolean }>();
 
   constructor(deps: AnnounceDeps, of: Announced) {
@@ -134,7 +134,7 @@ class Announcer {
   }
 
   changed(): void {
-    // Until now the configuration before was in force.
+    // Until now the previous configuration was current.
     this.#compare();
     const { id, stages, routes } = this.#of;
     this.#process = { id, stages, sinceMs: this.#deps.clock.nowMs(), routes: routes() };
@@ -159,10 +159,10 @@ class Announcer {
     const { signal } = this.#stopped;
     const { clock } = this.#deps;
     for (let count = 1; count <= START_RECORDS && !signal.aborted; count += 1) {
-      // Not before the last: a record that was sent twice, as to a new topic, measures nothing.
+      // Not measured before the last record: one that was sent twice, as to a new topic, measures nothing.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
-    // Routes count from when the stages start, by a clock that is right.
+    // Routes count from the start of the stages, by a clock that is right.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
     this.#measured.resolve();
     while (!signal.aborted) {
@@ -175,7 +175,7 @@ class Announcer {
     }
   }
 
-  /** False: it was not taken. Never rejects. */
+  /** Returns false if the record was rejected. Never rejects. */
   async #write({ tells } = { tells: true }): Promise<boolean> {
     if (this.#isWriting) return false;
     this.#isWriting = true;
@@ -233,7 +233,7 @@ class Announcer {
   }
 }
 
-/** The time span until now, and the commands that make up for it. */
+/** The time range until now, and the commands that replay it. */
 function lineOf(missing: readonly MissingRoute[], nowMs: number) {
   const sinceMs = Math.min(...missing.map((each) => each.sinceMs));
   const named = missing.slice(0, NAMED_MAX);
@@ -251,7 +251,7 @@ function lineOf(missing: readonly MissingRoute[], nowMs: number) {
   };
 }
 
-/** Says how the clock is, when that has changed. */
+/** Reports the state of the clock when it has changed. */
 class ClockTells {
   readonly #deps: Pick<AnnounceDeps, "clock" | "log">;
   #reported: "unknown" | "wrong" | null = null;

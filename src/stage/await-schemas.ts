@@ -1,23 +1,23 @@
 /**
- * Hands a stage its records when the schemas of their values are known, with the schemas.
+ * Passes records to a stage, together with their schemas, once those are known.
  *
  *   a record's value                              the record
- *   has no schema                                 is handed over
- *   has a frame that is not read                  is handed over, as refused
- *   has a schema that the process knows           is handed over, with the schema
- *   has one that the registry does not know       the same: then it is a schema that refuses
- *   has one that is not known yet                 waits, and those behind it in its partition
+ *   has no schema                                 is passed on
+ *   has a frame that cannot be read               is passed on, as invalid
+ *   has a schema that the process knows           is passed on, with the schema
+ *   has one that the registry does not have       the same: the schema then says so
+ *   has one that is not known yet                 waits, and so do later records of its partition
  *
- *   step                              a crash after it
- *   1  the schemas are looked up      the records are read again: nothing of them was written
- *   2  the stage takes the records    as the stage says
+ *   step                              after a crash
+ *   1  the schemas are fetched        the records are read again: nothing was written for them
+ *   2  the stage takes the records    depends on the stage
  *
- * So an outage of the registry stops the partitions that need a schema which is not known yet, and
- * no others: the consumer must pause single partitions. A drain gives the look-up up and leaves the
- * records to the partition's next owner. A record keeps its schema until it is finished, so that one
- * that the process forgets meanwhile makes no difference.
+ * An outage of the registry therefore stops only the partitions that need a schema which is not known
+ * yet; for that, the consumer must pause single partitions. A drain cancels the lookup and leaves the
+ * records to the partition's next owner. A record keeps its schema until it is processed, even if the
+ * cache drops the schema meanwhile.
  *
- * A consumer that holds its fetch loop while it has no room takes `schemas-admit.ts`.
+ * A consumer that blocks its fetch loop while it has no room uses `schemas-admit.ts`.
  */
 
 import { type Frame, frameOf } from "../domain/framing.ts";
@@ -29,12 +29,12 @@ import { serialRunner } from "./serial-runner.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
-/** Asked for at once: all of them stay known until the records are handed over. */
+/** Requested together: all of them stay in the cache until the records are passed on. */
 const REFS_AT_ONCE = 100;
 
 /**
- * @param schemas absent: no registry is configured, and all records are handed over as they come.
- * @param fail is told of failures; outages are none.
+ * @param schemas absent if no registry is configured: all records are passed on as they come.
+ * @param fail is called with failures; an outage is not one.
  */
 export function schemasFirst(
   schemas: Schemas | undefined,
@@ -67,7 +67,7 @@ function handing(
       const refs = missing(rest, get);
       await schemas.ready(refs, signal);
       if (signal.aborted) return;
-      // Those of before the next wait: answers do not stay for ever.
+      // Found before the next wait, because the cache does not keep schemas forever.
       const found = new Map(refs.map((ref) => [ref, schemas.get(ref)]));
       rest = handOver(rest, (ref) => found.get(ref) ?? schemas.get(ref));
     }
@@ -91,7 +91,7 @@ function handing(
       waits.wake();
     },
     drain: async () => {
-      draining.abort(new Error("the partition is being taken away"));
+      draining.abort(new Error("the partition is being revoked"));
       waiting.length = 0;
       await Promise.all([waits.ended(), handler.drain()]);
     },
@@ -100,7 +100,7 @@ function handing(
 
 export type GetSchema = (ref: SchemaRef) => KnownSchema | null;
 
-/** The record with the schema of its value, if it has one; or the schema that is not known yet. */
+/** The record with its value's schema, if it has one; or the schema that is not known yet. */
 export function givenSchema(record: IncomingRecord, get: GetSchema): IncomingRecord | SchemaRef {
   const frame = frameOfRecord(record);
   if (frame.kind === "none") return record;
@@ -112,7 +112,7 @@ export function givenSchema(record: IncomingRecord, get: GetSchema): IncomingRec
 
 interface Split {
   readonly ready: readonly IncomingRecord[];
-  /** Begins with a record whose schema is not known yet; or is empty. */
+  /** Starts with a record whose schema is not known yet, or is empty. */
   readonly rest: readonly IncomingRecord[];
 }
 

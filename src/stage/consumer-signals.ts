@@ -1,31 +1,31 @@
 /**
- * A consumer's lag and the age of its oldest record that waits, as far as they are known.
+ * A consumer's lag and the age of its oldest unprocessed record, as far as they are known.
  *
- *   the consumer                                       lag           age of the oldest
- *   has no partitions now: it joins, or starts again   not known     not known
- *   has not heard a partition's end for 15 s           not known     of those fetched, if there are any
- *   else                                               to the ends   of those fetched, and unread ones
+ *   the consumer                                       lag           age of the oldest record
+ *   has no partitions: it is joining or restarting     unknown       unknown
+ *   has had no log end offset for 15 s                 unknown       of the fetched records, if any
+ *   otherwise                                          to the ends   of the fetched and unread records
  *
- * Of a record that is not fetched nobody knows the time. It has waited at least since it was seen to
- * lie there: by the end of its log, while nothing before it was left to do.
+ * The timestamp of a record that is not fetched is unknown. It has waited at least since the log end
+ * offset first showed it, while nothing before it was unprocessed.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
 
-/** An end that is older says nothing any more. */
+/** An older log end offset is ignored. */
 const END_AGE_MAX_MS = 15_000;
 
 export interface Backlog {
-  /** Null: not known. */
+  /** Null if unknown. */
   readonly lag: number | null;
   readonly oldestAgeMs: number | null;
 }
 
 const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
-/** Looks at one consumer's progress, time after time. */
+/** Follows the progress of one consumer, called at regular times. */
 export class BacklogSight {
-  /** By partition: since when nothing is fetched of what waits there. */
+  /** By partition: since when it has had records of which none is fetched. */
   readonly #unreadSinceMs = new Map<string, number>();
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {
@@ -55,7 +55,7 @@ export class BacklogSight {
   }
 }
 
-/** Records from the positions to the ends of the logs; null: an end is not known, or too old. */
+/** Records from the positions to the log end offsets; null if an offset is unknown or too old. */
 export function lagOf(progress: readonly PartitionProgress[], nowMs: number): number | null {
   let lag = 0;
   for (const { position, end, endAtMs } of progress) {

@@ -1,24 +1,24 @@
 /**
  * A stage with consumers that all destinations share.
  *
- *   a consumer fails because of     then
- *   a damaged batch                 it is halted: started again, later each time, until the batch is
- *                                   gone or passed; log, metric and `/readyz` name its offset. Other
- *                                   stages and destinations go on
- *   ... with `onCorruptBatch: skip`      it is passed over: log and metric tell. Where its end is not
- *                                   known, it halts the stage all the same
- *   a topic of ours that is gone    it waits until the topic is there again
- *   what `outlives` names           the stage is started again, later each time; log, metric and
- *                                   `/readyz` tell. Other stages and destinations go on
- *   anything else                   the stage cannot go on, and the program ends
+ *   a consumer fails because of        then
+ *   a corrupt batch                    it is halted: restarted with increasing delays until the batch is
+ *                                      gone or was skipped; log, metric and `/readyz` show its offset.
+ *                                      Other stages and destinations continue
+ *   ... with `onCorruptBatch: skip`    it is skipped, with a log line and a metric. If its end is
+ *                                      unknown, it halts the stage all the same
+ *   one of our topics is missing       it waits until the topic exists again
+ *   an error that `outlives` accepts   the stage is restarted with increasing delays; log, metric and
+ *                                      `/readyz` show it. Other stages and destinations continue
+ *   anything else                      the stage cannot continue, and the program ends
  *
- * A consumer of one destination is always started again alone (`keep-consuming.ts`). A halt commits
- * what is finished before the batch, so a restart repeats nothing.
+ * A consumer of one destination is always restarted on its own (`keep-consuming.ts`). A halt commits
+ * everything that was processed before the batch, so a restart repeats nothing.
  *
- *   step of a stop                     a crash after it
+ *   step of a stop                     after a crash
  *   1  the consumers drain and commit  nothing is repeated
- *   2  the stage closes what it holds  the same
- *   3  its gauges are forgotten        the same
+ *   2  the stage closes its resources  the same
+ *   3  its gauges are removed          the same
  */
 
 import { type CorruptBatch, corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
@@ -32,34 +32,34 @@ import type { RunningStage } from "./running-stage.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { foreignText, watchConsumer } from "./watch-consumer.ts";
 
-/** Says that the stage cannot go on. */
+/** Reports that the stage cannot continue. */
 export type Fail = (thrown: unknown) => void;
 
 export interface ConsumingStage {
   readonly name: StageName;
   readonly deadLetterTopic: string;
-  /** A dead letter keeps these of a record's headers; by default those of producers. */
+  /** The headers of a record that a dead letter keeps; by default those of producers. */
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
-  /** One for each consumer. `fail` is for their handlers. */
+  /** Options for each consumer. `fail` is for their handlers. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
   readonly healthProblems: () => readonly string[];
   readonly update?: RunningStage["update"];
-  /** By default `stop`. */
+  /** Default: `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
-  /** Its topics are ours: one that is gone is waited for, and does not end the program. */
+  /** Its topics are our own: a missing one is waited for instead of ending the program. */
   readonly outlivesTopics?: boolean;
-  /** Whether the stage is started again after such a failure of a handler, as often as it takes. */
+  /** Returns `true` if the stage is restarted after this failure of a handler, as often as needed. */
   readonly outlives?: (error: Error) => boolean;
   /** Called when the consumers have stopped. */
   readonly close?: () => Promise<void>;
 }
 
 export interface RunningConsumers extends RunningStage {
-  /** In the order in which they were given. */
+  /** In the order of `consume`. */
   readonly consumers: readonly KeptConsumer[];
 }
 
-/** Starts joining at once. Topics must exist. */
+/** Starts joining immediately. Topics must exist. */
 export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningConsumers {
   const { name, healthProblems } = stage;
   const end = failOnce(deps.onFatal);
@@ -90,7 +90,7 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
     deps.clock,
   );
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
-  // A stop before the join rejects it, and then nobody may be listening.
+  // A stop before the join rejects this promise, when nobody may be listening.
   joined.catch(() => undefined);
   return {
     name,
@@ -144,8 +144,8 @@ function consume(
 }
 
 /**
- * Calls `act` at most once. A closed producer is no failure: the program closes it after the stages,
- * and the records will be read again.
+ * Calls `act` at most once. A closed producer is not a failure: the program closes it after the
+ * stages, and the records will be read again.
  */
 function failOnce(act: (error: Error) => void): Fail {
   let isDone = false;
@@ -168,7 +168,7 @@ function together(consumers: readonly KeptConsumer[]) {
   };
 }
 
-/** One that stands still is to be seen among many that go on. */
+/** One consumer that stalls must be visible among many that continue. */
 function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
   const earliest = (times: readonly (number | null)[]) =>
     times.length === 0 || times.includes(null)

@@ -1,27 +1,26 @@
 /**
- * Whether a damaged batch still halts a consumer that is started again and again.
+ * Decides if a corrupt batch still halts a consumer that is being restarted.
  *
  *   the consumer                                       the batch halts it
- *   is not there, or has not joined                    yes: it has not met the batch again
+ *   is not running, or has not joined                  yes: it has not reached the batch again
  *   owns the partition, and has not read past it       yes
- *   owns the partition, and has read past it           no: somebody gave it up, or brought it back
- *   does not own it, for less than 15 s after joining  yes: another assignment may come
- *   does not own it, later                             no: another process meets it
+ *   owns the partition, and has read past it           no: the batch was skipped or repaired
+ *   does not own it, less than 15 s after joining      yes: another assignment may follow
+ *   does not own it, later                             no: it is on another process now
  */
-
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { PartitionProgress } from "../kafka/port.ts";
 
-/** The first rebalances of a new member are over by then. */
+/** By then the first rebalances of a new member are over. */
 const ELSEWHERE_AFTER_MS = 15_000;
 
 export interface HaltedConsumer {
   readonly progress: readonly PartitionProgress[];
-  /** Since it joined; null: it has not. */
+  /** Time since it joined; null if it has not. */
   readonly joinedForMs: number | null;
 }
 
-/** @param consumer null: there is none at the moment. */
+/** @param consumer null if there is none at the moment. */
 export function stillHalts(batch: CorruptBatch, consumer: HaltedConsumer | null): boolean {
   if (consumer === null || consumer.joinedForMs === null) return true;
   const owned = consumer.progress.find(

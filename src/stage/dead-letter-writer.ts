@@ -1,15 +1,15 @@
 /**
- * Writes the records that a stage makes, dead letters included. Gives up those that are too large
- * for the brokers.
+ * Writes the records that a stage produces, including dead letters, and dead-letters those that are
+ * too large for the brokers.
  *
- *   refused                              written in its place
- *   something that a record becomes      a dead letter `too-large` for that record
- *   a dead letter                        what fits of it (`domain/cut.ts`), the reason and where the
- *                                        record stood
- *   the shortest of these                nothing: throws, since going on would lose the record
+ *   rejected by the brokers              written instead
+ *   what a record becomes                a dead letter `too-large` for that record
+ *   a dead letter                        what fits of it (`domain/cut.ts`), the reason, and the record's
+ *                                        position
+ *   the shortest such dead letter        nothing: throws, since continuing would lose the record
  *
- * A delivery whose topic takes nothing goes around it (`reroute.ts`), or becomes a dead letter
- * `unknown-destination` of its own, which is replayed to that destination alone.
+ * A delivery whose topic is not writable is rerouted (`reroute.ts`), or becomes its own dead letter
+ * `unknown-destination`, which is replayed to that destination only.
  */
 
 import {
@@ -27,29 +27,29 @@ import { type Gone, sendRerouted } from "./reroute.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { watchedWriter } from "./watched-writer.ts";
 
-/** The records that were not written, too large or for a topic that is gone, with the reason. */
+/** The records that were not written, too large or for a missing topic, with the reason. */
 export type Refused = ReadonlyMap<OutgoingRecord, string>;
 
 export interface Written {
   readonly refused: Refused;
-  /** Dead letters written in all. */
+  /** The dead letters that were written. */
   readonly deadLetters: readonly DeadLetter[];
 }
 
 export interface DeadLetterWriter {
   /**
-   * Resolves when all is acknowledged.
+   * Resolves when everything is acknowledged.
    *
-   * @throws Error when not even a bare dead letter is taken.
+   * @throws Error if even the shortest dead letter is rejected.
    */
   write(became: readonly Became[], deadLettered: readonly DeadLettered[]): Promise<Written>;
-  /** A sentence when the brokers take long. */
+  /** A sentence if the brokers are slow. */
   healthProblems(): readonly string[];
 }
 
 export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "rerouting">;
 
-/** @param headersOf a dead letter keeps these of a record's headers; by default those of producers. */
+/** @param headersOf the headers of a record that a dead letter keeps; by default those of producers. */
 export function deadLetterWriter(
   { producer, clock, metrics, rerouting }: WriterDeps,
   stage: StageName,
@@ -92,7 +92,7 @@ export function deadLetterWriter(
         const next = shortDeadLetter(whole, outgoing, deadLetterTopic, nowMs);
         if (next !== null) return { whole, outgoing: next };
         throw new Error(
-          `The topic ${deadLetterTopic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
+          `Brokers reject even a dead letter without its value on ${deadLetterTopic} (${problem}). Raise the topic's max.message.bytes.`,
         );
       });
       const refusedShort = await send(shorter.map(({ outgoing }) => outgoing));

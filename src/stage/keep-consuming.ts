@@ -1,11 +1,11 @@
 /**
- * A consumer that is started again when it crashes (docs/isolation.md#restarts).
+ * A consumer that is restarted when it crashes (docs/isolation.md#restarts).
  *
- *   it crashed after                 it is started again after
- *   less than a minute               1 s, then 2 s, 4 s, ... at most 60 s
- *   a minute or more                 1 s
- *   any time, its topic is gone      when the topic is there again
- *   any time, its topic was gone     as after any other crash: it was there again at the first look
+ *   it crashed after                  it is restarted after
+ *   less than a minute                1 s, then 2 s, 4 s, ... at most 60 s
+ *   a minute or more                  1 s
+ *   any time, its topic is missing    when the topic exists again
+ *   any time, its topic was missing   as after any other crash: the topic existed again at the first check
  */
 
 import { type CorruptBatch, corruptBatchOf } from "../domain/corrupt-batch.ts";
@@ -32,22 +32,22 @@ const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
 export interface KeptConsumer extends Consumer {
-  /** Stops the consumer that runs now and starts another one, as after a crash. */
+  /** Stops the current consumer and starts another one, as after a crash. */
   fail(error: Error): void;
-  /** Why there is no consumer at the moment, or why it is halted; null: neither. */
+  /** Why there is no consumer at the moment, or why it is halted; null if neither. */
   healthProblem(): string | null;
-  /** The damaged batch that halts it, also while it tries again; null: none does. */
+  /** The corrupt batch that halts it, also between restarts; null if none does. */
   haltedAt(): CorruptBatch | null;
 }
 
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
   /**
-   * Called in place of a start after a crash, unless the topic was gone and has a keeper, or it is a
-   * halt.
+   * Called instead of a restart after a crash, except for a halt, or for a missing topic that has a
+   * keeper.
    */
   readonly giveUp?: (error: Error) => void;
-  /** Whether the consumer is started again after all, as often as it takes. */
+  /** Returns `true` if the consumer is restarted anyway, as often as needed. */
   readonly isHalt?: (error: Error) => boolean;
 }
 
@@ -65,7 +65,7 @@ export function keepConsuming(
   let ending: Promise<void> = Promise.resolve();
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
-  /** Of consumers that have ended. */
+  /** Counts of the consumers that have ended. */
   const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
   let last: ConsumerVitals = NO_LIFE;
   let lastError = "";
@@ -81,13 +81,13 @@ export function keepConsuming(
       if (consumer === own) joinedAtMs = clock.nowMs();
       joined.resolve();
     };
-    // A consumer that ends before it has joined says so here; its crash is what counts.
+    // A consumer that ends before it has joined rejects here; only its crash counts.
     own.joined.then(hasJoined, () => undefined);
   }
 
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
-    // A batch that was passed is not told of again because of another crash.
+    // Updated first, so that a batch that was skipped is not reported again because of another crash.
     haltedAt();
     consumer = null;
     before.rebalances += own.rebalances();
@@ -111,7 +111,7 @@ export function keepConsuming(
   async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
     const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
     stopped.signal.throwIfAborted();
-    // A topic that was gone may be there again before anybody looks.
+    // A missing topic may exist again before anything checks.
     const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
     if (wasGone === true) waitMs = WAIT_MIN_MS;
     else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
@@ -144,7 +144,7 @@ export function keepConsuming(
   };
 }
 
-/** With the signs of the consumer before this one, until it gives its own. */
+/** With the values of the previous consumer, until the new one has its own. */
 function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): ConsumerVitals {
   return {
     isAssigned: now.isAssigned,

@@ -1,10 +1,10 @@
 import { type Admin, MissingPermissionError } from "../kafka/port.ts";
 
 /**
- * Those of the topics that do not exist.
+ * Returns the topics that do not exist.
  *
- * @throws MissingPermissionError when the brokers do not show some of them: whether they exist is then
- *   not known, and making them helps nobody.
+ * @throws MissingPermissionError if the brokers hide some of them: it is then unknown if they exist,
+ *   and creating them does not help.
  */
 export async function missingTopics(
   admin: Pick<Admin, "topics" | "assertVisible">,
@@ -16,7 +16,7 @@ export async function missingTopics(
   return missing;
 }
 
-/** The way to end a wait for topics. @param error why they are not there, or not known to be; null: they are missing. */
+/** How to end a wait for topics. @param error why they are missing or unknown; null: they are missing. */
 export function topicsFix(error: Error | null): string {
   return error instanceof MissingPermissionError ? error.message : "switchyard topics --apply";
 }

@@ -1,10 +1,10 @@
 /**
- * Gives up records that were read in part, because they are larger than their topic takes
- * (docs/topics.md#limits). They become dead letters `too-large`, and the stage never sees them.
+ * Dead-letters records that were read only in part, because they exceed the maximum of their topic
+ * (docs/topics.md#limits). They become dead letters `too-large`, and the stage never gets them.
  *
- *   step                           a crash after it
+ *   step                           after a crash
  *   1  the dead letter is written  the record is read again, and there is a second dead letter
- *   2  the record is finished      the same, until the consumer commits
+ *   2  the record is processed     the same, until the consumer commits
  *
  * A drain waits for the dead letters that are being written.
  */
@@ -20,10 +20,10 @@ import type { StageDeps } from "./stage-deps.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
-/** Wraps what a consumer does with its partitions. `fail` is told that a dead letter is not taken. */
+/** Wraps a consumer's partition handlers. `fail` is called if a dead letter cannot be written. */
 export type GiveUpOmitted = (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned;
 
-/** @param headersOf a dead letter keeps these of a record's headers; by default those of producers. */
+/** @param headersOf the headers of a record that a dead letter keeps; by default those of producers. */
 export function givingUpOmitted(
   deps: Pick<StageDeps, "producer" | "clock" | "metrics" | "log">,
   stage: StageName,
@@ -75,5 +75,5 @@ function wordsOf({ topic, omitted }: IncomingRecord): string {
   if (omitted === undefined) return "";
   const { bytes, cut } = omitted;
   const left = cutWords(cut);
-  return `inflates to ${bytes} bytes, more than ${topic} takes${left === "" ? "" : `; it was read without ${left}`}`;
+  return `inflates to ${bytes} bytes, more than ${topic} allows${left === "" ? "" : `; it was read without ${left}`}`;
 }

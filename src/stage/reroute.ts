@@ -1,13 +1,14 @@
 /**
- * Writes the records of stages, and lets deliveries go around a topic that takes nothing
+ * Writes the records of stages, and reroutes deliveries whose topic is not writable
  * (docs/isolation.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
  *
- *   step                                        a crash after it
+ *   step                                        after a crash
  *   1  the records are sent                     they are sent again
- *   2  some come back; delay topics, or the     the same; those are then written twice
+ *   2  some are rejected; delay topics, or the  the same; those are then written twice
  *      topic itself, acknowledge them
- *   3  the caller writes dead letters of gone   the same
- *      topics, and finishes its records
+ *   3  the caller dead-letters the records of   the same
+ *      missing topics, and marks its records
+ *      as processed
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -23,15 +24,15 @@ import type { WatchedWriter } from "./watched-writer.ts";
 /** Shared by the stages of a process. */
 export interface Rerouting {
   readonly rules: RerouteRules;
-  /** Deliveries went around the destination's topic. */
+  /** Deliveries for the destination were rerouted. */
   readonly went: (stage: StageName, destination: DestinationId, count: number) => void;
-  /** Shows them no longer: they are not configured any more. */
+  /** Stops showing destinations that are no longer configured. */
   readonly forget: (destinations: ReadonlySet<string>) => void;
-  /** A sentence for each topic that takes nothing. */
+  /** A sentence for each topic that is not writable. */
   readonly healthProblems: () => readonly string[];
 }
 
-/** A delivery whose topic is gone, and is made by nobody. */
+/** A delivery whose topic is missing, and is not created by anyone. */
 export interface Gone {
   /** As it was sent. */
   readonly record: OutgoingRecord;
@@ -41,14 +42,14 @@ export interface Gone {
 }
 
 export interface Sent {
-  /** Too large, with the brokers' words. */
+  /** Too large, with the brokers' error. */
   readonly refused: ReadonlyMap<OutgoingRecord, string>;
   readonly gone: readonly Gone[];
 }
 
 const NONE: Sent = { refused: new Map(), gone: [] };
 
-/** Resolves when all is acknowledged but the records that are returned. */
+/** Resolves when everything is acknowledged except the records that are returned. */
 export async function sendRerouted(
   records: readonly OutgoingRecord[],
   writer: WatchedWriter,
@@ -61,7 +62,7 @@ export async function sendRerouted(
   if (returned.length === 0) return NONE;
   const refused = new Map<OutgoingRecord, string>();
   const gone: Gone[] = [];
-  /** The record that is written now, and the one that it stands for. */
+  /** The record that is written now, and the one that it replaces. */
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
   const decide = ({ record, error, blocked }: RejectedRecord) => {
@@ -89,7 +90,7 @@ interface Deps {
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** Counts anew each time that a topic begins to take nothing. */
+/** The count restarts each time a topic becomes unwritable. */
 export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules): Rerouting {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();
@@ -135,8 +136,8 @@ export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules
         const since = new Date(sinceMs).toISOString();
         const isRerouted = destinationOfTopic(topic, topics) !== null;
         const count = counted.get(topic)?.count ?? 0;
-        const rest = isRerouted ? `${count} deliveries went around it` : "its records wait";
-        return `the topic ${topic} takes nothing since ${since} (${error}); ${rest}`;
+        const rest = isRerouted ? `${count} deliveries were rerouted` : "its records wait";
+        return `brokers have rejected writes to ${topic} since ${since} (${error}); ${rest}`;
       }),
   };
 }

@@ -1,4 +1,4 @@
-/** A running stage, as the program around it sees it. */
+/** A running stage, as the rest of the program sees it. */
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
@@ -11,31 +11,32 @@ export interface OwnedPartition {
 }
 
 /**
- * Started by `start<Stage>(deps, config)`; disposing it stops taking work, drains, commits, leaves.
+ * Started by `start<Stage>(deps, config)`. Disposing it drains: it takes no more work, commits, and
+ * leaves the group.
  */
 export interface RunningStage extends AsyncDisposable {
   readonly name: StageName;
   /** Resolves when every consumer of the stage has joined its group. */
   readonly joined: Promise<void>;
-  /** For the JSON body of `/readyz`: anything that is not as it should be, in plain sentences. */
+  /** For the JSON body of `/readyz`: whatever is wrong, in plain sentences. */
   readonly healthProblems: () => readonly string[];
-  /** Those that it owns. Absent: it reads no topic. */
+  /** The partitions that it owns. Absent if it reads no topic. */
   readonly partitions?: () => readonly OwnedPartition[];
-  /** Only of the stage that delivers to them. */
+  /** Only for the deliver stage. */
   readonly destinations?: () => readonly DestinationStatus[];
-  /** Only of the stage that waits: of each destination, the earliest first attempt that waits there. */
+  /** Only for the delay stage: the earliest first attempt per destination among its deliveries. */
   readonly firstAttempts?: () => ReadonlyMap<string, number>;
-  /** Only of the stage of audiences: those that it owns, as far as their stores are open. */
+  /** Only for the audience stage: the audiences that it owns and whose stores are open. */
   readonly audiences?: () => readonly AudienceStatus[];
   /**
-   * Takes other settings. Every batch, request and attempt that begins from now on goes by them, and
-   * one that is under way ends by those before. Topics of new destinations must exist. Absent: the
-   * stage uses none of them.
+   * Applies other settings. Every batch, request and attempt that starts from now on uses them; one
+   * that is in progress keeps the old ones. Topics of new destinations must exist. Absent if the
+   * stage uses none of these settings.
    */
   readonly update?: (settings: LiveSettings) => void;
   /**
-   * Ends what the last `update` left out; resolves when it has ended. Called when all stages have
-   * taken the settings, so that nothing is handed to it any more.
+   * Ends what the last `update` removed; resolves when it has ended. Called when all stages have
+   * applied the settings, so that nothing more is passed to it.
    */
   readonly retire?: () => Promise<void>;
 }

@@ -1,18 +1,18 @@
 /**
- * The same as `await-schemas.ts`, for a consumer that holds its fetch loop while it has no room. Its
- * partitions share that room, so a record that waits must not be in hand.
+ * Like `await-schemas.ts`, for a consumer that blocks its fetch loop while it has no room. Its
+ * partitions share that room, so a record that waits must not be in flight.
  *
  *   a record's value                              the record
- *   has no schema, or one that is known, or       is handed over, as in `await-schemas.ts`
- *     is refused
+ *   has no schema, or one that is known or        is passed on, as in `await-schemas.ts`
+ *     invalid
  *   has one that is not known yet                 is not admitted, and its partition waits for it
  *
- *   step                              a crash after it
- *   1  the schema is looked up        the record is read again: it was never handed over
- *   2  the stage takes the record     as the stage says
+ *   step                              after a crash
+ *   1  the schema is fetched          the record is read again: it was never passed on
+ *   2  the stage takes the record     depends on the stage
  *
- * A look-up lasts as long as an outage. Meanwhile the consumer's other partitions go on, with all of
- * their room (docs/registry.md#outages). A drain gives the look-up up.
+ * A lookup lasts as long as an outage. Meanwhile the consumer's other partitions continue, with all
+ * of their room (docs/registry.md#outages). A drain cancels the lookup.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -22,12 +22,12 @@ import { givenSchema } from "./await-schemas.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
-/** The consumer is about to end. */
+/** Never resolves, because the consumer is about to end. */
 const NEVER = new Promise<void>(() => undefined);
 
 /**
- * @param schemas absent: no registry is configured, and all records are handed over as they come.
- * @param fail is told of failures; outages are none.
+ * @param schemas absent if no registry is configured: all records are passed on as they come.
+ * @param fail is called with failures; an outage is not one.
  */
 export function schemasAdmit(
   schemas: Schemas | undefined,
@@ -49,7 +49,7 @@ function admitting(
     admit: (record: IncomingRecord) => {
       const given = givenSchema(record, (ref) => schemas.get(ref));
       if (typeof given === "object") return given;
-      // Asked again when it is there: by then it may be forgotten.
+      // Called again when the schema has arrived, because the cache may have dropped it by then.
       return schemas.ready([given], signal).catch((thrown: unknown) => {
         if (signal.aborted) return;
         fail(thrown);
@@ -58,7 +58,7 @@ function admitting(
     },
     take: (records) => handler.take(records),
     drain: () => {
-      draining.abort(new Error("the partition is being taken away"));
+      draining.abort(new Error("the partition is being revoked"));
       return handler.drain();
     },
   };

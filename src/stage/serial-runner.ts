@@ -1,25 +1,25 @@
 /**
- * Steps that follow one another as long as something waits. Handlers of partitions work so: `take`
- * puts records where `next` finds them and calls `wake`, `drain` waits for `ended`.
+ * Runs steps one at a time while something waits. Partition handlers use it: `take` puts records
+ * where `next` finds them and calls `wake`, `drain` waits for `ended`.
  *
  *   state     wake()          next() gives a step   next() gives null   a step fails
- *   idle      asks next()     running               idle                -
+ *   idle      calls next()    running               idle                -
  *   running   nothing         the next step         idle                failed
  *   failed    nothing         -                     -                   -
  *
- * It becomes idle in the same turn as the last look, so that no `wake` falls between. After a
- * failure nothing more is begun: the records stay unfinished, for another owner.
+ * It becomes idle synchronously after the last `next()`, so that no `wake` is missed. After a failure
+ * nothing more is started: the records stay unprocessed, for another owner.
  */
 
 export interface SerialRunner {
   readonly wake: () => void;
-  /** Resolves when no step is under way. Only `failed` is told of failures. */
+  /** Resolves when no step is running. Only `failed` reports failures. */
   readonly ended: () => Promise<void>;
 }
 
 /**
- * @param next begins the next step, or says with null that nothing waits.
- * @param failed is told the error of a step, or of `next`.
+ * @param next starts the next step, or returns null if nothing waits.
+ * @param failed is called with the error of a step, or of `next`.
  */
 export function serialRunner(
   next: () => Promise<void> | null,

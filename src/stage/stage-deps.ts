@@ -1,4 +1,4 @@
-/** The dependencies of a stage that takes records from Kafka and shares the process with others. */
+/** The dependencies of a stage that reads records from Kafka and shares the process with others. */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
@@ -17,18 +17,16 @@ export interface StageDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Lets deliveries go around a topic that takes nothing; absent: they wait for it. */
+  /** Reroutes deliveries whose topic is not writable; absent: they wait for it. */
   readonly rerouting?: Rerouting;
-  /** Shared by the stages of the process; absent: no schema registry is configured. */
+  /** Shared by the stages of the process; absent if no schema registry is configured. */
   readonly schemas?: Schemas;
-  /** Shared by the stages of the process; absent: traces are off. */
+  /** Shared by the stages of the process; absent if traces are disabled. */
   readonly tracing?: Tracing;
-  /** Makes topics again that are gone; absent: a consumer whose topic is gone has failed. */
+  /** Recreates missing topics; absent: a consumer whose topic is missing has failed. */
   readonly keeper?: TopicKeeper;
-  /** Operations by people, while it runs; absent: none. */
+  /** Actions by operators, while it runs; absent: none. */
   readonly operatorActions?: OperatorActions;
-  /**
-   * The stage cannot go on, and nobody else can do its work in this process. Called at most once.
-   */
+  /** The stage cannot continue, and nothing else in this process can do its work. Called at most once. */
   readonly onFatal: (error: Error) => void;
 }

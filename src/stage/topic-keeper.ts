@@ -1,14 +1,14 @@
 /**
- * Makes topics again that are gone while the program runs, as the plan says.
+ * Recreates topics that disappear while the program runs, as planned.
  *
- *   a topic is missing                          then
- *   it is not of the plan                       nothing
- *   `kafka.createTopics` is false               nothing; who waits for it looks every 2 s
- *   it was tried less than 5 s ago              nothing
- *   the brokers do not show it: no permission   nothing; its consumers try again, and say why
- *   any other                                   it is made, with those that are missing too
+ *   a missing topic                             then
+ *   is not in the plan                          nothing
+ *   and `kafka.createTopics` is false           nothing; callers that wait for it check every 2 s
+ *   was tried less than 5 s ago                 nothing
+ *   is hidden by the brokers: no permission     nothing; its consumers retry, and report why
+ *   otherwise                                   is created, together with others that are missing
  *
- * A clock that was set back makes any time long ago.
+ * If the clock was set back, every earlier time counts as long ago.
  */
 
 import {
@@ -23,20 +23,20 @@ import type { Log } from "../telemetry/log.ts";
 
 const TRY_AGAIN_MS = 5_000;
 const LOOK_AGAIN_MS = 2_000;
-/** A list is shared by those who ask at the same time. */
+/** Concurrent callers share a list. */
 const LIST_AGE_MAX_MS = 500;
 
 export interface TopicKeeper {
-  /** Goes by another plan from now on. */
+  /** Uses another plan from now on. */
   readonly update: (plan: readonly TopicSpec[]) => void;
-  /** Whether the topic is made again when it is missing. */
+  /** Returns `true` if the topic is recreated when it is missing. */
   readonly isMade: (topic: string) => boolean;
-  /** Makes it where that is its task. Returns at once. */
+  /** Creates the topic if that is its task. Returns immediately. */
   readonly missing: (topic: string) => void;
   /**
-   * Makes those that are missing, where that is its task, and waits until all are there. Returns
-   * whether any was missing. Does not wait while the topics cannot be listed, nor for one that the
-   * brokers do not show: it may be there.
+   * Creates the topics that are missing, if that is its task, and waits until all exist. Returns
+   * `true` if any was missing. Does not wait while the topics cannot be listed, nor for one that the
+   * brokers hide, since it may exist.
    */
   readonly untilThere: (topics: readonly string[], signal: AbortSignal) => Promise<boolean>;
 }
@@ -47,7 +47,7 @@ export interface KeeperDeps {
   readonly log: Log;
 }
 
-/** Says in the log which settings of new topics the cluster does not allow. */
+/** Logs which settings of new topics the cluster does not allow. */
 export function rejectedSettings(log: Log): OnRejected {
   return ({ topic, setting, planned, instead, error }) => {
     const fix = setting === "max.message.bytes" ? { fix: "kafka.maxMessageBytes" } : {};
@@ -56,7 +56,7 @@ export function rejectedSettings(log: Log): OnRejected {
   };
 }
 
-/** @param plan the topics to make; none where `kafka.createTopics` is false. */
+/** @param plan the topics to create; empty if `kafka.createTopics` is false. */
 export function topicKeeper(
   { admin, clock, log }: KeeperDeps,
   plan: readonly TopicSpec[],
@@ -98,7 +98,7 @@ export function topicKeeper(
     if (agoMs < TRY_AGAIN_MS) return;
     triedAtMs.set(topic, nowMs);
     wanted.push(spec);
-    // One request for all that are found missing in this turn.
+    // One request for all topics that are reported in the same turn of the event loop.
     if (wanted.length === 1) void Promise.resolve().then(make);
   };
   return {

@@ -1,6 +1,6 @@
 /**
- * Reads topics whole, for stages that keep their state in one: through outages it waits and tries
- * again, as consumers do, and says so.
+ * Reads topics from start to end, for stages that keep their state in one. During outages it waits
+ * and retries, as consumers do, and reports that.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -11,9 +11,9 @@ const MAX_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 1_000;
 
 export interface TopicReader {
-  /** The first offset that is not written yet. Throws when the topic has no such partition. */
+  /** The log end offset. Throws if the topic does not have the partition. */
   readonly end: (topic: string, partition: number) => Promise<number>;
-  /** Throws what `Kafka.read` throws when reading has stood still for 30 seconds. */
+  /** Throws what `Kafka.read` throws if reading has stalled for 30 seconds. */
   readonly read: (
     topic: string,
     partition: number,
@@ -23,7 +23,7 @@ export interface TopicReader {
   readonly healthProblems: () => readonly string[];
 }
 
-/** @param signal ends reading, and waiting with its reason. */
+/** @param signal ends reading, and rejects a wait with its reason. */
 export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): TopicReader {
   const healthProblems = new Map<string, string>();
   return {
@@ -38,13 +38,13 @@ export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): To
         } catch (error) {
           healthProblems.set(
             topic,
-            `the end of ${topic} cannot be read: ${(error as Error).message}`,
+            `the log end offset of ${topic} is not available: ${(error as Error).message}`,
           );
           await clock.sleep(TRY_AGAIN_MS, signal);
           continue;
         }
         throw new Error(
-          `The topic ${topic} has no partition ${partition}: it needs as many as the topic that is read with it. Delete it and run \`switchyard topics --apply\`.`,
+          `The topic ${topic} has no partition ${partition}, but it needs as many partitions as the topic that is read together with it. Delete it and run \`switchyard topics --apply\`.`,
         );
       }
     },

@@ -1,4 +1,4 @@
-/** Which brokers are away, and how much they throttle: for metrics before each scrape, and for the JSON body of `/readyz`. */
+/** Sets the gauges of unreachable brokers and of throttling before each scrape, and names them for `/readyz`. */
 
 import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -45,7 +45,7 @@ export function watchCluster(
   };
 }
 
-/** Counts the answers and the repeated batches of a producer. */
+/** Counts a producer's responses and repeated batches. */
 export function produceSignals(
   metrics: Metrics,
 ): Required<Pick<ProducerOptions, "onResponse" | "onRetried">> {
@@ -56,11 +56,11 @@ export function produceSignals(
   };
 }
 
-/** A sentence for each broker that is away. */
+/** A sentence for each broker that is unreachable. */
 export function clusterHealthProblems(brokers: readonly BrokerState[]): readonly string[] {
   return brokers.flatMap(({ broker, outage }) => {
     if (outage === null) return [];
     const since = new Date(outage.sinceMs).toISOString();
-    return [`the Kafka broker ${broker} does not answer since ${since}: ${outage.error}`];
+    return [`Kafka broker ${broker} has been unreachable since ${since}: ${outage.error}`];
   });
 }

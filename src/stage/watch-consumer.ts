@@ -1,4 +1,4 @@
-/** Sets the gauges of a consumer before each scrape: lag, age of the oldest record, life, counts. */
+/** Sets a consumer's gauges before each scrape: lag, age of the oldest record, state, counts. */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { StageName } from "../domain/stages.ts";
@@ -6,16 +6,16 @@ import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { BacklogSight } from "./consumer-signals.ts";
 
-/** The part of a Kafka consumer that is looked at. */
+/** The part of a Kafka consumer that is watched. */
 export type WatchedConsumer = Pick<
   Consumer,
   "progress" | "vitals" | "rebalances" | "offsetResets"
 > & {
-  /** The damaged batches that halt it. */
+  /** The corrupt batches that halt it. */
   readonly haltedAt?: () => readonly CorruptBatch[];
 };
 
-/** @param destination empty for shared stages. Disposing it forgets the gauges of these labels. */
+/** @param destination empty for shared stages. Disposing it removes the gauges of these labels. */
 export function watchConsumer(
   metrics: Metrics,
   consumer: WatchedConsumer,
@@ -77,7 +77,7 @@ export function watchConsumer(
   };
 }
 
-/** Only if there are some: with a thousand destinations a series for each is many. */
+/** Set only if there are any: with a thousand destinations, a series for each is a lot. */
 function showForeign(
   { foreignMembers: gauge }: Metrics,
   labels: { readonly stage: StageName; readonly destination: string },
@@ -87,15 +87,15 @@ function showForeign(
   else gauge.bind(labels).set(foreignMembers.length);
 }
 
-/** For `/readyz`; empty: there is no such member. */
+/** For `/readyz`; empty if there is no such member. */
 export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
   if (foreignMembers.length === 0) return [];
   return [
-    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each of its joins stops the group for a moment`,
+    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each of its joins pauses the whole group`,
   ];
 }
 
-/** The offsets of the batches, for as long as they halt. */
+/** The offsets of the batches, while they halt the consumer. */
 function haltGauges(
   metrics: Metrics,
   labels: { readonly stage: StageName; readonly destination: string },

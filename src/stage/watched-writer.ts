@@ -1,11 +1,11 @@
-/** A producer's `send`, counted, and with a sentence for when it takes long. */
+/** Counts what a producer sends, and reports sends that are slow. */
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type InFlightItem, InFlightSet } from "../runtime/in-flight-set.ts";
 
-/** A send that waits longer is shown as trouble. */
+/** A send that lasts longer is reported as a problem. */
 const SLOW_MS = 5_000;
 
 export interface WatchedWriter {
@@ -16,7 +16,7 @@ export interface WatchedWriter {
   readonly healthProblems: () => readonly string[];
 }
 
-/** @param onAcknowledged called with how many records of a send were written. */
+/** @param onAcknowledged called with the number of records of a send that were written. */
 export function watchedWriter(
   producer: Producer,
   clock: Clock,

@@ -58,7 +58,7 @@ interface Readiness {
 /** Stages of whose troubles one is a broker that does not answer. */
 async function stagesInHealthProblem(): Promise<readonly string[]> {
   const { stages } = JSON.parse((await ask("/readyz")).body) as Readiness;
-  const isAway = (text: string) => text.includes(`${broker.brokers[0]} does not answer since`);
+  const isAway = (text: string) => text.includes(`${broker.brokers[0]} has been unreachable since`);
   return Object.keys(stages).filter((name) => stages[name]?.healthProblems.some(isAway));
 }
 

@@ -211,7 +211,7 @@ test(
     const deadLetters = await allIn(topics.deadLetters, CALLS);
     expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
     expect(healthProblems()).toEqual([
-      expect.stringContaining(`the topic ${topics.deliveries(A)} takes nothing since`),
+      expect.stringContaining(`brokers have rejected writes to ${topics.deliveries(A)} since`),
     ]);
     const reasons = new Set(deadLetters.map((each) => headerTexts(each)["switchyard-reason"]));
     expect(reasons).toEqual(new Set(["unknown-destination"]));

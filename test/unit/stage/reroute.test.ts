@@ -59,7 +59,7 @@ test("its copies go around, others are not held up, and it is told since when an
   expect(await world.committed()).toBe(1_001);
   expect(rerouting.healthProblems()).toEqual([
     expect.stringMatching(
-      /^the topic sw\.deliveries\.gone takes nothing since .*; 1001 deliveries/,
+      /^brokers have rejected writes to sw\.deliveries\.gone since .*; 1001 deliveries/,
     ),
   ]);
   const text = await metrics.text();

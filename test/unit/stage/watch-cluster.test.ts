@@ -39,7 +39,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
 
 test("a sentence for each broker that is away says since when, and what fails", () => {
   expect(clusterHealthProblems([{ broker: "a:1", outage: null }, AWAY])).toEqual([
-    "the Kafka broker b:2 does not answer since 1970-01-01T00:00:05.000Z: no answer",
+    "Kafka broker b:2 has been unreachable since 1970-01-01T00:00:05.000Z: no answer",
   ]);
 });
 
