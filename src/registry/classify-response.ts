@@ -1,28 +1,29 @@
 /**
- * The meaning of a registry's answer. Only an answer that no proxy, login page or wrong path gives by
- * chance is taken for one; all else is an outage, and says what to check (docs/registry.md#outcomes).
+ * Interprets a registry's response. A response counts only if no proxy, login page or wrong path could
+ * send it by chance; everything else is an outage, and the error says what to check
+ * (docs/registry.md#outcomes).
  *
- *   what came                                          comes to
- *   200, a JSON object with the text `schema`          found
+ *   response                                           result
+ *   200, a JSON object with the string `schema`        found
  *   200 as JSON, larger than 1 MiB                     unusable
  *   404 as JSON, with error_code 40401 to 40403        unknown
- *   404, anything else                                 outage: no registry there
- *   200, anything else, such as HTML                   outage: no registry there
- *   200 with references that cannot be read            outage: no registry there
+ *   any other 404                                      outage: not a registry
+ *   any other 200, such as HTML                        outage: not a registry
+ *   200 with references that cannot be read            outage: not a registry
  *   3xx                                                outage: redirected
- *   401; 403                                           outage: the login; its rights
+ *   401; 403                                           outage: credentials; permissions
  *   429                                                outage: too many requests
  *   5xx                                                outage: the registry's own
- *   any other status                                   outage: no registry there
- *   no answer: name, connection, TLS, silence          outage, each by name
- *   no token                                           outage, the token endpoint's sentence
+ *   any other status                                   outage: not a registry
+ *   none: name, connection, TLS, timeout               outage, each with its own error
+ *   none: no token                                     outage, with the token endpoint's error
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
 import type { Exchanged } from "./registry-request.ts";
 
 export interface Reference {
-  /** As the schema that uses it names it. */
+  /** Its name in the schema that uses it. */
   readonly name: string;
   readonly subject: string;
   readonly version: number;
@@ -37,22 +38,22 @@ export type Classified =
     }
   | { readonly kind: "unknown" | "unusable" | "outage"; readonly error: string };
 
-/** Registries leave it out for Avro, which was there first. */
+/** Registries omit the type for Avro, which was the first. */
 const TYPE_DEFAULT = "AVRO";
-/** Subject, version and schema not found. A path that is none has 404 as its code. */
+/** Subject, version and schema not found. For a path that does not exist the code is 404. */
 const UNKNOWN_CODES: readonly unknown[] = [40_401, 40_402, 40_403];
 
 /** @param what was looked up, such as `schema 7`. */
 export function classifySchema(exchanged: Exchanged, url: string, what: string): Classified {
   const { origin } = new URL(url);
   if (exchanged.kind === "too-large" && exchanged.status === 200 && isJson(exchanged.contentType)) {
-    return { kind: "unusable", error: `${what} is larger than 1 MiB, which is not read` };
+    return { kind: "unusable", error: `${what} is larger than 1 MiB, the maximum` };
   }
   if (exchanged.kind === "response") {
     const { status } = exchanged;
     const body = jsonObjectIn(exchanged.body);
     if (status === 404 && UNKNOWN_CODES.includes(body?.error_code)) {
-      return { kind: "unknown", error: `the schema registry does not know ${what}` };
+      return { kind: "unknown", error: `the schema registry does not have ${what}` };
     }
     const schema = status === 200 && body !== null ? readSchema(body) : null;
     if (schema !== null) return { kind: "found", ...schema };
@@ -60,22 +61,22 @@ export function classifySchema(exchanged: Exchanged, url: string, what: string):
   return { kind: "outage", error: `${origin} ${failureText(exchanged)}` };
 }
 
-/** The rest of a sentence that begins with the registry's address. */
+/** The rest of a sentence that starts with the registry's address. */
 export function failureText(exchanged: Exchanged): string {
-  if (exchanged.kind === "no-token") return `was not asked: ${exchanged.error}`;
+  if (exchanged.kind === "no-token") return `was not queried: ${exchanged.error}`;
   if (exchanged.kind === "timeout") {
-    return "did not answer within 5 s; check that it runs, and that no firewall drops packets to it";
+    return "did not respond within 5 s; check that it runs, and that no firewall drops packets to it";
   }
   if (exchanged.kind === "failed") return failureTextOfCode(exchanged.code);
   return failureTextOfStatus(exchanged.status, exchanged.contentType);
 }
 
 const BY_STATUS: Readonly<Record<number, string>> = {
-  401: "does not accept the login (401); check registry.username and password, token or oauth",
-  403: "forbids the look-up (403); check the rights of the login, which has to read subjects and schemas",
-  404: "answers 404 without a registry's error code; check the path in registry.url",
-  407: "stands behind a proxy that wants a login (407); give a URL without the proxy",
-  429: "takes no more requests for now (429); check its rate limit",
+  401: "rejects the credentials (401); check registry.username and password, token or oauth",
+  403: "forbids the lookup (403); check the permissions of the credentials, which have to read subjects and schemas",
+  404: "responds 404 without a registry's error code; check the path in registry.url",
+  407: "is behind a proxy that requires authentication (407); use a URL without the proxy",
+  429: "rejects requests because there are too many (429); check its rate limit",
 };
 
 function failureTextOfStatus(status: number, contentType: string): string {
@@ -83,62 +84,63 @@ function failureTextOfStatus(status: number, contentType: string): string {
   if (known !== undefined) return known;
   if (status === 200) {
     const type = shownType(contentType);
-    return `answers with ${type}, not with a schema; check registry.url: a proxy or a login page may stand there`;
+    return `responds with ${type}, not with a schema; check registry.url: it may lead to a proxy or a login page`;
   }
   if (status >= 300 && status < 400) {
-    return `redirects (${status}), which is not followed; give the URL that it leads to`;
+    return `redirects (${status}), which is not followed; use the URL that it redirects to`;
   }
   if (status >= 500) {
-    return `answers ${status}; it is starting, or it or what stands before it has a fault: look at its log`;
+    return `responds ${status}; it is starting, or it or a proxy before it has failed: check its log`;
   }
-  return `answers ${status}, as no registry does; check registry.url`;
+  return `responds ${status}, as no registry does; check registry.url`;
 }
 
 const BY_CODE: Readonly<Record<string, string>> = {
   ECONNREFUSED: "refuses connections; check registry.url, and that the registry runs",
   ENOTFOUND: "has a host name that is not found; check registry.url and the name server",
-  EAI_AGAIN: "has a host name that the name server does not answer for; check the name server",
-  ECONNRESET: "closed the connection before its answer was whole; look at its log",
-  EPIPE: "closed the connection before its answer was whole; look at its log",
-  UND_ERR_SOCKET: "closed the connection before its answer was whole; look at its log",
+  EAI_AGAIN: "has a host name for which the name server does not respond; check the name server",
+  ECONNRESET: "closed the connection before its response was complete; check its log",
+  EPIPE: "closed the connection before its response was complete; check its log",
+  UND_ERR_SOCKET: "closed the connection before its response was complete; check its log",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
-    "closed the connection before its answer was whole; look at its log",
+    "closed the connection before its response was complete; check its log",
   UND_ERR_ABORTED: "was not waited for",
-  ETIMEDOUT: "did not answer a connection; check that no firewall drops packets to it",
+  ETIMEDOUT: "did not accept a connection; check that no firewall drops packets to it",
   EHOSTUNREACH: "cannot be reached; check the network",
   ENETUNREACH: "cannot be reached; check the network",
-  CERT_HAS_EXPIRED: "shows a certificate that has expired; renew it",
-  CERT_NOT_YET_VALID: "shows a certificate that is not valid yet; check both clocks",
+  CERT_HAS_EXPIRED: "presents a certificate that has expired; renew it",
+  CERT_NOT_YET_VALID: "presents a certificate that is not valid yet; check both clocks",
   ERR_TLS_CERT_ALTNAME_INVALID:
-    "shows a certificate of another host; check the host in registry.url",
+    "presents a certificate for another host; check the host in registry.url",
   DEPTH_ZERO_SELF_SIGNED_CERT:
-    "shows a certificate that nothing here trusts; name its CA in registry.tls.ca",
+    "presents a self-signed certificate that is not trusted; set registry.tls.ca to its CA",
   SELF_SIGNED_CERT_IN_CHAIN:
-    "shows a certificate of a CA that is not trusted; name it in registry.tls.ca",
+    "presents a certificate from a CA that is not trusted; set registry.tls.ca to that CA",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "shows a certificate of a CA that is not trusted; name it in registry.tls.ca",
+    "presents a certificate from a CA that is not trusted; set registry.tls.ca to that CA",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "shows a certificate of a CA that is not trusted; name it in registry.tls.ca",
-  EPROTO: "does not speak TLS there; check http or https in registry.url, and the port",
+    "presents a certificate from a CA that is not trusted; set registry.tls.ca to that CA",
+  EPROTO: "does not use TLS on this port; check http or https in registry.url, and the port",
   ERR_SSL_WRONG_VERSION_NUMBER:
-    "does not speak TLS there; check http or https in registry.url, and the port",
+    "does not use TLS on this port; check http or https in registry.url, and the port",
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-    "wants a certificate of ours; name it in registry.tls.cert and key",
+    "requires a client certificate; set registry.tls.cert and key",
 };
-/** OpenSSL and Node have a hundred of them. */
+/** OpenSSL and Node have a hundred such codes. */
 const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_)/;
 
 function failureTextOfCode(code: string | null): string {
   const known = code === null ? undefined : BY_CODE[code];
   if (known !== undefined) return known;
   if (code !== null && TLS_CODE.test(code)) {
-    return `cannot be spoken to by TLS (${code}); check its certificate and registry.tls`;
+    return `fails the TLS handshake (${code}); check its certificate and registry.tls`;
   }
-  if (code?.startsWith("HPE_")) return "does not speak HTTP there; check the port in registry.url";
-  return `gave no answer (${code ?? "no code"}); check registry.url and its log`;
+  if (code?.startsWith("HPE_"))
+    return "does not use HTTP on this port; check the port in registry.url";
+  return `did not respond (${code ?? "no code"}); check registry.url and its log`;
 }
 
-/** The header may hold anything. */
+/** The header may contain anything. */
 function shownType(contentType: string): string {
   return /^[\w.+-]{1,40}\/[\w.+-]{1,60}/.exec(contentType)?.[0] ?? "something";
 }

@@ -1,11 +1,11 @@
 /**
- * Asks a registry for schemas: those of an id or a GUID, and those that they use.
+ * Looks up schemas in a registry, by ID or GUID, together with the schemas that they use.
  *
- *   of several URLs   the one that answered last, then the others in turn, until one answers
- *   an answer         found, unknown, unusable: it counts, wherever it comes from
- *   no answer         of none of them: an outage, with a sentence about each
- *   references        one after another, those that others use first; at most 100 schemas and 1 MiB
- *                     of text, beyond which the schema is unusable
+ *   several URLs      the one that responded last, then the others in turn, until one responds
+ *   a response        found, unknown or unusable: it counts, whichever URL it comes from
+ *   no response       from any of them: an outage, with a sentence about each
+ *   references        one at a time, those that others use first; at most 100 schemas and 1 MiB of
+ *                     schema text, beyond which the schema is unusable
  *
  * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).
  */
@@ -20,7 +20,7 @@ export const REFERENCES_MAX = 100;
 export const TEXT_MAX_CHARACTERS = 1_048_576;
 const SUBJECT_SHOWN_CHARACTERS = 100;
 
-/** @throws Error when the TLS files cannot be used. */
+/** @throws Error if the TLS files cannot be used. */
 export function createSchemaSource(connection: RegistryConnection): SchemaSource {
   const exchanging = createExchange(connection);
   return {
@@ -29,7 +29,7 @@ export function createSchemaSource(connection: RegistryConnection): SchemaSource
   };
 }
 
-/** The same, on any exchange. */
+/** The same, with any exchange. */
 export function schemaSource(
   urls: readonly string[],
   exchange: Exchange,
@@ -62,7 +62,7 @@ export function schemaSource(
     const used = new Used(classified.text.length);
     const gathered = await gather(classified.references, used, what, (reference) => {
       const { subject, version } = reference;
-      // One that was deleted softly is still used by those that name it.
+      // A soft-deleted schema is still used by those that refer to it.
       const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
       return request(at, `version ${version} of ${shown}, which ${what} uses`, signal);
@@ -79,7 +79,7 @@ export function schemaSource(
 /** The schemas that one schema uses, as far as they are known. */
 class Used {
   readonly schemas: FoundSchema["references"][number][] = [];
-  /** Their places; null: it is being looked up. */
+  /** Their indexes; null: being looked up. */
   readonly seen = new Map<string, number | null>();
   characters: number;
 
@@ -90,11 +90,11 @@ class Used {
 
 interface Gathered {
   readonly kind: "gathered";
-  /** Places of the schemas that were asked for, in their order. */
+  /** Indexes of the requested schemas, in their order. */
   readonly uses: readonly number[];
 }
 
-/** A schema that uses itself, by whatever way, is asked for once. */
+/** A schema that uses itself, directly or indirectly, is requested once. */
 async function gather(
   references: readonly Reference[],
   used: Used,
@@ -109,14 +109,14 @@ async function gather(
     if (seen !== undefined) continue;
     used.seen.set(key, null);
     if (used.seen.size > REFERENCES_MAX) {
-      const error = `${what} uses more than ${REFERENCES_MAX} other schemas, which are not read`;
+      const error = `${what} uses more than ${REFERENCES_MAX} other schemas, the maximum`;
       return { kind: "unusable", error };
     }
     const classified = await request(reference);
     if (classified.kind !== "found") return classified;
     used.characters += classified.text.length;
     if (used.characters > TEXT_MAX_CHARACTERS) {
-      const error = `${what} and the schemas that it uses are larger than 1 MiB, which is not read`;
+      const error = `${what} and the schemas that it uses are larger than 1 MiB, the maximum`;
       return { kind: "unusable", error };
     }
     const inner = await gather(classified.references, used, what, request);
@@ -130,17 +130,17 @@ async function gather(
 }
 
 /**
- * A source of schemas by the connection of the moment: URLs, passwords and TLS files change while
- * the program runs.
+ * A source of schemas that uses the current connection settings: URLs, passwords and TLS files change
+ * while the program runs.
  *
- *   the connection                        a look-up
- *   is as before                          asks the same source
- *   has changed                           asks a new one; the old one is closed, and what it was asked
- *                                         is an outage, after which the caller asks again
+ *   the connection                        a lookup
+ *   is unchanged                          uses the same source
+ *   has changed                           uses a new one; the old one is closed, and its lookups become
+ *                                         outages, which the caller retries
  *   has TLS files that cannot be used     is an outage
  *
  * @param create as `createSchemaSource`.
- * @throws Error when the TLS files of the first connection cannot be used.
+ * @throws Error if the TLS files of the first connection cannot be used.
  */
 export function currentSource(
   connection: () => RegistryConnection,

@@ -1,11 +1,11 @@
 /**
- * A schema as the registry has it, to one by which values are read.
+ * Compiles a schema from the registry into a reader of values.
  *
  *   type         values
- *   AVRO         are read by it
- *   JSON         are the JSON that they are; they are not checked against it
- *   PROTOBUF     refused by name
- *   any other    refused by name
+ *   AVRO         are read with it
+ *   JSON         are used as the JSON that they are, without validation
+ *   PROTOBUF     are rejected by name
+ *   any other    are rejected by name
  */
 
 import { describe } from "../domain/json.ts";
@@ -13,7 +13,7 @@ import type { KnownSchema } from "../domain/known-schemas.ts";
 import { compileAvro } from "./avro/reader.ts";
 import type { FoundSchema } from "./port.ts";
 
-/** Never throws: a schema by which nothing can be read is `refused`. */
+/** Never throws: a schema that cannot be used is `refused`. */
 export function compileSchema(schema: FoundSchema): KnownSchema {
   const { type } = schema;
   switch (type) {
@@ -25,9 +25,9 @@ export function compileSchema(schema: FoundSchema): KnownSchema {
     case "JSON":
       return { kind: "schema", read: (bytes) => ({ kind: "json", bytes }) };
     case "PROTOBUF":
-      return refused("the value is Protobuf, which is not read");
+      return refused("the value is Protobuf, which is not supported");
     default:
-      return refused(`the value's schema has the type ${describe(type)}, which is not read`);
+      return refused(`the value's schema has the type ${describe(type)}, which is not supported`);
   }
 }
 

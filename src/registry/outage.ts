@@ -1,14 +1,14 @@
 /**
- * Says once that a registry does not answer, and once that it does again, however many schemas are
- * waited for. Pure: the caller writes the lines.
+ * Reports once that a registry is unreachable, and once that it responds again, however many schemas
+ * are needed. The caller writes the log lines.
  *
- *   what happens                                  line
- *   a look-up gets no answer                      warn  registry.unreachable, at most once a minute
- *   an answer, and others still get none          -
- *   an answer, and no other gets none             info  registry.reachable, if the line above was said
- *   nobody waits any more for one that gets none  -     as if it had never been asked for
+ *   what happens                                  log line
+ *   a lookup gets no response                     warn  registry.unreachable, at most once a minute
+ *   a response, and other lookups still get none  -
+ *   a response, and none is left without one      info  registry.reachable, if the line above was logged
+ *   nobody needs the last missing schema anymore  -     as if it had never been requested
  *
- * One schema that the registry cannot give counts, too: its partition waits.
+ * A single schema that the registry cannot return counts too, because its partition waits.
  */
 
 import type { SchemaRef } from "../domain/known-schemas.ts";
@@ -20,15 +20,15 @@ export type OutageLine =
   | { readonly msg: "registry.reachable"; readonly unreachableForMs: number };
 
 export class Outage {
-  /** Those whose last look-up got no answer. */
+  /** Schemas whose last lookup got no response. */
   readonly #failing = new Set<SchemaRef>();
   #sinceMs: number | null = null;
   #reportedAtMs = Number.NEGATIVE_INFINITY;
-  /** Of this outage. */
+  /** This outage has been logged. */
   #isReported = false;
   #error = "";
 
-  /** Null: the registry answers, or nobody waits for it. */
+  /** Null: the registry responds, or nobody needs it. */
   get sinceMs(): number | null {
     return this.#sinceMs;
   }
@@ -37,7 +37,7 @@ export class Outage {
     this.#failing.add(ref);
     this.#error = error;
     this.#sinceMs ??= nowMs;
-    // A clock that was set back says it too.
+    // If the clock was set back, the line is logged as well.
     if (Math.abs(nowMs - this.#reportedAtMs) < REPEAT_AFTER_MS) return null;
     this.#reportedAtMs = nowMs;
     this.#isReported = true;
@@ -51,7 +51,7 @@ export class Outage {
     return { msg: "registry.reachable", unreachableForMs: nowMs - sinceMs };
   }
 
-  /** Nobody waits for it any more. */
+  /** Nobody needs it anymore. */
   left(ref: SchemaRef): void {
     this.#failing.delete(ref);
     if (this.#failing.size > 0) return;
@@ -65,6 +65,6 @@ export class Outage {
     if (this.#sinceMs === null) return [];
     const forS = Math.round((nowMs - this.#sinceMs) / 1_000);
     const schemas = size === 1 ? "1 schema has" : `${size} schemas have`;
-    return [`${schemas} been waited for in vain for ${forS} s: ${this.#error}`];
+    return [`${schemas} been unavailable for ${forS} s: ${this.#error}`];
   }
 }

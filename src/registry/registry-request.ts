@@ -1,11 +1,11 @@
 /**
- * One request to a registry, and all that can become of it. Nothing is followed, repeated or taken
- * for something else here: `classify-response.ts` says what it means.
+ * One request to a registry, and every possible result. Nothing is followed, repeated or interpreted
+ * here: `classify-response.ts` does that.
  *
  *   bound                      limit
- *   the whole exchange         5 s, the token that it may need included
- *   bytes of an answer         1 MiB
- *   connections                8 to each URL, each for one request: look-ups are rare
+ *   the whole exchange         5 s, including a token if one is needed
+ *   bytes of a response        1 MiB
+ *   connections                8 per URL, each for one request, because lookups are rare
  */
 
 import type { LookupFunction } from "node:net";
@@ -22,14 +22,14 @@ export const EXCHANGE_LIMIT_MS = 5_000;
 const CONNECTIONS = 8;
 const ADDRESS_PATIENCE_MS = 1_000;
 const NO_TOKEN_IN_TIME =
-  "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server answers";
+  "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server responds";
 const CONTENT_TYPE = "application/vnd.schemaregistry.v1+json";
 
 export interface RegistryRequest {
   readonly method: "GET" | "POST" | "PUT";
   /** The registry's URL and the path below it. */
   readonly url: string;
-  /** As JSON; left out: no body. */
+  /** As JSON; absent: no body. */
   readonly body?: unknown;
 }
 
@@ -37,24 +37,24 @@ export type Exchanged =
   | {
       readonly kind: "response";
       readonly status: number;
-      /** Empty: it names none. */
+      /** Empty: the response has none. */
       readonly contentType: string;
       readonly body: string;
     }
-  /** More bytes than are read. */
+  /** More bytes than the limit. */
   | { readonly kind: "too-large"; readonly status: number; readonly contentType: string }
-  /** No whole answer. The code as Node, OpenSSL or undici name it; null: it has none. */
+  /** No complete response. The code is from Node, OpenSSL or undici; null if there is none. */
   | { readonly kind: "failed"; readonly code: string | null }
   | { readonly kind: "timeout" }
-  /** The token endpoint's fault, in a sentence: the registry was not asked. */
+  /** The token endpoint failed, in a sentence: the registry got no request. */
   | { readonly kind: "no-token"; readonly error: string };
 
-/** Never throws. An aborted one has failed. */
+/** Never throws. An aborted exchange has failed. */
 export type Exchange = (request: RegistryRequest, signal: AbortSignal) => Promise<Exchanged>;
 
 export interface Exchanging extends AsyncDisposable {
   readonly exchange: Exchange;
-  /** Those that log in. Throws `TokenError`. */
+  /** The headers that authenticate. Throws `TokenError`. */
   readonly authenticationHeaders: () => Promise<Record<string, string>>;
 }
 
@@ -63,13 +63,13 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
   const connect = {
     timeout: EXCHANGE_LIMIT_MS,
     lookup: boundedLookup(),
-    // Node's own 250 ms would give up an address that is further away than that.
+    // Node's default of 250 ms would be too short for an address that is farther away than that.
     autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
-    // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
     ...(tls === null ? {} : { secureContext: secureContext(tls) }),
   };
-  // A connection that is kept may be closed when it is used again, which would look like an outage.
+  // A kept-alive connection may be closed when it is used again, which would look like an outage.
   const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
   const credentials = authenticationHeaders(authentication, agent);
   const exchange: Exchange = async ({ method, url, body }, signal) => {
@@ -113,7 +113,7 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
   };
 }
 
-/** One look-up for all requests: of a dead name server, each would hold one of Node's threads. */
+/** One lookup for all requests: if the name server is down, each lookup would block one of Node's threads. */
 function boundedLookup(): LookupFunction {
   const resolve = boundedResolve(systemResolve, systemClock);
   return (hostname, options, callback) => {
@@ -130,7 +130,7 @@ function boundedLookup(): LookupFunction {
   };
 }
 
-/** Stops waiting; the work itself goes on. */
+/** Stops waiting; the work itself continues. */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -144,7 +144,7 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
   }
 }
 
-/** Null: it is longer; the connection is closed then. */
+/** Null if it is longer; the connection is then closed. */
 async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -158,7 +158,7 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> 
 
 function failure(error: unknown): Exchanged {
   const named = error instanceof Error && "code" in error ? error.code : null;
-  // undici's parser names some of its errors, and all of them by this class.
+  // undici's parser sets a code on some of its errors, but they all have this class.
   const unnamed = error instanceof errors.HTTPParserError ? "HPE_" : null;
   const code = typeof named === "string" ? named : unnamed;
   if (code === "UND_ERR_CONNECT_TIMEOUT") return { kind: "timeout" };
@@ -168,7 +168,7 @@ function failure(error: unknown): Exchanged {
 interface AuthenticationHeaders {
   /** Throws `TokenError`. */
   headers(): Promise<Record<string, string>>;
-  /** The registry refused what it was given: a token is asked for anew. */
+  /** The registry rejected the credentials: a new token is requested. */
   rejected(): void;
 }
 

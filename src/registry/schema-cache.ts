@@ -1,18 +1,18 @@
 /**
- * A bounded number of answers by schema, the ones used last.
+ * A bounded cache of lookup results, which keeps the most recently used.
  *
- * Two generations: what is used goes into the young one. When that is full it becomes the old one,
- * and what was left in the old one is forgotten. So `get` writes nothing as long as the same few
- * schemas are in use, and half of the limit, the ones used last, is always there.
+ * It has two generations, and an entry that is used moves to the young one. When that is full it
+ * becomes the old one, and the previous old one is dropped. So `get` writes nothing while the same few
+ * schemas are in use, and the more recently used half of the limit is always cached.
  */
 
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 
 interface CachedSchema {
   readonly known: KnownSchema;
-  /** Its share of the room. */
+  /** Its share of the limit. */
   readonly characters: number;
-  /** From then on it counts no more. */
+  /** It expires at this time. */
   readonly untilMs: number;
 }
 
@@ -31,7 +31,7 @@ export class SchemaCache {
     this.#generation = { schemas: limits.schemas / 2, characters: limits.characters / 2 };
   }
 
-  /** At most as many answers as there is room for; of two generations, some may be in both. */
+  /** At most the limit of entries; some may be in both generations. */
   get size(): number {
     let size = this.#young.size;
     for (const ref of this.#old.keys()) if (!this.#young.has(ref)) size += 1;
@@ -47,7 +47,7 @@ export class SchemaCache {
     return schema.known;
   }
 
-  /** One that is larger than a generation has it alone. */
+  /** An entry that is larger than a generation gets one to itself. */
   put(ref: SchemaRef, schema: CachedSchema): void {
     const before = this.#young.get(ref);
     const characters = this.#youngCharacters - (before?.characters ?? 0) + schema.characters;

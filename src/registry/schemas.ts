@@ -1,16 +1,17 @@
 /**
- * The schemas that this process knows, and looking up those that it does not.
+ * The schemas that this process knows, and lookups of those that it does not.
  *
- *   answer       kept                                             meanwhile
- *   found        among the 1,000 used last, 8 Mi characters       values are read by it, outage or not
- *   unusable     the same                                         values are refused: undecodable
- *   unknown      10 s, 10,000 of them                             values are refused: unknown-schema
- *   outage       not at all: asked again after 0.1 s, doubling    those who need it wait
- *                to 10 s, each up to half less by chance
+ *   result       cached                                           meanwhile
+ *   found        with the 1,000 most recently used, 8 Mi          values are read, even during an outage
+ *                characters
+ *   unusable     the same                                         values are rejected: undecodable
+ *   unknown      10 s, at most 10,000                             values are rejected: unknown-schema
+ *   outage       no: retried after 0.1 s, doubling to 10 s, each  records that need it wait
+ *                wait up to half shorter at random
  *
- * One request for a schema is under way, for all who wait for it; eight for all schemas. One that
- * nobody waits for any more is given up. Since each schema has its own waits, one that the registry cannot give
- * holds up no other.
+ * At most one request per schema is in flight, for all callers, and eight in total. A lookup that
+ * nobody needs anymore is canceled. Since each schema has its own waits, one that the registry cannot
+ * return does not block any other.
  */
 
 import { createHash } from "node:crypto";
@@ -25,12 +26,12 @@ import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
 import { SchemaCache } from "./schema-cache.ts";
 
 export interface SchemasDeps {
-  /** Closed with the schemas. */
+  /** Closed together with the schemas. */
   readonly source: SchemaSource;
-  /** Says itself what it cannot compile. */
+  /** Returns an error for a schema that it cannot compile. */
   readonly compile: (schema: FoundSchema) => KnownSchema;
   readonly clock: Clock;
-  /** From 0 to below 1. */
+  /** At least 0 and less than 1. */
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -38,7 +39,7 @@ export interface SchemasDeps {
 
 export interface SchemasLimits {
   readonly schemas: number;
-  /** Of schemas' texts; compiled they take a multiple of it. */
+  /** Characters of the schemas' text; compiled they take a multiple of that. */
   readonly characters: number;
   readonly unknown: number;
   readonly maxLookups: number;
@@ -51,7 +52,7 @@ const LIMITS: SchemasLimits = {
   maxLookups: 8,
 };
 const UNKNOWN_FOR_MS = 10_000;
-/** A hash for each, to notice one that changes after it was forgotten. */
+/** Hashes are kept longer than schemas, to detect one that changes after it was dropped. */
 const HASHES_MAX = 10_000;
 
 interface LookupInFlight {
@@ -61,7 +62,7 @@ interface LookupInFlight {
   readonly ended: Promise<void>;
 }
 
-/** The caller closes it, when nobody waits in `ready` any more. */
+/** The caller closes it when nobody waits in `ready` anymore. */
 export function createSchemas(deps: SchemasDeps, limits: SchemasLimits = LIMITS): Schemas {
   return new RegistrySchemas(deps, limits);
 }
@@ -149,12 +150,12 @@ class RegistrySchemas implements Schemas {
     this.#outage.left(ref);
   }
 
-  /** Never rejects: it ends with an answer, or when it is given up. */
+  /** Never rejects: it ends with a result, or when it is canceled. */
   async #lookup(ref: SchemaRef, signal: AbortSignal): Promise<void> {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
       const lookup = await this.#limit.during(() => source.lookup(ref, signal), signal);
-      // A new one may be under way already: its answer counts.
+      // A new lookup may already be in progress: its result counts.
       if (lookup === null || signal.aborted) return;
       if (this.#keep(ref, lookup)) return;
       try {
@@ -165,7 +166,7 @@ class RegistrySchemas implements Schemas {
     }
   }
 
-  /** False: it was no answer. */
+  /** Returns false for an outage. */
   #keep(ref: SchemaRef, lookup: Lookup): boolean {
     const nowMs = this.#nowMs();
     this.#deps.metrics.registryLookups.bind({ outcome: lookup.kind }).inc();
@@ -194,23 +195,23 @@ class RegistrySchemas implements Schemas {
     try {
       return this.#deps.compile(lookup.schema);
     } catch (error) {
-      // A fault of ours. It must not end the process, which would meet the schema again.
+      // A bug of ours. It must not end the process, which would read the schema again.
       const { message } = asError(error);
       return {
         kind: "refused",
         reason: "undecodable",
-        error: `its schema is not read: ${message}`,
+        error: `its schema cannot be read: ${message}`,
       };
     }
   }
 
-  /** A schema never changes under its id, unless a registry was made anew, or is another one. */
+  /** A schema never changes under its ID, unless the registry was recreated or replaced. */
   #watchForChange(ref: SchemaRef, schema: FoundSchema): void {
     const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
     const before = this.#hashes.get(ref);
     if (before !== undefined && before !== hash) {
       const error =
-        "the registry has another schema under an id than before: values written by the old one may be read wrongly; check whether it was made anew, and registry.url";
+        "the registry returns another schema for an ID than before: values written with the old one may be read wrongly; check if the registry was recreated, and registry.url";
       this.#deps.log.error({ schema: ref, error }, "registry.schema.changed");
     }
     if (this.#hashes.size >= HASHES_MAX && before === undefined) this.#hashes.clear();
@@ -230,7 +231,7 @@ function charactersOf({ text, references }: FoundSchema): number {
   return references.reduce((sum, reference) => sum + reference.text.length, text.length);
 }
 
-/** A limited number of things at once, the others in turn. */
+/** Runs a limited number of tasks at once, and queues the others. */
 export class ConcurrencyLimit {
   readonly #waiting: (() => void)[] = [];
   #free: number;
@@ -239,7 +240,7 @@ export class ConcurrencyLimit {
     this.#free = atOnce;
   }
 
-  /** Null: the signal had aborted when its turn came. */
+  /** Null if the signal had aborted when its turn came. */
   async during<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result | null> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -258,10 +259,11 @@ const RETRY_MAX_MS = 10_000;
 const DOUBLINGS_MAX = 10;
 
 /**
- * The wait before a schema is asked for again.
+ * The wait before a schema is requested again.
  *
- * @param failures look-ups of it that got no answer, before the last one.
- * @param chance from 0 to below 1: takes up to half away, so that processes do not ask together.
+ * @param failures earlier lookups of it in a row that got no response.
+ * @param chance at least 0 and less than 1: shortens the wait by up to half, so that processes do not
+ *   send their requests together.
  */
 function retryDelayMs(failures: number, chance: number): number {
   const wholeMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures, DOUBLINGS_MAX));

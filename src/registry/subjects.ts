@@ -1,17 +1,17 @@
 /**
- * Subjects of a registry, for commands: whether a schema is registered or could be, and registering
- * it. Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any former one wrote.
+ * Subjects of a registry, for commands: checks if a schema is registered or could be, and registers
+ * it. Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any earlier one wrote.
  *
- *   the registry says                              the schema is
- *   the subject has it                             registered
- *   there is no such subject                       new
- *   it reads what all versions wrote               compatible
- *   it does not                                    incompatible
- *   it is not valid, and it uses others            unchecked: Apicurio finds these only when a schema
- *                                                  is registered, and checks it then
+ *   the registry                                   the schema is
+ *   has it under the subject                       registered
+ *   does not have the subject                      new
+ *   reports that it reads what all versions wrote  compatible
+ *   reports that it does not                       incompatible
+ *   reports it as invalid, and it uses others      unchecked: Apicurio resolves references only when a
+ *                                                  schema is registered, and checks it then
  *
- * Everything is asked with `normalize`, so that blanks and the order of attributes make no version.
- * Registering goes through `@kafkajs/confluent-schema-registry`, to a URL that has just answered.
+ * All requests use `normalize`, so that spaces and the order of attributes do not create a version.
+ * Schemas are registered with `@kafkajs/confluent-schema-registry`, at a URL that has just responded.
  */
 
 import { Agent as HttpsAgent } from "node:https";
@@ -39,7 +39,7 @@ const INVALID_SCHEMA = 42_201;
 
 /** An Avro schema that belongs to a subject. */
 export interface SubjectSchema {
-  /** With its context, if it has one. */
+  /** Includes its context, if it has one. */
   readonly subject: string;
   readonly text: string;
   readonly references: readonly Reference[];
@@ -49,23 +49,23 @@ export type SubjectState =
   | { readonly kind: "registered"; readonly id: number; readonly version: number }
   | { readonly kind: "new" }
   | { readonly kind: "compatible" | "unchecked" }
-  /** Why, in the registry's words; empty: it does not say. */
+  /** The registry's own reason; empty if it gives none. */
   | { readonly kind: "incompatible"; readonly why: string };
 
 export interface CheckedSubject {
   readonly state: SubjectState;
-  /** The subject's, else the registry's; null: it has none. */
+  /** The subject's, otherwise the registry's; null if neither has one. */
   readonly compatibility: string | null;
 }
 
-/** All but closing throw an Error with a sentence when the registry cannot be asked or refuses. */
+/** All but closing throw an Error with a sentence if the registry is unreachable or rejects the request. */
 export interface Subjects extends AsyncDisposable {
   check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject>;
-  /** Sets the compatibility, checks, and registers. Gives what became of it. */
+  /** Sets the compatibility, checks, and registers. Returns the new state. */
   register(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState>;
 }
 
-/** @throws Error when the TLS files cannot be used. */
+/** @throws Error if the TLS files cannot be used. */
 export function createSubjects(connection: RegistryConnection): Subjects {
   const exchanging = createExchange(connection);
   return new RegistrySubjects(connection, exchanging);
@@ -79,7 +79,7 @@ interface SubjectResponse {
 class RegistrySubjects implements Subjects {
   readonly #connection: RegistryConnection;
   readonly #exchanging: Exchanging;
-  /** The URL that answered last. */
+  /** The URL that responded last. */
   #url: string;
 
   constructor(connection: RegistryConnection, exchanging: Exchanging) {
@@ -143,7 +143,7 @@ class RegistrySubjects implements Subjects {
     if (code === NO_SUBJECT) return { kind: "new" };
     const path = `/compatibility/subjects/${named(schema)}/versions?verbose=true&normalize=true`;
     const checked = await this.#request({ method: "POST", url: path, body }, signal);
-    // A subject may be there without a version.
+    // A subject may exist without a version.
     if (checked.status === 404) return { kind: "new" };
     const isInvalid = checked.body.error_code === INVALID_SCHEMA;
     if (isInvalid && schema.references.length > 0) return { kind: "unchecked" };
@@ -169,10 +169,10 @@ class RegistrySubjects implements Subjects {
       }
       failures.push(`${new URL(base).origin} ${failureText(exchanged)}`);
     }
-    throw new Error(`The schema registry cannot be asked: ${failures.join("; and ")}.`);
+    throw new Error(`The schema registry is not available: ${failures.join("; and ")}.`);
   }
 
-  /** Loaded here, since no other command needs it: 13 MB and 0.1 s. */
+  /** Loaded here, because no other command needs it: 13 MB and 0.1 s. */
   async #library() {
     const load = createRequire(import.meta.url);
     const library: typeof Library = load("@kafkajs/confluent-schema-registry");
@@ -183,7 +183,7 @@ class RegistrySubjects implements Subjects {
     const registry = new library.SchemaRegistry({
       host: this.#url.replace(/\/+$/, ""),
       ...(new URL(this.#url).protocol === "https:" ? { agent } : {}),
-      // Of a request that failed nobody knows whether it was carried out. People try again.
+      // It is unknown if a request that failed was carried out. People run the command again.
       retry: { retries: 0 },
       middlewares: [
         () => ({ request: (request) => request.enhance({ headers, params: { normalize: true } }) }),
@@ -193,7 +193,7 @@ class RegistrySubjects implements Subjects {
   }
 }
 
-/** Null: not from a registry, or no answer at all. */
+/** Null: not from a registry, or no response at all. */
 function responseOf(exchanged: Exchanged): SubjectResponse | null {
   if (exchanged.kind !== "response") return null;
   const { status } = exchanged;
@@ -210,7 +210,7 @@ function named({ subject }: SubjectSchema): string {
 
 function rejection({ subject }: SubjectSchema, { status, body }: SubjectResponse): Error {
   const why = typeof body.message === "string" ? `: ${shown(body.message)}` : "";
-  return new Error(`The schema registry refuses ${subject} (${status})${why}`);
+  return new Error(`The schema registry rejected ${subject} (${status})${why}`);
 }
 
 function shown(text: string): string {

@@ -105,7 +105,7 @@ test("killed, back, silent: who waits goes on with the answer, and what is known
 
   await registry.freeze();
   const silent = schemas.ready([last], never);
-  await expect.poll(() => schemas.healthProblems().join()).toMatch(/did not answer within 5 s/);
+  await expect.poll(() => schemas.healthProblems().join()).toMatch(/did not respond within 5 s/);
   await registry.thaw();
   await silent;
   expect(schemas.get(last)).toMatchObject({ error: '"int"' });

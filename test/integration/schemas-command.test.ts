@@ -138,6 +138,6 @@ test("by https with a certificate of ours and a token, as the program asks", asy
   expect(front.asked).toContainEqual(expect.stringMatching(/^POST .*\/versions\?normalize=true$/));
   const wrong = await schemas({ ...registry, token: "hunter2" }, ["check"]);
   expect(wrong.status).toBe(1);
-  expect(wrong.err).toMatch(/cannot be asked: https:.*does not accept the login \(401\)/);
+  expect(wrong.err).toMatch(/is not available: https:.*rejects the credentials \(401\)/);
   expect(wrong.err).not.toContain("hunter2");
 });

@@ -53,10 +53,14 @@ function html(response: ServerResponse, status: number): void {
 const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
   ["a login page", (_, response) => html(response, 200), /with text\/html/],
   ["a redirect to it", (_, response) => html(response, 302), /redirects \(302\)/],
-  ["401", (_, response) => answerJson(response, 401, { error_code: 40_101 }), /login \(401\)/],
-  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /rights/],
+  [
+    "401",
+    (_, response) => answerJson(response, 401, { error_code: 40_101 }),
+    /credentials \(401\)/,
+  ],
+  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /permissions/],
   ["404 of a proxy", (_, response) => html(response, 404), /the path in registry\.url/],
-  ["502 of a proxy", (_, response) => html(response, 502), /answers 502/],
+  ["502 of a proxy", (_, response) => html(response, 502), /responds 502/],
   [
     "half a body",
     (_, response) => {
@@ -64,14 +68,14 @@ const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
       response.write('{"schema":');
       setImmediate(() => response.destroy());
     },
-    /before its answer was whole/,
+    /before its response was complete/,
   ],
   [
     "a closed connection",
     (request) => void request.socket.destroy(),
-    /before its answer was whole/,
+    /before its response was complete/,
   ],
-  ["no HTTP", (request) => void request.socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /not speak HTTP/],
+  ["no HTTP", (request) => void request.socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /not use HTTP/],
   [
     "compressed bytes that nobody asked for",
     (_, response) => {
@@ -119,7 +123,7 @@ test("more than 1 MiB is not read", async () => {
     };
     more();
   });
-  const error = "schema 7 is larger than 1 MiB, which is not read";
+  const error = "schema 7 is larger than 1 MiB, the maximum";
   expect(await lookup({ urls: [registry.url] })).toEqual({ kind: "unusable", error });
   expect(written).toBeLessThan(50 * 1_048_576);
 });
@@ -166,7 +170,7 @@ test("OAuth 2: a token for all look-ups, another one when it is refused", async 
     scope: null,
   } as const;
   await using source = createSchemaSource({ urls: [registry.url], authentication, tls: null });
-  expect(await source.lookup(7, never)).toMatchObject(outage(/login \(401\)/));
+  expect(await source.lookup(7, never)).toMatchObject(outage(/credentials \(401\)/));
   expect(await source.lookup(7, never)).toEqual(FOUND);
   expect(await source.lookup(7, never)).toEqual(FOUND);
   expect(registry.authorizations).toEqual(["Bearer t1", "Bearer t2", "Bearer t2"]);
@@ -183,7 +187,7 @@ test("an outage: no token, so the registry is not asked", async () => {
     urls: [registry.url],
     authentication: { kind: "oauth", ...credentials },
   });
-  expect(outcome).toMatchObject(outage(/was not asked: No token from .*status 400/));
+  expect(outcome).toMatchObject(outage(/was not queried: No token from .*status 400/));
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
   expect(registry.asked).toEqual([]);
 });
@@ -193,7 +197,7 @@ test("an outage: the token endpoint is silent", async () => {
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
   const authentication = { kind: "oauth", ...credentials } as const;
   const outcome = await lookup({ urls: ["http://127.0.0.1:1"], authentication });
-  expect(outcome).toMatchObject(outage(/was not asked: there was no token within 5 s/));
+  expect(outcome).toMatchObject(outage(/was not queried: there was no token within 5 s/));
 });
 
 const CA = issue({ name: "ca", isCa: true });
@@ -242,7 +246,7 @@ test("an outage: no certificate of ours, and https where there is none", async (
   await using registry = await secured();
   const tls = { ca: CA.cert, cert: null, key: null };
   const without = await lookup({ urls: [registry.url], tls });
-  expect(without).toMatchObject(outage(/registry\.tls|before its answer was whole/));
+  expect(without).toMatchObject(outage(/registry\.tls|before its response was complete/));
   expect(registry.asked).toEqual([]);
   await using plain = await registryStandIn(found);
   const wrong = plain.url.replace("http:", "https:");

@@ -1,17 +1,17 @@
 /**
- * The types of a schema, to functions that copy values of theirs from Avro to JSON.
+ * Turns the types of a schema into functions that copy their values from Avro to JSON.
  *
  *   Avro                  JSON
  *   null, boolean         the same
  *   int, long             a number with all its digits
  *   float, double         a number; NaN and infinities are null
- *   string, enum          text
+ *   string, enum          a string
  *   bytes, fixed          base64
- *   array, map, record    a list, an object, an object
- *   union                 the value, without a name of its branch
+ *   array, map, record    an array, an object, an object
+ *   union                 the value, without the name of its branch
  *   logical types         `copy-logical.ts`
  *
- * A record at the top of a value has the names of `namesAtTop`; also where the value is a union
+ * A record at the top level of a value gets the names of `namesAtTop`, also if the value is a union
  * of records.
  */
 
@@ -32,7 +32,7 @@ import type { Transcript } from "./transcript.ts";
 
 /**
  * Fields of calls, audience syncs and deletion requests that Avro's schemas write in snake_case.
- * Only those at the top of a value are renamed (docs/calls.md#avro).
+ * They are renamed only at the top level of a value (docs/calls.md#avro).
  */
 const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
   [
@@ -43,12 +43,12 @@ const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
   ].map((name) => [name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`), name]),
 );
 
-/** Those of a call, which have milliseconds. */
+/** A call's own times, which have milliseconds. */
 const TIMES: ReadonlySet<string> = new Set([
   ...["timestamp", "originalTimestamp", "sentAt", "receivedAt"],
 ]);
 
-/** The names that a record's fields have as JSON: a field that is there in camelCase keeps its name. */
+/** The names of a record's fields as JSON: a field is not renamed if its camelCase name exists too. */
 function namesAtTop(fields: readonly string[]): readonly string[] {
   const present = new Set(fields);
   return fields.map((field) => {
@@ -69,7 +69,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
 
-/** How a value is copied by its place: the times of a call have milliseconds. */
+/** How a value is copied, by its position: a call's own times have milliseconds. */
 type Place = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {
@@ -77,7 +77,7 @@ export function copyOf(type: Type): Copy {
 }
 
 class Copies {
-  /** Of those inside: a record may hold itself. */
+  /** Records below the top level, since a record may contain itself. */
   readonly #records = new Map<Type, Copy>();
 
   at(type: Type, place: Place): Copy {
@@ -153,9 +153,9 @@ function primitive(typeName: string): Copy {
   }
 }
 
-/** Six digits are always kept by a float, and nine always tell it from all others. */
+/** A float always keeps six digits, and nine digits always distinguish it from all others. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
-/** Smaller ones have fewer digits. */
+/** Smaller floats have fewer digits. */
 const FLOAT_NORMAL_MIN = 2 ** -126;
 const FEW_DIGITS = [1, 2, 3, 4, 5, ...FLOAT_DIGITS] as const;
 

@@ -3,17 +3,17 @@
  *
  *   type                                 as JSON
  *   date                                 "2026-03-01"
- *   time-millis, time-micros             "09:30:15.250"; the rest is cut
+ *   time-millis, time-micros             "09:30:15.250"; further digits are dropped
  *   timestamp-millis                     "2026-03-01T09:30:15.250Z"
  *   timestamp-micros, -nanos             the same with six and nine digits; a call's own times have
- *                                        three, the rest is cut
- *   local-timestamp-*                    the same without Z: no zone is known
+ *                                        three, further digits are dropped
+ *   local-timestamp-*                    the same without Z, because the zone is unknown
  *   decimal                              a number
  *   uuid of 16 bytes                     "123e4567-e89b-12d3-a456-426614174000"
  *   duration                             "P1M2DT3.004S": months, days, seconds
  *
- *   what has no such form                as JSON
- *   a date or time out of range          the number that it was
+ *   a value without such a form          as JSON
+ *   a date or time out of range          its number
  *   a decimal too large for a double     null, like infinity
  */
 
@@ -23,10 +23,10 @@ import type { Transcript } from "./transcript.ts";
 /** Copies a value of one type from Avro to JSON. */
 export type Copy = (transcript: Transcript) => void;
 
-/** Of JavaScript's dates. */
+/** The limit of JavaScript's dates. */
 const DATE_MAX_MS = 8.64e15;
 const DAY_MS = 86_400_000;
-/** Of a decimal before its point; longer ones are larger than any double. */
+/** The most bytes of a decimal's integer part; longer ones exceed any double. */
 const WHOLE_MAX_BYTES = 130;
 const BITS_PER_DIGIT = 3.33;
 
@@ -38,7 +38,7 @@ const iso = isoTimestamps();
 let lastDay = Number.NaN;
 let lastDayText = "";
 
-/** `"2026-03-01T`, kept for the next one: instants that follow each other often share it. */
+/** `"2026-03-01T`, cached, because consecutive times often share the day. */
 function beginOfDay(day: number): string {
   if (day !== lastDay) {
     lastDayText = `"${iso(day * DAY_MS).slice(0, -"00:00:00.000Z".length)}`;
@@ -81,8 +81,8 @@ export function copyTime(perMs: 1 | 1_000): Copy {
 }
 
 /**
- * @param digits after the milliseconds that the unit has: 0, 3 or 6.
- * @param isWhole they are written, too.
+ * @param digits of the unit after the milliseconds: 0, 3 or 6.
+ * @param isWhole `true` to write those digits as well.
  */
 export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: boolean): Copy {
   const perMs = 10 ** digits;
@@ -100,7 +100,7 @@ export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: bool
   };
 }
 
-/** Never negative, also for instants before 1970. */
+/** Never negative, not even for times before 1970. */
 function remainder(units: number | bigint, perMs: number): number {
   const rest = typeof units === "bigint" ? Number(units % BigInt(perMs)) : units % perMs;
   return rest < 0 ? rest + perMs : rest;
@@ -122,7 +122,7 @@ export function copyDecimal(scale: number, lengthOf: (transcript: Transcript) =>
   };
 }
 
-/** Two's complement, highest byte first. Null: more bytes than `most` are needed. */
+/** Two's complement, highest byte first. Null if more than `most` bytes are needed. */
 function wholeNumber(bytes: Buffer, most: number): number | bigint | null {
   const { length } = bytes;
   if (length === 0) return 0;

@@ -1,12 +1,12 @@
 /**
- * JSON in UTF-8, written piece by piece. The JSON of several values lies in one slab of memory, so
- * that each need not have its own.
+ * Writes JSON in UTF-8, piece by piece. The JSON of several values shares one slab of memory, so that
+ * no value needs its own.
  *
- * A schema can make much of a few bytes. So the JSON of a value is bounded: by 64 KiB and 64 times
- * the value's bytes, and never more than 4 MiB.
+ * A schema can turn a few bytes into a lot of JSON. The JSON of a value is therefore limited to
+ * 64 KiB plus 64 times the value's bytes, and to 4 MiB.
  */
 
-/** The value cannot be read. The message is one sentence, without any of the value. */
+/** The value cannot be read. The message is one sentence and does not quote the value. */
 export class UnreadableError extends Error {
   override readonly name = "UnreadableError";
 }
@@ -15,9 +15,9 @@ const JSON_MAX_BYTES = 4 * 1024 * 1024;
 const JSON_MIN_LIMIT_BYTES = 64 * 1024;
 const JSON_PER_BYTE = 64;
 const SLAB_BYTES = 64 * 1024;
-/** With less than this left a new slab is begun: most values then fit without moving. */
+/** With less than this left, a new slab is started, so that most values fit without being moved. */
 const SLAB_REST_BYTES = 4 * 1024;
-/** Texts are looked through and copied four bytes at a time. */
+/** Strings are checked and copied four bytes at a time. */
 export const WORD_BYTES = 4;
 
 const MINUS = 0x2d;
@@ -25,7 +25,7 @@ const DIGIT_0 = 0x30;
 export const NO_BYTES: Buffer = Buffer.alloc(0);
 export const NO_VIEW = viewOf(NO_BYTES);
 
-/** Some characters of ASCII that need no escape. */
+/** A few ASCII characters that need no escape. */
 interface Piece {
   readonly words: Int32Array;
   readonly length: number;
@@ -48,12 +48,12 @@ export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView
 export class JsonOutput {
   protected out: Buffer = NO_BYTES;
   protected outView = NO_VIEW;
-  /** Where in `out` the value's JSON goes on. */
+  /** Position in `out` at which the value's JSON continues. */
   protected to = 0;
   #from = 0;
   #limit = 0;
 
-  /** @param valueBytes how many bytes the value has. */
+  /** @param valueBytes number of bytes of the value. */
   protected beginJson(valueBytes: number): void {
     this.#limit = Math.min(JSON_MAX_BYTES, JSON_MIN_LIMIT_BYTES + JSON_PER_BYTE * valueBytes);
     if (this.out.length - this.to < SLAB_REST_BYTES) this.#newSlab();
@@ -72,7 +72,7 @@ export class JsonOutput {
     if (this.out.length > SLAB_BYTES) this.#newSlab();
   }
 
-  /** Characters of ASCII that need no escape. */
+  /** ASCII characters that need no escape. */
   ascii(text: string): void {
     this.room(text.length);
     const out = this.out;
@@ -81,20 +81,20 @@ export class JsonOutput {
     this.to = to;
   }
 
-  /** Few bytes, as they are. */
+  /** A few bytes, unchanged. */
   piece({ words, length }: Piece): void {
     this.room(words.length * WORD_BYTES);
     const view = this.outView;
     let to = this.to;
     for (let index = 0; index < words.length; index += 1) {
-      // The last one may be longer than the text: its rest is written over.
+      // The last word may extend past the string: the excess is overwritten.
       view.setInt32(to, words[index] ?? 0, true);
       to += WORD_BYTES;
     }
     this.to += length;
   }
 
-  /** So many digits of a number that has no more. */
+  /** Writes the number with `count` digits, of which it has no more. */
   digits(number: number, count: number): void {
     this.room(count);
     let rest = number;

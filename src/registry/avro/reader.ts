@@ -1,4 +1,4 @@
-/** An Avro schema to a reader of values. */
+/** Turns an Avro schema into a reader of values. */
 
 import type { ReadBySchema, ReadValue } from "../../domain/known-schemas.ts";
 import { copyOf } from "./copies.ts";
@@ -13,10 +13,10 @@ type CompiledAvro =
   /** One sentence. */
   | { readonly kind: "refused"; readonly error: string };
 
-/** Values are read one after the other, so that one is enough. */
+/** Values are read one at a time, so one is enough. */
 const transcript = new Transcript();
 
-/** @param texts the schema's last, before it those that it refers to. Never throws. */
+/** @param texts the schema is last, after those that it refers to. Never throws. */
 export function compileAvro(texts: readonly SchemaText[]): CompiledAvro {
   let copy: Copy;
   try {
@@ -35,7 +35,7 @@ function readValue(copy: Copy, bytes: Buffer): ReadValue {
     return { kind: "json", bytes: transcript.end() };
   } catch (error) {
     transcript.drop();
-    // No other error is expected, but one value must not stop the others.
+    // Other errors are not expected, but one value must not stop the others.
     const message = error instanceof UnreadableError ? error.message : "the value cannot be read";
     return { kind: "refused", error: message };
   }

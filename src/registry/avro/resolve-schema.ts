@@ -1,13 +1,13 @@
 /**
- * Schemas to avsc's types, which know what names stand for. Values are read by `copies.ts`: avsc's
- * own readers believe the counts that a value states, and throw a whole value away for one long.
+ * Turns schemas into avsc's types, which resolve names. Values are read by `copies.ts`, because avsc's
+ * own readers trust the counts in a value and reject a whole value for one large long.
  */
 
 import avro, { type Type } from "avsc";
 
 import { type AvroObject, type AvroSchema, UnusableSchemaError } from "./schema-text.ts";
 
-/** A type with a meaning: its schema has passed `schema-text.ts`. */
+/** A logical type whose schema has passed `schema-text.ts`. */
 export class LogicalType extends avro.types.LogicalType {
   readonly logicalType: string;
   readonly scale: number;
@@ -25,9 +25,9 @@ const LOGICAL_TYPE_NAMES = [
   ...["local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos"],
 ];
 
-/** The type of the last; those before it are what it refers to. Throws `UnusableSchemaError`. */
+/** The type of the last schema; it may refer to those before it. Throws `UnusableSchemaError`. */
 export function typeOf(schemas: readonly AvroSchema[]): Type {
-  // No name is found in it that nobody has given.
+  // Without a prototype, so that only defined names are found.
   const registry: { [name: string]: Type } = Object.create(null) as Record<string, Type>;
   const logicalTypes = Object.fromEntries(LOGICAL_TYPE_NAMES.map((name) => [name, LogicalType]));
   let type: Type | null = null;
@@ -48,6 +48,6 @@ function resolve(schema: AvroSchema, options: unknown): Type {
     });
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    throw new UnusableSchemaError(`the schema is no Avro schema: ${reason.slice(0, 200)}`);
+    throw new UnusableSchemaError(`the schema is not a valid Avro schema: ${reason.slice(0, 200)}`);
   }
 }

@@ -1,39 +1,40 @@
 /**
- * The text of an Avro schema, to what is needed of it for reading values. Only this goes on to avsc,
- * which makes code of the names of types and fields.
+ * Reduces an Avro schema to what is needed for reading values. Only this is passed on to avsc, which
+ * generates code from the names of types and fields.
  *
- *   of a schema                              here
- *   names of types                           numbered: bytes do not depend on them, and producers use
- *                                            such as `a-b` or `Outer$`
- *   names of fields and symbols              numbered when they are no identifiers; `nameOf` has them
- *   a type that comes twice, the same        counts once: two references may define it
- *   the same name for another type           is the one that the text's own references define, else
- *                                            the latest of theirs; within one text it is refused
- *   default, doc, aliases, order, others     left out: a value has every field of the schema that it
- *                                            was written with
- *   a logical type that is known and fits    kept
- *   any other logical type                   left out, as Avro says: the type below it counts
+ *   in a schema                              here
+ *   names of types                           numbered: the bytes do not depend on them, and producers
+ *                                            use names such as `a-b` or `Outer$`
+ *   names of fields and symbols              numbered if they are not identifiers; `nameOf` has them
+ *   a type that is defined twice, the same   counts once: two references may define it
+ *   the same name for another type           refers to the definition in the string's own references,
+ *                                            otherwise to the latest in theirs; within one string it is
+ *                                            rejected
+ *   default, doc, aliases, order, others     dropped: a value has every field of the schema that it was
+ *                                            written with
+ *   a logical type that is known and valid   kept
+ *   any other logical type                   dropped, as Avro specifies: the underlying type counts
  *   the size of a fixed                      at most 1 MiB
  *
- *   bound on a schema with its references    is
- *   text                                     256 KiB
+ *   limit for a schema with its references
+ *   size                                     256 KiB
  *   references                               100
  *   records                                  200
  *   fields and symbols                       3,000
- *   places that have a type                  10,000
+ *   positions that have a type               10,000
  *   levels                                   64
  */
 
-/** The text of a schema, and which others it reads. */
+/** A schema as a string, and the other schemas that it uses. */
 export interface SchemaText {
   readonly text: string;
-  /** Their places among the references; absent: all that stand before it. */
+  /** Their indexes among the references; absent: all references before it. */
   readonly uses?: readonly number[];
 }
 
 export type AvroSchema = string | AvroObject | readonly AvroSchema[];
 
-/** By `type`, it has some of these. */
+/** The `type` decides which of these it has. */
 export interface AvroObject {
   readonly type: string;
   readonly name?: string;
@@ -43,7 +44,7 @@ export interface AvroObject {
   readonly values?: AvroSchema;
   readonly size?: number;
   readonly logicalType?: string;
-  /** Digits after the point of a decimal. */
+  /** Digits after a decimal's point. */
   readonly scale?: number;
 }
 
@@ -64,12 +65,12 @@ const FIXED_MAX_BYTES = 1024 * 1024;
 const SCALE_MAX = 1_000;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Of fields and symbols that avsc would not take, and of none else. */
+/** Prefix of exactly those fields and symbols that avsc would not accept. */
 const HEX_NAME = "__hex_";
 const PRIMITIVES: ReadonlySet<string> = new Set([
   ...["null", "boolean", "int", "long", "float", "double", "bytes", "string"],
 ]);
-/** By the type below them. */
+/** The underlying types of each logical type. */
 const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
   int: new Set(["date", "time-millis"]),
   long: new Set([
@@ -80,7 +81,7 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
 };
 
 /**
- * @param texts the schema's last, before it those that it refers to.
+ * @param texts the schema is last, after those that it refers to.
  * @returns one for each text. Throws `UnusableSchemaError`.
  */
 export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
@@ -91,7 +92,7 @@ export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[]
   return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
 }
 
-/** The name of a field or a symbol as its schema has it. */
+/** The name of a field or a symbol as in its schema. */
 export function nameOf(name: string): string {
   return name.startsWith(HEX_NAME)
     ? Buffer.from(name.slice(HEX_NAME.length), "hex").toString()
@@ -114,10 +115,10 @@ interface Known {
   definition: string | null;
 }
 
-/** A text that was read. */
+/** A string that has been read. */
 interface Read {
   readonly known: ReadonlyMap<string, Known>;
-  /** Those of them that it defines. */
+  /** The types that the string itself defines. */
   readonly own: readonly (readonly [name: string, known: Known])[];
 }
 
@@ -125,14 +126,14 @@ class SchemaReader {
   #records = 0;
   #names = 0;
   #types = 0;
-  /** The types that the text knows, by full name. */
+  /** The types that the string may use, by full name. */
   #known = new Map<string, Known>();
-  /** Of the texts before. */
+  /** Results for the strings before it. */
   readonly #before: Read[] = [];
-  /** Full names that the text has defined. */
+  /** Full names that the string has defined. */
   #defined = new Set<string>();
   #numbers = 0;
-  /** Of the type around. */
+  /** Namespace of the enclosing type. */
   #namespace = "";
 
   text(schema: unknown, uses: readonly number[] = [...this.#before.keys()]): AvroSchema {
@@ -140,7 +141,7 @@ class SchemaReader {
     this.#namespace = "";
     const used = uses.flatMap((place) => this.#before[place] ?? []);
     this.#known = new Map(used.flatMap(({ known }) => [...known]));
-    // A reference's own definition counts more than one that another reference refers to.
+    // A definition in a reference takes precedence over one in a reference's own references.
     for (const { own } of used) for (const [name, known] of own) this.#known.set(name, known);
     const read = this.read(schema, 1);
     const own = [...this.#known].filter(([name]) => this.#defined.has(name));
@@ -154,7 +155,8 @@ class SchemaReader {
     if (this.#types > TYPES_MAX) invalid(`has over ${TYPES_MAX} types`);
     if (typeof schema === "string") return this.#reference(schema);
     if (Array.isArray(schema)) return schema.map((branch) => this.read(branch, level + 1));
-    if (typeof schema !== "object" || schema === null) return invalid("has a type that is none");
+    if (typeof schema !== "object" || schema === null)
+      return invalid("has a type that is not valid");
     const given = schema as Readonly<Record<string, unknown>>;
     const { type } = given;
     if (typeof type !== "string") return this.read(type, level + 1);
@@ -175,7 +177,7 @@ class SchemaReader {
     }
   }
 
-  /** Gives a type its number. One that is known, and the same, is referred to instead. */
+  /** Numbers a type. If the same type is already known, that one is used instead. */
   #define(given: Readonly<Record<string, unknown>>, content: () => AvroObject): AvroSchema {
     const fullName = this.#fullName(given);
     const outer = this.#namespace;
@@ -188,7 +190,7 @@ class SchemaReader {
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
     const read = content();
     this.#namespace = outer;
-    // Its own number stands for the type within itself.
+    // Within its own definition, its number refers to the type.
     known.definition = JSON.stringify(read).replaceAll(`"${known.as}"`, '""');
     if (before === undefined || before.definition !== known.definition) {
       return { ...read, name: known.as };
@@ -197,7 +199,7 @@ class SchemaReader {
     return before.as;
   }
 
-  /** Names without a full stop are those of the namespace around, or of none. */
+  /** A name without a period is in the enclosing namespace, or in none. */
   #reference(name: string): string {
     if (PRIMITIVES.has(name)) return name;
     const inside = this.#namespace === "" ? name : `${this.#namespace}.${name}`;
@@ -213,11 +215,11 @@ class SchemaReader {
   #fullName({ name, namespace }: Readonly<Record<string, unknown>>): string {
     if (typeof name !== "string" || name === "") return invalid("has a type without a name");
     if (name.length > NAME_MAX_CHARACTERS) return invalid("has a type with a very long name");
-    if (PRIMITIVES.has(name)) return invalid("names a type like one of Avro's own");
+    if (PRIMITIVES.has(name)) return invalid("defines a type with the name of a primitive type");
     if (name.includes(".")) return name.startsWith(".") ? name.slice(1) : name;
     const around = namespace ?? this.#namespace;
     if (typeof around !== "string" || around.length > NAME_MAX_CHARACTERS) {
-      return invalid("has a namespace that is none");
+      return invalid("has a namespace that is not valid");
     }
     return around === "" ? name : `${around}.${name}`;
   }
@@ -233,7 +235,8 @@ class SchemaReader {
   #fields(fields: readonly unknown[], level: number): NonNullable<AvroObject["fields"]> {
     return fields.map((field: unknown) => {
       this.#countName();
-      if (typeof field !== "object" || field === null) return invalid("has a field that is none");
+      if (typeof field !== "object" || field === null)
+        return invalid("has a field that is not valid");
       const { name, type } = field as Readonly<Record<string, unknown>>;
       return { name: checkedName(name, "a field"), type: this.read(type, level + 1) };
     });
@@ -256,7 +259,7 @@ class SchemaReader {
 function fixed(given: Readonly<Record<string, unknown>>): AvroObject {
   const { size } = given;
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > FIXED_MAX_BYTES) {
-    return invalid(`has a fixed whose size is not a whole number up to ${FIXED_MAX_BYTES}`);
+    return invalid(`has a fixed whose size is not an integer up to ${FIXED_MAX_BYTES}`);
   }
   const plain = { type: "fixed", size };
   const { logicalType } = given;
@@ -288,7 +291,9 @@ function isWhole(value: unknown): value is number {
 
 function checkedName(name: unknown, of: string): string {
   if (typeof name !== "string" || name === "" || name.length > NAME_MAX_CHARACTERS) {
-    return invalid(`has ${of} whose name is not a text of 1 to ${NAME_MAX_CHARACTERS} characters`);
+    return invalid(
+      `has ${of} whose name is not a string of 1 to ${NAME_MAX_CHARACTERS} characters`,
+    );
   }
   if (IDENTIFIER.test(name) && !name.startsWith(HEX_NAME)) return name;
   return `${HEX_NAME}${Buffer.from(name).toString("hex")}`;

@@ -1,14 +1,13 @@
 /**
- * Avro's bytes on one side, JSON on the other: a value is copied from the one to the other without
- * becoming objects in between.
+ * Copies a value from Avro's bytes to JSON without creating objects in between.
  *
- *   bound on a value       against
- *   its bytes              reading beyond them; bytes left over
- *   its JSON               a schema that makes much of a few bytes (`json-output.ts`)
- *   its nesting            a stack that overflows: 500 objects and lists in each other
- *   the items of a block   lists of items that take no bytes: as many as bytes are left, or 10,000
+ *   limit of a value       against
+ *   its bytes              reading past them; bytes that remain
+ *   its JSON               a schema that turns a few bytes into a lot (`json-output.ts`)
+ *   its nesting            a stack overflow: at most 500 nested objects and arrays
+ *   the items of a block   arrays of items without bytes: as many as bytes remain, or 10,000
  *
- * Texts are copied as they are. Those that are not UTF-8 are found when the JSON is decoded.
+ * Strings are copied unchanged. Those that are not UTF-8 are found when the JSON is decoded.
  */
 
 import {
@@ -29,7 +28,7 @@ const HEX = "0123456789abcdef";
 
 const ENDS_EARLY = "the value ends before its schema does";
 
-/** Reuse it: each value begins with `begin`. */
+/** Reusable: each value starts with `begin`. */
 export class Transcript extends JsonOutput {
   #bytes: Buffer = NO_BYTES;
   #view = NO_VIEW;
@@ -44,7 +43,7 @@ export class Transcript extends JsonOutput {
     this.beginJson(bytes.length);
   }
 
-  /** The JSON of the value that was begun. Throws `UnreadableError` where bytes are left over. */
+  /** The JSON of the current value. Throws `UnreadableError` if bytes remain. */
   end(): Buffer {
     const left = this.#bytes.length - this.#at;
     if (left > 0) {
@@ -56,7 +55,7 @@ export class Transcript extends JsonOutput {
     return this.endJson();
   }
 
-  /** After an error: the value's bytes are let go of, and its JSON is overwritten. */
+  /** After an error: releases the value's bytes; its JSON will be overwritten. */
   drop(): void {
     this.#letGo();
     this.dropJson();
@@ -73,7 +72,7 @@ export class Transcript extends JsonOutput {
     return byte === 1;
   }
 
-  /** Numbers that a double does not hold exactly come as a bigint. */
+  /** Numbers that a double cannot represent exactly are returned as a bigint. */
   long(): number | bigint {
     let byte = this.#byte();
     let low = byte & 0x7f;
@@ -118,35 +117,35 @@ export class Transcript extends JsonOutput {
     return this.#bytes.readDoubleLE(at);
   }
 
-  /** A view of so many bytes. */
+  /** A view of this many bytes. */
   take(length: number): Buffer {
     const at = this.#skip(length);
     return this.#bytes.subarray(at, at + length);
   }
 
-  /** How many bytes a text or bytes have. */
+  /** The length of a string or of bytes. */
   length(): number {
     const length = this.long();
     if (typeof length === "bigint" || length < 0) {
-      throw new UnreadableError("a text or bytes have a length that is none");
+      throw new UnreadableError("the length of a string or of bytes is not valid");
     }
     return length;
   }
 
-  /** How many items the next block of a list or map has; 0 ends it. */
+  /** The number of items in the next block of an array or map; 0 ends it. */
   blockItems(): number {
     const count = this.long();
     if (count === 0) return 0;
     const items = count < 0 ? -Number(count) : Number(count);
-    // Its size in bytes is for those who want to pass over it.
+    // A negative count is followed by the block's size in bytes, which only helps to skip the block.
     if (count < 0) this.length();
     if (items > this.#bytes.length - this.#at && items > EMPTY_ITEMS_MAX) {
-      throw new UnreadableError("a list or map says it has more items than the value can hold");
+      throw new UnreadableError("an array or map declares more items than the value can contain");
     }
     return items;
   }
 
-  /** Of an object or list: its end is told by `leave`. */
+  /** Enters an object or array; `leave` ends it. */
   enter(): void {
     this.#depth += 1;
     if (this.#depth > DEPTH_MAX) {
@@ -172,7 +171,7 @@ export class Transcript extends JsonOutput {
     return at;
   }
 
-  /** Reads a text and writes it with its quotes. */
+  /** Reads a string and writes it with its quotes. */
   text(): void {
     const length = this.length();
     const at = this.#skip(length);
@@ -183,7 +182,7 @@ export class Transcript extends JsonOutput {
     this.#lastBytes(copied, end);
   }
 
-  /** Copies the beginning of a text, up to the word that needs an escape. */
+  /** Copies the start of a string, up to the word that needs an escape. */
   #plainWords(from: number, end: number): number {
     const [view, out] = [this.#view, this.outView];
     const last = end - WORD_BYTES;
@@ -222,7 +221,7 @@ export class Transcript extends JsonOutput {
     this.to = to;
   }
 
-  /** The rest of a text in which some characters are escaped, and its quote. */
+  /** The rest of a string in which some characters are escaped, and its quote. */
   #escaped(from: number, end: number): void {
     for (let index = from; index < end; index += 1) {
       const byte = this.#bytes[index] ?? 0;
@@ -235,7 +234,7 @@ export class Transcript extends JsonOutput {
     this.byte(QUOTE);
   }
 
-  /** Reads so many bytes and writes them as base64. */
+  /** Reads this many bytes and writes them as base64. */
   base64(length: number): void {
     const text = this.take(length).toString("base64");
     this.room(text.length + 2);

@@ -70,7 +70,7 @@ test("a schema whose reference is unknown is unknown, by name", async () => {
   expect(await schemaSource(["http://a/v7"], exchange).lookup(7, signal)).toEqual({
     kind: "unknown",
     error:
-      "the schema registry does not know version 3 of B\\u001b[2J subject, which schema 7 uses",
+      "the schema registry does not have version 3 of B\\u001b[2J subject, which schema 7 uses",
   });
 });
 

@@ -16,8 +16,8 @@ test("values with an Avro schema are read by it and by those that it refers to",
 });
 
 test.each([
-  ["PROTOBUF", "", "the value is Protobuf, which is not read"],
-  ["THRIFT", "", 'the value\'s schema has the type "THRIFT", which is not read'],
+  ["PROTOBUF", "", "the value is Protobuf, which is not supported"],
+  ["THRIFT", "", 'the value\'s schema has the type "THRIFT", which is not supported'],
   ["AVRO", "{", "the schema is not JSON"],
 ])("no value is read by a schema of type %s: %s", (type, text, error) => {
   const known = compileSchema({ type, text, references: [] });

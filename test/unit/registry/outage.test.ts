@@ -16,9 +16,7 @@ test("said at most once a minute, and once when it is over for all", () => {
   expect(outage.failed(1, "down", 61_000)).toEqual(said(60_000));
   expect(outage.responded(1, 62_000)).toBeNull();
   expect(outage.sinceMs).toBe(1_000);
-  expect(outage.healthProblems(62_000)).toEqual([
-    "1 schema has been waited for in vain for 61 s: down",
-  ]);
+  expect(outage.healthProblems(62_000)).toEqual(["1 schema has been unavailable for 61 s: down"]);
   const over = { msg: "registry.reachable", unreachableForMs: 62_000 };
   expect(outage.responded(2, 63_000)).toEqual(over);
   expect(outage.sinceMs).toBeNull();
@@ -49,7 +47,5 @@ test("one that nobody waits for any more is forgotten", () => {
 test("several schemas are counted", () => {
   outage.failed(1, "down", 0);
   outage.failed(2, "worse", 1_000);
-  expect(outage.healthProblems(3_000)).toEqual([
-    "2 schemas have been waited for in vain for 3 s: worse",
-  ]);
+  expect(outage.healthProblems(3_000)).toEqual(["2 schemas have been unavailable for 3 s: worse"]);
 });

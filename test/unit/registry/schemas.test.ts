@@ -202,7 +202,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   expect(lines.seen).toEqual(["registry.unreachable"]);
   expect(lines.lines[0]?.fields).toMatchObject({ error: OUTAGE.error, waiting: 1 });
   expect(schemas.healthProblems()).toEqual([
-    "1 schema has been waited for in vain for 30 s: http://r:8081 refuses connections",
+    "1 schema has been unavailable for 30 s: http://r:8081 refuses connections",
   ]);
   expect(await counted()).toEqual([
     expect.stringMatching(/lookups_total\{outcome="outage"\} \d/),
