@@ -1,10 +1,10 @@
 /**
  * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, `/status` for
- * `switchyard status`, and a page at `/` that says so. Carries no secret, but belongs on a private network.
+ * `switchyard status`, and an index at `/`. Serves no secrets, but belongs on a private network.
  *
- *   path                              takes
- *   /-/reload, where that is allowed  POST: the configuration is read again
- *   any other                         GET and HEAD
+ *   path                          accepts
+ *   /-/reload, where allowed      POST: reloads the configuration
+ *   any other                     GET and HEAD
  */
 
 import { once } from "node:events";
@@ -15,20 +15,20 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Health } from "./health.ts";
 
 export interface AdminServer extends AsyncDisposable {
-  /** Where it listens; the real port where 0 was asked for. */
+  /** The address it listens on; the actual port if 0 was configured. */
   readonly host: string;
   readonly port: number;
 }
 
-/** Reads the configuration again. Never rejects. */
+/** Reloads the configuration. Never rejects. */
 export type Reload = () => Promise<{ readonly status: number; readonly report: object }>;
 
 export interface AdminSources {
   readonly health: Health;
   readonly metrics: Metrics;
-  /** The answer of `/status`, without secrets. */
+  /** The response of `/status`, without secrets. */
   readonly status: () => object;
-  /** Null: nobody may ask for it here. */
+  /** Null: not allowed on this address. */
   readonly reload?: Reload | null;
 }
 
@@ -43,7 +43,7 @@ const TEXT = "text/plain; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Resolves when it listens; rejects when it cannot (port in use). The caller disposes it. */
+/** Resolves when it listens; rejects if it cannot (port in use). The caller disposes it. */
 export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
   sources: AdminSources,
@@ -52,7 +52,7 @@ export async function startAdmin(
     answer(request, sources)
       .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
       .then((made) => send(request, response, made))
-      // The peer is gone: there is nobody left to tell.
+      // The client is gone, so nobody is left to respond to.
       .catch(() => response.destroy());
   });
   server.listen({ port, ...listenOn(host) });
@@ -83,7 +83,7 @@ async function answer(
   const [path = "/"] = (request.url ?? "/").split("?", 1);
   if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return { status: 405, type: TEXT, body: "only GET and HEAD are answered here\n" };
+    return { status: 405, type: TEXT, body: "only GET and HEAD are allowed here\n" };
   }
   switch (path) {
     case "/metrics":
@@ -105,11 +105,11 @@ async function answer(
 
 async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answer> {
   if (request.method !== "POST") {
-    return { status: 405, type: TEXT, body: "only POST is answered here\n", allow: "POST" };
+    return { status: 405, type: TEXT, body: "only POST is allowed here\n", allow: "POST" };
   }
-  // A page in somebody's browser may post here, too, and always says where it comes from.
+  // A web page may send a POST here as well, but the browser always adds its origin.
   if (request.headers.origin !== undefined) {
-    return { status: 403, type: TEXT, body: "browsers may not ask for this\n" };
+    return { status: 403, type: TEXT, body: "browsers may not request this\n" };
   }
   const { status, report } = await reload();
   return json(status, report);

@@ -1,6 +1,6 @@
 /**
- * Announces the process that runs, as it is configured at the moment. Resolves when its clock is
- * measured, or cannot be for now.
+ * Announces this process with its current configuration. Resolves when its clock is measured, or
+ * cannot be measured at the moment.
  */
 
 import { randomUUID } from "node:crypto";

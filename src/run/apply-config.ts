@@ -1,19 +1,19 @@
 /**
- * Takes over another configuration while the stages run.
+ * Applies another configuration while the stages run.
  *
- *   step                                       a crash after it
- *   1  topics of new destinations are made     they are there for the next start
- *   2  consumers of new destinations start,    the next start takes the file: all of it, or nothing
- *      changed ones go by their settings,      if it cannot be used; records lie where they were
- *      route, deletion, ingest and audience    written
- *      take the lists: all in one turn
- *   3  consumers of removed destinations       attempts in hand are made again if the destination
- *      drain, commit and leave                 comes back
- *   4  what was counted for them is forgotten  nothing
+ *   step                                       after a crash
+ *   1  topics of new destinations are created  they exist at the next start
+ *   2  consumers of new destinations start,    the next start uses the file, wholly, or not at all if
+ *      changed ones use their new settings,    it is invalid; records are where they were written
+ *      and route, deletion, ingest and
+ *      audience use the new lists, all at once
+ *   3  consumers of removed destinations       attempts in flight are repeated if the destination is
+ *      drain, commit and leave                 configured again
+ *   4  their counts are removed                nothing
  *
- * A destination whose topics are missing, and cannot be made, is held back; the rest is taken over
- * meanwhile. Route writes nothing for a destination before 2, so that no copy goes to a topic that
- * is not there.
+ * A destination whose topics are missing and cannot be created stays pending, and the rest is applied
+ * meanwhile. The route stage writes nothing for a destination before step 2, so no delivery is
+ * written to a topic that does not exist.
  */
 
 import type { Config } from "../config/config.ts";
@@ -39,15 +39,15 @@ export interface TakeOverDeps {
   readonly log: Log;
 }
 
-/** The topics that a configuration still lacks. */
+/** The topics of a configuration that do not exist yet. */
 export interface Lacking {
   /** By the destination that waits for them. */
   readonly waiting: ReadonlyMap<DestinationId, readonly string[]>;
-  /** Why they were not made; null: that is not our task, or none is missing. */
+  /** Why they were not created; null if that is not our task, or none is missing. */
   readonly error: Error | null;
 }
 
-/** Step 1. The topics of destinations that run already count as there. Never rejects. */
+/** Step 1. Topics of destinations that already run count as existing. Never rejects. */
 export async function makeTopics(
   { admin, log }: Pick<TakeOverDeps, "admin" | "log">,
   running: Config,
@@ -73,9 +73,9 @@ export async function makeTopics(
 }
 
 /**
- * Step 2, at once. Do what it returns when `next` runs: steps 3 and 4.
+ * Step 2, synchronously. Call the returned function when `next` runs: it does steps 3 and 4.
  *
- * @param next its topics are there; it differs from `running` only in what may change while running.
+ * @param next its topics exist; it differs from `running` only in settings that may change at run time.
  */
 export function takeOver(
   deps: TakeOverDeps,
@@ -115,11 +115,11 @@ function byDestination(missing: readonly TopicSpec[], wanted: Config): Lacking["
 async function retire(
   { stages, metrics, rerouting }: TakeOverDeps,
   before: Config,
-  /** By then. */
+  /** The current configuration when this is called. */
   current: () => Config,
 ): Promise<void> {
   await Promise.all(stages.map(async (stage) => await stage.retire?.()));
-  // One that is back by now counts on.
+  // The counts of a destination that is configured again by now are kept.
   const destinations = gone(before.destinations, current().destinations);
   rerouting.forget(destinations);
   metrics.forget("destination", destinations);

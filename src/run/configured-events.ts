@@ -1,6 +1,6 @@
 /**
- * Events for people, where the configuration asks for them and the process has a stage that sees
- * something. Of a destination the process speaks that owns partition 0 of its topic.
+ * Writes operator events, if the configuration enables them and the process has a stage that observes
+ * something. The process that owns partition 0 of a destination's topic reports events for that destination.
  */
 
 import type { Config } from "../config/config.ts";
@@ -30,7 +30,7 @@ export interface EventParts {
   readonly stages: readonly RunningStage[];
   readonly keeper: TopicKeeper;
   readonly clock: Clock;
-  /** Absent: nobody steers what runs here. */
+  /** Absent if no operator can control the stages here. */
   readonly operatorActions?: OperatorActions;
 }
 
@@ -98,7 +98,7 @@ function retryWindowsOf(
   };
 }
 
-/** Those whose first partition is here. */
+/** The destinations whose partition 0 this process owns. */
 function spokenFor(
   deliver: Pick<RunningStage, "partitions" | "destinations">,
   topics: Pick<TopicNames, "deliveries">,

@@ -1,6 +1,6 @@
 /**
- * Follows the operatorActions of people while the program runs, where a stage goes by them. The caller
- * stops it before Kafka is closed.
+ * Follows the actions of operators while the program runs, if one of its stages obeys them. The
+ * caller stops it before Kafka is closed.
  */
 
 import type { Config } from "../config/config.ts";
@@ -15,7 +15,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Health } from "./health.ts";
 
-/** Those that go by what people ask for, and those that other processes share. */
+/** The stages that obey operator actions or share their state with other processes. */
 const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
 
 interface OperatorActionsDeps {
@@ -26,7 +26,7 @@ interface OperatorActionsDeps {
   readonly clock: Clock;
 }
 
-/** Resolves when it is known what was asked for, or cannot be for now. Null: no stage goes by it. */
+/** Resolves when the actions are known, or cannot be read at the moment. Null: no stage obeys them. */
 export async function configuredOperatorActions(
   config: Config,
   { kafka, cluster, log, health, clock }: OperatorActionsDeps,

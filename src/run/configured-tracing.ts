@@ -1,4 +1,4 @@
-/** The traces of the configuration, shared by the stages of the process. */
+/** Creates the configured tracing, shared by the stages of the process. */
 
 import type { Config } from "../config/config.ts";
 import { programVersion } from "../operate/connect/program-version.ts";
@@ -8,7 +8,7 @@ import type { ClosableTracing, OtlpWatch } from "../telemetry/tracing/otlp.ts";
 
 const LINE_EVERY_MS = 60_000;
 
-/** Null: there are none, and nothing of their library is loaded. The caller closes it last. */
+/** Null if tracing is disabled; its library is then not loaded. The caller closes it last. */
 export async function configuredTracing(
   { tracing }: Pick<Config, "tracing">,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },

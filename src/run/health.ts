@@ -1,13 +1,13 @@
 /**
- * The answers of `/livez` and `/readyz`.
+ * The responses of `/livez` and `/readyz`.
  *
- *   state       /livez   /readyz   begins
+ *   state       /livez   /readyz   starts
  *   starting    200      503       with the process
- *   ready       200      200       configuration loaded, topics there, consumers joined (or 30 s later)
- *   stopping    200      503       with SIGTERM; for good
+ *   ready       200      200       configuration loaded, topics exist, consumers joined (or 30 s later)
+ *   stopping    200      503       with SIGTERM, and is final
  *
- * An outage of Kafka or of a destination changes no status: taking a pod out of service does not
- * bring the brokers back. It stands in the body, in metrics and in the alerts.
+ * An outage of Kafka or of a destination does not change the status, because taking a pod out of
+ * service does not bring the brokers back. It appears in the body, in metrics and in the alerts.
  */
 
 export type HealthState = "starting" | "ready" | "stopping";

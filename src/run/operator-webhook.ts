@@ -1,4 +1,4 @@
-/** The operator's webhook: events are posted as webhooks are, by the same signer and the same checks. */
+/** The operator webhook: events are posted like webhooks, with the same signatures and address checks. */
 
 import type { Config } from "../config/config.ts";
 import type { SendResult } from "../destinations/port.ts";

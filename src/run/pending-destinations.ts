@@ -1,21 +1,21 @@
 /**
- * The configuration that can be taken over now: destinations whose topics are not there yet are held
- * back.
+ * Reduces a new configuration to what can be applied now: destinations whose topics do not exist yet
+ * stay pending.
  *
- *   the destination waits for its topics, and      it is
- *   is new                                         left out, also of the lists of sources
- *   runs, of another type                          as it runs
+ *   a destination whose topics are missing         is
+ *   is new                                         omitted, also from the lists of sources
+ *   is running, with another type                  kept as it runs
  *
- *   the destination does not wait                  as configured
+ *   any other destination                          as configured
  */
 
 import type { Config } from "../config/config.ts";
 import type { DestinationId } from "../domain/ids.ts";
 
 /**
- * @param running the configuration that runs.
- * @param wanted the one to take over.
- * @param waiting ids of destinations in it whose topics are not there.
+ * @param running the current configuration.
+ * @param wanted the configuration to apply.
+ * @param waiting IDs of its destinations whose topics do not exist.
  */
 export function heldBack(
   running: Config,

@@ -1,6 +1,6 @@
 /**
- * The answer of `GET /status` of the admin port: the parts that run in this process, and the state of
- * each destination as it sees it. No secret, no payload; of a URL the scheme, the host and the port.
+ * The response of `GET /status` on the admin port: the parts that run in this process, and the state
+ * of each destination here. Contains no secrets and no payloads, and only scheme, host and port of URLs.
  */
 
 import type { ProcessStatus } from "../domain/process-status.ts";
@@ -14,7 +14,7 @@ export interface ProcessFacts {
   readonly version: string;
   readonly startedAtMs: number;
   readonly stages: readonly StageName[];
-  /** Of the configuration that the process was started with. */
+  /** Hash of the configuration that the process was started with. */
   readonly hash: string;
   readonly configuration: RunningConfiguration | null;
   readonly running: readonly RunningStage[];
@@ -48,12 +48,12 @@ interface Reported {
   readonly version: string;
   readonly stages: readonly StageName[];
   readonly hash: string;
-  /** Filled as they start. */
+  /** Stages are added as they start. */
   readonly running: readonly RunningStage[];
   readonly reloads: Pick<ReloadCauses, "running">;
 }
 
-/** From now on. `watch` hands in the cluster when there is a connection. */
+/** Collects the status from now on. Call `watch` with the cluster once there is a connection. */
 export function tellStatus({ reloads, ...facts }: Reported) {
   const startedAtMs = Date.now();
   let cluster: ClusterView | null = null;

@@ -1,12 +1,12 @@
 /**
- * The reasons to read the configuration again.
+ * The causes for reloading the configuration.
  *
- *   cause                       from then on    before the stages have started
- *   a file of it has changed    it is read      it is read once they have
- *   SIGHUP                      it is read      the same
- *   POST /-/reload              it is read      503
+ *   cause                     once the stages run   before that
+ *   a file has changed        reload                reload once they have started
+ *   SIGHUP                    reload                the same
+ *   POST /-/reload            reload                503
  *
- *   outcome               answers
+ *   outcome               response
  *   applied, unchanged    200
  *   invalid               422
  *   failed                500
@@ -19,7 +19,7 @@ import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.t
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";
 
-/** The stages are started with it. */
+/** The configuration that the stages are started with. */
 export type Configuration = Pick<
   Extract<Loaded, { readonly kind: "config" }>,
   "config" | "files" | "hash"
@@ -30,9 +30,9 @@ export interface ReloadCauses extends Disposable {
   /** The stages have started. */
   begin(deps: Omit<ReloadDeps, "follow">): void;
   readonly healthProblems: () => readonly string[];
-  /** Of the configuration on disk; null: it can be used. */
+  /** The problems of the configuration on disk; null if it is valid. */
   readonly refused: () => ReturnType<Reloader["refused"]>;
-  /** Null: the stages have not started. */
+  /** Null if the stages have not started. */
   readonly running: () => RunningConfiguration | null;
 }
 
@@ -44,7 +44,7 @@ const STATUS: Readonly<Record<Outcome, number>> = {
 };
 const NOT_YET = { outcome: "failed", problems: ["the stages have not started"] };
 
-/** Takes SIGHUP at once. Disposing it ends all of them. */
+/** Handles SIGHUP immediately. Disposing it ends all three. */
 export function reloadCauses(configuration: Configuration): ReloadCauses {
   const held = new DisposableStack();
   let reloader: Reloader | null = null;

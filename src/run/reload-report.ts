@@ -1,4 +1,4 @@
-/** Metrics, log lines and sentences about readings of the configuration. Ids and paths, never values. */
+/** Metrics, log lines and sentences about reloads of the configuration: IDs and paths, never values. */
 
 import type { Changes, ListChanges } from "../config/changes.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -9,20 +9,20 @@ import type { Log } from "../telemetry/log.ts";
 export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
 
 /**
- * `start`: the look that follows the start, in case the file has changed since it was read.
- * `topics`: destinations wait for theirs.
+ * `start`: the check after the start, in case the file has changed since it was read.
+ * `topics`: destinations wait for their topics.
  */
 export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";
 
 const OUTCOMES: readonly Outcome[] = ["applied", "unchanged", "invalid", "failed"];
 
-/** How the file on disk stands to what runs. */
+/** How the file on disk differs from the current configuration. */
 export interface Standing {
-  /** Null: it can be used. */
+  /** Null if the file is valid. */
   invalid: { readonly sinceMs: number; readonly problems: readonly string[] } | null;
   needsRestart: readonly string[];
   waiting: ReadonlyMap<string, readonly string[]>;
-  /** Why their topics were not made, if that was tried. */
+  /** Why their topics were not created, if that was tried. */
   lackingFor: Error | null;
 }
 
@@ -42,7 +42,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   const invalidSince = metrics.configInvalidSince.bind({});
   const restarts = metrics.configNeedsRestart.bind({});
   const heldBack = metrics.configHeldBack.bind({});
-  /** The last lines: one is said again when it has changed. */
+  /** The last log lines: a line is logged again only when it has changed. */
   const said = { needsRestart: "", waiting: "", warnings: "" };
   let shown: string | null = null;
   readAt.set(clock.nowMs() / 1_000);
@@ -52,7 +52,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
     said[of] = text;
     return text !== "";
   };
-  /** The configuration with this hash runs. */
+  /** The configuration with this hash is current. */
   const runs = (hash: string) => {
     if (shown === hash) return;
     if (shown !== null) metrics.configInfo.remove({ hash: shown });
@@ -61,7 +61,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   };
   return {
     count: (outcome: Outcome, cause: Cause) => {
-      // Nobody has asked, and nothing came of it.
+      // Not requested by anyone, and without a result.
       if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;
       reloads.get(outcome)?.inc();
     },
@@ -101,7 +101,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       ...(invalid === null ? [] : [invalidText(invalid)]),
       ...(needsRestart.length === 0
         ? []
-        : [`these settings of the file count after a restart: ${needsRestart.join(", ")}`]),
+        : [`these settings of the file apply after a restart: ${needsRestart.join(", ")}`]),
       ...[...waiting].map(
         ([id, topics]) =>
           `destination ${id} waits for ${topics.join(" and ")} (${topicsFix(lackingFor)})`,
@@ -114,7 +114,7 @@ function invalidText({ sinceMs, problems }: NonNullable<Standing["invalid"]>): s
   const since = new Date(sinceMs).toISOString();
   const [first = ""] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  return `the file on disk cannot be used since ${since}, and an earlier one runs: ${first}${more}`;
+  return `the configuration file has been invalid since ${since}, and the process still uses the previous one: ${first}${more}`;
 }
 
 function countOf({ added, removed, changed }: ListChanges): number {

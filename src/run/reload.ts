@@ -1,18 +1,17 @@
 /**
- * Reads the configuration again while the program runs, one time after the other.
+ * Reloads the configuration while the program runs, one reload at a time.
  *
  *   the file now                         outcome     then
- *   cannot be used                       invalid     all goes on as before; the problems are told
- *   says what runs                       unchanged   nothing
- *   differs in what needs a restart      unchanged   the settings are told
- *   differs in what may change           applied     `apply-config.ts`; the rest is told
- *   ... but for destinations whose       applied     these are held back until their topics are
- *       topics are missing                           there: looked at every 2 s
- *   ... in such destinations alone       unchanged   the same
- *   ... and something breaks             failed      it is told; the next reading tries again
+ *   is invalid                           invalid     everything continues; the problems are reported
+ *   equals the current configuration     unchanged   nothing
+ *   differs in what needs a restart      unchanged   those settings are reported
+ *   differs in what may change           applied     `apply-config.ts`; the rest is reported
+ *   ... except destinations whose        applied     these stay pending until their topics exist:
+ *       topics are missing                           checked every 2 s
+ *   ... only in such destinations        unchanged   the same
+ *   ... and an error occurs              failed      it is reported; the next reload tries again
  *
- * A reading that is asked for while another one waits is the same one. None begins once the program
- * stops.
+ * Requests for a reload while one waits share that one. No reload starts once the program stops.
  */
 
 import { applied, changesOf, isUnchanged } from "../config/changes.ts";
@@ -38,11 +37,11 @@ const LOOK_FOR_TOPICS_MS = 2_000;
 
 export interface Reloaded {
   readonly outcome: Outcome;
-  /** Of what runs now. */
+  /** Hash of the current configuration. */
   readonly hash: string;
   /** Why it was not applied, in sentences. */
   readonly problems: readonly string[];
-  /** Settings that count after a restart. */
+  /** Settings that apply after a restart. */
   readonly needsRestart: readonly string[];
   /** Destinations that wait for their topics. */
   readonly waiting: readonly string[];
@@ -58,16 +57,16 @@ export interface ReloadDeps {
   readonly load: () => Loaded;
   /** Never rejects. */
   readonly makeTopics: (running: Config, wanted: Config) => Promise<Lacking>;
-  /** Returns how to end what `next` leaves out. */
+  /** Returns a function that ends what `next` no longer has. */
   readonly takeOver: (running: Config, next: Config) => (current: () => Config) => Promise<void>;
-  /** Told of the files that count, after each reading. */
+  /** Called after each reload with the files of the configuration. */
   readonly follow: (files: readonly string[]) => void;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
-/** Disposed, it takes nothing over any more. */
+/** Once disposed, it applies nothing more. */
 export class Reloader implements Disposable {
   readonly #deps: ReloadDeps;
   readonly #report: ReloadReport;
@@ -82,7 +81,7 @@ export class Reloader implements Disposable {
   #wanted: Config;
   #hash: string;
   #appliedAtMs: number;
-  /** Of the file, all of it. */
+  /** Hash of the whole file. */
   #fileHash: string;
   #last = Promise.resolve();
   #queued: { cause: Cause; readonly reading: Promise<Reloaded> } | null = null;
@@ -100,23 +99,23 @@ export class Reloader implements Disposable {
     this.#report.runs(started.hash);
   }
 
-  /** Resolves when what was read is taken over; not when what is gone has ended. Never rejects. */
+  /** Resolves when the configuration is applied; removed parts may still be ending. Never rejects. */
   reload(cause: Cause): Promise<Reloaded> {
     if (this.#stopped.signal.aborted) {
-      return Promise.resolve(this.#result("failed", ["the program stops"]));
+      return Promise.resolve(this.#result("failed", ["the program is stopping"]));
     }
     this.#queued ??= { cause, reading: this.#inTurn() };
-    // One that was to look for topics alone reads the file now, too.
+    // A queued reload that would only check for topics now reads the file as well.
     if (this.#queued.cause === "topics") this.#queued.cause = cause;
     return this.#queued.reading;
   }
 
-  /** The configuration that runs, and since when. */
+  /** The current configuration, and since when. */
   running(): RunningConfiguration {
     return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
   }
 
-  /** Of the configuration on disk; null: it can be used. */
+  /** The problems of the configuration on disk; null if it is valid. */
   refused(): Standing["invalid"] {
     return this.#standing.invalid;
   }
@@ -154,7 +153,7 @@ export class Reloader implements Disposable {
     return this.#result((await this.#take(cause)) ? "applied" : "unchanged");
   }
 
-  /** Reads what is wanted. Returns why it cannot be used, else nothing. */
+  /** Reads the file. Returns its problems; empty if it is valid. */
   #read(): readonly string[] {
     const loaded = this.#deps.load();
     this.#deps.follow(loaded.files);
@@ -167,7 +166,7 @@ export class Reloader implements Disposable {
     return [];
   }
 
-  /** Whether anything was taken over. */
+  /** Returns `true` if anything was applied. */
   async #take(cause: Cause): Promise<boolean> {
     const { makeTopics, takeOver } = this.#deps;
     const { waiting, error } = await makeTopics(this.#running, this.#wanted);
@@ -191,7 +190,7 @@ export class Reloader implements Disposable {
     return true;
   }
 
-  /** Until no destination waits. */
+  /** Repeats until no destination waits. */
   async #lookForTopics(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -208,7 +207,7 @@ export class Reloader implements Disposable {
   }
 }
 
-/** On one line. Says no value that is secret. */
+/** One line, without values that may be secret. */
 function sentence(problem: LocatedProblem): string {
   const { found, expected, hint } = problem;
   return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;

@@ -1,17 +1,17 @@
 /**
- * `switchyard run`: starts the stages, keeps them running, stops them side by side.
+ * `switchyard run`: starts the stages, keeps them running, and stops them concurrently.
  *
  *   step                                fails                            exit
  *   1  admin port listens               port in use                      1
- *   2  a broker answers                 not within kafka.startTimeout,   1
+ *   2  a broker responds                not within kafka.startTimeout,   1
  *                                       or never will: a wrong password
- *   3  topics exist, and what people    a right or a setting is wrong;   1
- *      ask for is known                 brokers do not settle within
- *                                       kafka.startTimeout
- *   4  stages start; consumers join     after 30 s: ready all the same   -
- *   5  runs; other configurations are   a shared stage crashes           1
- *      taken over (`reload.ts`)
- *   6  SIGTERM: stops, 30 s at most     something hangs                  1
+ *   3  topics exist, and operator       a permission or a setting is     1
+ *      actions are known                wrong; brokers do not settle
+ *                                       within kafka.startTimeout
+ *   4  stages start; consumers join     after 30 s: ready anyway         -
+ *   5  runs; changed configurations     a shared stage crashes           1
+ *      are applied (`reload.ts`)
+ *   6  SIGTERM: stops within 30 s       something hangs                  1
  *                                       nothing                          0
  */
 
@@ -59,14 +59,14 @@ import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.t
 
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
-/** Left for the producer's last records when the stages have stopped. */
+/** Time for the producer's last records once the stages have stopped. */
 const PRODUCER_CLOSE_LIMIT_MS = 3_000;
 
 /**
  * Runs until the signal aborts or a shared stage fails. Returns the exit status.
  *
  * @param load reads the configuration again. Never throws.
- * @throws Error when it cannot start, with a sentence that says what to do.
+ * @throws Error if it cannot start, with a sentence that says what to do.
  */
 export async function run(
   configuration: Configuration,
@@ -91,7 +91,7 @@ export async function run(
   log.info({ ...driverInUse }, "kafka.driver");
 
   const clock = new BrokerClock(systemClock, () => performance.now());
-  /** Certificates and passwords of the moment are taken for new connections. */
+  /** New connections use the current certificates and passwords. */
   let current = config;
   const connection = kafkaConnection(config, () => current);
   if (!(await waitForBrokers(connection, waiting))) return 0;
@@ -156,7 +156,7 @@ export async function run(
   }
 }
 
-/** What runs, for metrics and the log. */
+/** Sets the metrics and logs what runs. */
 function announceStart(
   metrics: Metrics,
   log: Log,
@@ -169,7 +169,7 @@ function announceStart(
   return build;
 }
 
-/** The process that serves the page, as the page knows it. */
+/** The process that serves the console, as the console shows it. */
 function ownProcess(
   config: () => Config,
   { reloads, configuration, load, admin }: OwnParts,
@@ -189,7 +189,7 @@ interface OwnParts {
   readonly admin: { readonly host: string; readonly port: number };
 }
 
-/** Where this process asks itself: an address that stands for all is none to ask. */
+/** The address at which the process requests its own status: a wildcard address is replaced. */
 function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
   return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
 }
@@ -236,7 +236,7 @@ function watchKafka(
   return watching;
 }
 
-/** Brokers have `kafka.startTimeout` to answer and to settle. */
+/** Brokers have `kafka.startTimeout` to respond and to settle. */
 function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
   const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
   const limitMs = kafka.startTimeoutMs;
@@ -284,7 +284,7 @@ function configuredRerouting(
   return createRerouting({ producer, metrics, clock }, rules);
 }
 
-/** Those of the configuration that are there. */
+/** The ones that are not null. */
 function present({
   schemas,
   tracing,
@@ -301,7 +301,7 @@ function present({
   };
 }
 
-/** All at once: ingest answers on for a while, and the others need not wait for it. */
+/** Stops all stages concurrently, because the ingest stage keeps responding for a while. */
 async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
   const stops = running.map(async (stage) => {
     await stage[Symbol.asyncDispose]();
@@ -311,13 +311,13 @@ async function stopAll(running: readonly RunningStage[], log: Log): Promise<void
   if (failed?.status === "rejected") throw failed.reason;
 }
 
-/** @throws Error when `work` has not ended after `limitMs`. */
+/** @throws Error if `work` has not ended after `limitMs`. */
 async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
   const limit = new AbortController();
   const late = timer(limitMs, undefined, { signal: limit.signal }).then(
     () => {
       throw new Error(
-        `the stages have not stopped within ${limitMs / 1_000} s; what was in hand is read again`,
+        `the stages have not stopped within ${limitMs / 1_000} s; what was in flight is read again`,
       );
     },
     () => undefined,

@@ -1,7 +1,7 @@
 /**
- * Starts the chosen stages, from the end of the data's way to its beginning: what a stage takes in
- * should find the others at work. They are stopped side by side: ingest answers on for a while, and
- * what a stage has written for one that is gone waits in its topic.
+ * Starts the chosen stages, the last one in the flow of data first, so that each stage's output finds
+ * the next stage running. They are stopped concurrently: the ingest stage keeps responding for a
+ * while, and what a stage has written for one that has stopped waits in its topic.
  */
 
 import { join } from "node:path";
@@ -25,17 +25,17 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
-/** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
+/** Less than the brokers' rebalance timeout, and enough for an attempt of 5 s and scheduling its retry. */
 const DRAIN_LIMIT_MS = 10_000;
 const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
 const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
 const AUDIENCE_MAX_BYTES = 8 * 1_024 * 1_024;
-/** In hand over all destinations: each has an even share, and borrows of what is free. */
+/** Bytes in flight over all destinations: each has an equal share and can borrow what is unused. */
 const DELIVER_MAX_BYTES = 32 * 1_024 * 1_024;
 const DELIVER_SHARE_MIN_BYTES = 16 * 1_024;
 const DELIVER_SHARE_MAX_BYTES = 4 * 1_024 * 1_024;
 
-/** The things that starting a stage takes. */
+/** What starting a stage needs. */
 interface World {
   readonly deps: StageDeps;
   readonly config: Config;
@@ -48,7 +48,7 @@ interface World {
   readonly patiently: WaitOut;
 }
 
-/** The process as the page asks it, like any other. */
+/** This process, which the console queries like any other. */
 export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
   readonly load: Load;
@@ -56,7 +56,7 @@ export interface SharedServices {
   readonly admin: string;
 }
 
-/** The code of a stage is loaded when it is started: memory and time of one that is not chosen. */
+/** A stage's code is loaded when it starts, which saves the memory and time of the others. */
 export const STAGE_CODE = {
   ingest: () => import("../ingest/stage.ts"),
   route: () => import("../route/stage.ts"),
@@ -77,8 +77,7 @@ export const STAGE_CODE = {
 } satisfies Readonly<Record<StageName, () => Promise<object>>>;
 
 /**
- * Complete by its type: a stage of the table (`domain/stages.ts`) that cannot be started does not
- * compile.
+ * Its type makes it complete: a stage in `domain/stages.ts` that cannot be started does not compile.
  */
 const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
   ingest: async ({ deps, config, common }) => {
@@ -154,12 +153,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
 
 interface StageSettings {
   readonly own: SharedServices;
-  /** Makes requests again that brokers cannot answer yet. */
+  /** Repeats requests that brokers cannot serve yet. */
   readonly patiently: WaitOut;
 }
 
 /**
- * Yields each stage when it has started. The caller disposes them, also when a later one throws.
+ * Yields each stage when it has started. The caller disposes them, also if a later one throws.
  */
 export async function* startStages(
   chosen: readonly StageName[],
@@ -187,7 +186,7 @@ function share(destinations: number): number {
 }
 
 /**
- * The configured tiers, and those no longer configured whose topics exist: records may wait there.
+ * The configured delays, and removed ones whose topics exist, because records may still wait there.
  */
 async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;

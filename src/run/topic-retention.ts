@@ -1,11 +1,11 @@
 /**
- * How long Kafka keeps the records that this process reads, as gauges: a record that waits for as
- * long is deleted unread.
+ * Shows as gauges how long Kafka keeps the records that this process reads: a record that waits longer
+ * is deleted unread.
  *
  *   the topic's settings           gauge
- *   can be seen                    as they are; of several topics of a consumer, the shortest
- *   say for ever, of all of them   absent
- *   cannot be seen                 as planned: seeing them is a right of its own
+ *   are visible                    their retention; the shortest if a consumer has several topics
+ *   have no limit, for all topics  absent
+ *   are not visible                as planned: seeing them needs a permission of its own
  */
 
 import { readerOf, type StageName } from "../domain/stages.ts";
@@ -26,11 +26,11 @@ export interface Inputs {
 export interface Retention {
   readonly stage: StageName;
   readonly destination: string;
-  /** Infinity: for ever. */
+  /** Infinity: forever. */
   readonly retentionMs: number;
 }
 
-/** Of what each consumer of the stages reads. Pure. */
+/** The retention of what each consumer of the stages reads. */
 export function retentions(
   { plan, topics }: Inputs,
   stages: readonly StageName[],
@@ -52,9 +52,9 @@ export function retentions(
 }
 
 /**
- * Looks until disposed.
+ * Repeats until disposed.
  *
- * @param inputs as they are configured by now.
+ * @param inputs as currently configured.
  */
 export function watchRetention(
   { metrics, admin, clock }: { metrics: Metrics; admin: Pick<Admin, "describe">; clock: Clock },

@@ -1,12 +1,12 @@
 /**
  * Makes sure that the topics exist before a stage uses them.
  *
- *   kafka.createTopics   a topic is missing
- *   true                 it is created as the plan says, as far as the cluster allows that; what it
- *                        refuses is in the log; existing topics are left as they are
- *   false                waits for it, and says in the log for which
+ *   kafka.createTopics   if a topic is missing
+ *   true                 it is created as planned, as far as the cluster allows; settings that it
+ *                        rejects are logged; existing topics stay unchanged
+ *   false                waits for it, and logs which topics are missing
  *
- * Topics that the brokers do not show are not taken for missing: that ends the start.
+ * Topics that the brokers hide do not count as missing: they end the start.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -24,9 +24,9 @@ import type { Log } from "../telemetry/log.ts";
 const LOOK_AGAIN_MS = 2_000;
 
 /**
- * Returns false when the signal aborts first.
+ * Returns false if the signal aborts first.
  *
- * @throws Error naming the topics when they cannot be created, or may not be seen.
+ * @throws Error with the topics' names if they cannot be created, or may not be seen.
  */
 export async function ensureTopics(
   config: Config,
@@ -61,11 +61,11 @@ export async function ensureTopics(
 }
 
 function fixFor(cause: unknown): string {
-  // The brokers may yet settle: then no setting is wrong.
+  // The brokers may still settle, so no setting is to blame yet.
   if (patienceMs(cause) > 0) return "";
   const isSetting = [...errorTypes(cause)].some(isRejection);
   const set = isSetting
-    ? " Set what the cluster's reason names (kafka.partitions, kafka.replicationFactor) as the cluster allows it."
+    ? " Set what the cluster's error names (kafka.partitions, kafka.replicationFactor) to a value that the cluster allows."
     : "";
-  return `${set} Or set kafka.createTopics to false and create them as \`switchyard topics\` prints.`;
+  return `${set} Or set kafka.createTopics to false and create them as shown by \`switchyard topics\`.`;
 }

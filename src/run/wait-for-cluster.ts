@@ -1,14 +1,14 @@
 /**
- * Waits for brokers that answer and cannot do yet what a start needs: one restarts, a leader is being
- * elected, the controller moves. A thing that people have to change ends the start at once.
+ * Waits for brokers that respond but cannot do yet what a start needs: one restarts, a leader is being
+ * elected, the controller moves. A problem that a person has to fix ends the start immediately.
  *
- *   a try                                then
- *   works                                done
- *   fails, `kafka.startTimeout` is over  throws what it failed of
- *   fails for longer than its error is   the same
- *   worth waiting for
- *   fails, the program is told to stop   throws `StartInterruptedError`
- *   fails                                the log says of what, once for each; again, 0.5 to 5 s later
+ *   a try                                   then
+ *   succeeds                                done
+ *   fails after `kafka.startTimeout`        throws its error
+ *   fails, and such errors have lasted      the same
+ *   longer than they are worth waiting for
+ *   fails while the program is stopping     throws `StartInterruptedError`
+ *   fails otherwise                         each error is logged once; tries again 0.5 to 5 s later
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,11 +19,11 @@ import type { Log } from "../telemetry/log.ts";
 const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 5_000;
 
-/** Does no harm to what has been done when it is called again. */
+/** Calls the work again if it fails, so the work must be idempotent. */
 export type WaitOut = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 export interface Waits {
-  /** By `performance.now`. */
+  /** In the time of `performance.now`. */
   readonly untilMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -37,7 +37,7 @@ export class StartInterruptedError extends Error {
 export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }: Waits): WaitOut {
   const said = new Set<string>();
   return async (work) => {
-    /** The first one in a row of those that are not waited for without an end. */
+    /** The first failure in the current series of errors that are worth a limited wait. */
     let firstAtMs: number | null = null;
     for (let delayMs = delayFirstMs; ; delayMs = Math.min(DELAY_MAX_MS, 2 * delayMs)) {
       try {
@@ -51,11 +51,12 @@ export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }:
         if (!signal.aborted && !said.has(cause)) log.warn({ cause }, "kafka.waiting");
         said.add(cause);
       }
-      // Programs that were started together do not ask together.
+      // Programs that were started together do not send requests together.
       const spreadMs = delayMs * (0.5 + Math.random() / 2);
       const waitMs = Math.max(0, Math.min(spreadMs, untilMs - performance.now()));
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) throw new StartInterruptedError("told to stop while brokers settle");
+      if (signal.aborted)
+        throw new StartInterruptedError("interrupted while waiting for the brokers");
     }
   };
 }

@@ -1,20 +1,19 @@
 /**
- * Watches files by two ways at once.
+ * Watches files in two ways at once.
  *
  *   way                                    notices
- *   inotify and its like, of the folders   a write, a new file in its place, a symbolic link that is
- *   on the way to a file                   put in another's place, as Kubernetes does, within
- *                                          milliseconds
- *   looking again every second             the same where no event comes: network mounts, too many
- *                                          watches, a folder that was not there yet
+ *   inotify or its equivalent, on the      a write, a replaced file, or a replaced symbolic link, as in
+ *   folders on the way to a file           Kubernetes, within milliseconds
+ *   checking every second                  the same where no event arrives: network mounts, too many
+ *                                          watches, a folder that did not exist yet
  *
- * A file is read again when its times, size or inode are others, when it was written within the two
+ * A file is read again if its times, size or inode have changed, if it was written within the two
  * seconds before it was read, and once a minute: the list of a thousand destinations is large.
  *
- * Only the content counts, so that touching a file is no change. A change is told when the content
- * has stayed as it is for 100 ms, or after a second: writers may take a few writes. More than a
- * hundred files are looked at in turn, a hundred a second. Of a folder the names of its files count. A pipe or a
- * device is never read: it would be emptied.
+ * Only the content counts, so touching a file is not a change. A change is reported when the content
+ * has been stable for 100 ms, or after a second, because a writer may need several writes. More than a
+ * hundred files are checked in turn, a hundred a second. For a folder, the names of its files count.
+ * A pipe or a device is never read, because that would empty it.
  */
 
 import { createHash } from "node:crypto";
@@ -27,14 +26,14 @@ const LOOK_EVERY_MS = 1_000;
 const FILES_A_SECOND = 100;
 const SETTLE_MS = 100;
 const SETTLE_LOOKS_MAX = 10;
-/** A larger file is compared by its times and size. */
+/** Larger files are compared by their times and size. */
 const READ_MAX_BYTES = 64 * 1_048_576;
 const LINKS_MAX = 40;
-/** Times of files are coarse, on some file systems by two seconds. */
+/** File times are coarse: two seconds on some file systems. */
 const TIMES_COARSE_MS = 2_000;
 const READ_EVERY_MS = 60_000;
 
-/** By file: what was read of it, and between which times it need not be read again. */
+/** By file: what was read from it, and the times between which it need not be read again. */
 type Digests = Map<
   string,
   {
@@ -46,15 +45,15 @@ type Digests = Map<
 >;
 
 export interface FileWatch extends Disposable {
-  /** Watches these from now on. */
+  /** Watches these files from now on. */
   follow(files: readonly string[]): void;
 }
 
 /**
- * Begins with a call of `onChange` once it watches: a change may have come before that.
+ * Starts with a call of `onChange` once it watches, because a file may have changed before that.
  *
  * @param files absolute paths; they need not exist.
- * @param onChange called after each change, not while an earlier call has not resolved. Never rejects.
+ * @param onChange called after each change, but not before an earlier call has resolved. Never rejects.
  */
 export function watchFiles(files: readonly string[], onChange: () => Promise<void>): FileWatch {
   const stopped = new AbortController();
@@ -62,7 +61,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
   const digests: Digests = new Map();
   let entries = new Map<string, Set<string>>();
   let folders = new Map<string, FSWatcher>();
-  /** Ends the wait for the next look. */
+  /** Ends the wait for the next check. */
   let soon = new AbortController();
 
   const watchFolders = () => {
@@ -104,7 +103,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
         if (seen !== "") content = await settled(content);
         seen = content;
         if (!stopped.signal.aborted) await onChange();
-        // It may have named other files, which were read before they were watched.
+        // The new content may name other files, which were read before they were watched.
         continue;
       }
       const everyMs = Math.max(LOOK_EVERY_MS, (followed.length * 1_000) / FILES_A_SECOND);
@@ -122,11 +121,11 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
   };
 }
 
-/** Null: it cannot be watched, and is looked at now and then all the same. */
+/** Null if it cannot be watched; it is still checked regularly. */
 function watchFolder(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
   try {
     const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(name));
-    // It is gone, or there are too many watches.
+    // The folder is gone, or there are too many watches.
     watcher.on("error", () => watcher.close());
     return watcher;
   } catch {
@@ -134,7 +133,7 @@ function watchFolder(folder: string, onEvent: (name: string | null) => void): FS
   }
 }
 
-/** By folder, the files, folders and links that are passed on the way to a file. */
+/** By folder: the files, folders and links on the way to a file. */
 function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const add = (path: string) => {
@@ -151,7 +150,7 @@ function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   return found;
 }
 
-/** Where the path leads when its last symbolic link is followed; null: it has none. */
+/** Where the path leads when its last symbolic link is followed; null if it has none. */
 function behindLink(path: string, add: (link: string) => void): string | null {
   for (let part = path; part !== dirname(part); part = dirname(part)) {
     const target = linkOf(part);
@@ -162,7 +161,7 @@ function behindLink(path: string, add: (link: string) => void): string | null {
   return null;
 }
 
-/** Null: it is no symbolic link, or is not there. */
+/** Null if it is not a symbolic link, or does not exist. */
 function linkOf(path: string): string | null {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
@@ -171,7 +170,7 @@ function linkOf(path: string): string | null {
   }
 }
 
-/** A text that is another one when a file has changed. Never empty. */
+/** A string that changes when a file has changed. Never empty. */
 async function contentOf(files: readonly string[], digests: Digests): Promise<string> {
   for (const file of digests.keys()) if (!files.includes(file)) digests.delete(file);
   const hash = createHash("sha256");

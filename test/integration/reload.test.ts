@@ -248,7 +248,7 @@ test(
     const { healthProblems } = (await readyz()).stages.configuration;
     expect(healthProblems).toEqual([
       expect.stringContaining(
-        `the file on disk cannot be used since ${since}, and an earlier one runs`,
+        `the configuration file has been invalid since ${since}, and the process still uses the previous one`,
       ),
     ]);
     expect(await hashNow()).toBe(hash);

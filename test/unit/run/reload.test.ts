@@ -156,7 +156,7 @@ test("an invalid one changes nothing, and is told with all problems until one ca
   await clock.advance(60_000);
   await reloader.reload("file");
   expect(reloader.healthProblems()).toEqual([
-    `the file on disk cannot be used since ${since}, and an earlier one runs: ${problems[0]} (and 1 more)`,
+    `the configuration file has been invalid since ${since}, and the process still uses the previous one: ${problems[0]} (and 1 more)`,
   ]);
   const gauge = "switchyard_config_invalid_since_timestamp_seconds";
   expect(await sample(gauge)).toBe(`${beganAtMs / 1_000}`);
@@ -184,7 +184,7 @@ test("settings that need a restart are told once, and the rest is applied", asyn
     { level: "warn", settings: ["delivery.retryWindow"] },
   ]);
   expect(reloader.healthProblems()).toEqual([
-    "these settings of the file count after a restart: delivery.retryWindow",
+    "these settings of the file apply after a restart: delivery.retryWindow",
   ]);
   expect(await sample("switchyard_config_settings_pending_restart")).toBe("1");
   // It runs what no file says.
