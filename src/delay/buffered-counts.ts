@@ -1,30 +1,30 @@
 /**
- * Counts the records of a partition that wait behind those in hand. There can be millions. So they
- * are kept in blocks of neighbouring offsets: for each block and destination a count and the
- * earliest times.
+ * Counts the records of a partition that wait behind those in flight. There can be millions, so they
+ * are kept in blocks of consecutive offsets, with a count and the earliest times for each block and
+ * destination.
  *
  *   what happens                           to the blocks
- *   records are read ahead                 the last block grows, up to 64 records; then a new one
- *   there are more entries than allowed    neighbours are joined, and blocks grow larger from now on
+ *   records are read ahead                 the last block grows to at most 64 records, then a new one starts
+ *   there are more entries than allowed    neighbors are merged, and blocks are larger from now on
  *   the consumer takes a record            one less in the first block
- *   a record leaves, and is not taken      one less in its block
- *   the consumer passes an offset          blocks below it go
+ *   a record leaves without being taken    one less in its block
+ *   the consumer passes an offset          blocks below it are removed
  *
- * Counts are exact, but for records that are passed without being taken: those count until their
- * block has gone. Times of the block that is being taken can be those of a record that was taken
- * from it, so they are too early rather than too late. Records are due in the order in which they
- * stand, so nothing behind the record that was taken last is due, or was parked, before it.
+ * Counts are exact, except for records that are passed without being taken: those count until their
+ * block is removed. The times of the block that is being taken may belong to a record that was already
+ * taken from it, so they can be too early but not too late. Records are due in the order of their
+ * offsets, so nothing behind the last taken record is due, or was scheduled, earlier.
  */
 
 import { addTo, type Tallies, type Times } from "./tally.ts";
 
 const BLOCK_RECORDS = 64;
-/** With fewer there would always be one that is being taken. */
+/** With a single block, that block would always be the one being taken. */
 const BLOCKS_MIN = 2;
 
 interface Block {
   readonly from: number;
-  /** Behind its last record. */
+  /** The offset after its last record. */
   end: number;
   records: number;
   readonly tallies: Tallies;
@@ -42,12 +42,12 @@ export class UnreadRecords {
     this.#entriesMax = entriesMax;
   }
 
-  /** Destinations of the blocks, summed up: the memory that they take. */
+  /** The sum of the blocks' destinations, which is the measure of memory. */
   get entries(): number {
     return this.#entries;
   }
 
-  /** Offsets rise from call to call. */
+  /** Offsets increase from call to call. */
   add(offset: number, label: string, times: Times): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.records >= this.#blockRecords) {
@@ -60,7 +60,7 @@ export class UnreadRecords {
     if (this.#entries > this.#entriesMax() && this.#blocks.length > BLOCKS_MIN) this.#join();
   }
 
-  /** Offsets rise from call to call. @param labels as it may have been added, the likeliest first. */
+  /** Offsets increase from call to call. @param labels it may have been added with, the likeliest first. */
   took(offset: number, labels: readonly string[], times: Times): void {
     this.passTo(offset);
     const [block] = this.#blocks;
@@ -69,13 +69,13 @@ export class UnreadRecords {
     this.#remove(block, labels);
   }
 
-  /** One that was not taken has left. @param labels as it may have been added, the likeliest first. */
+  /** A record has left without being taken. @param labels it may have been added with, the likeliest first. */
   left(offset: number, labels: readonly string[]): void {
     const block = this.#blocks.find(({ from, end }) => from <= offset && offset < end);
     if (block !== undefined) this.#remove(block, labels);
   }
 
-  /** Nothing waits below `offset` any more. */
+  /** Nothing waits below `offset` anymore. */
   passTo(offset: number): void {
     while (this.#blocks[0] !== undefined && this.#blocks[0].end <= offset) {
       this.#entries -= this.#blocks[0].tallies.size;

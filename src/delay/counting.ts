@@ -1,4 +1,4 @@
-/** Counts what waits in the partitions owned here, and shows it, beside the work of the stage. */
+/** Counts the records that wait in the partitions owned here, and sets gauges, alongside the stage's work. */
 
 import type { DestinationId } from "../domain/ids.ts";
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
@@ -13,11 +13,11 @@ import { startScan } from "./scan.ts";
 export interface Counted {
   readonly topics: TopicNames;
   readonly delays: readonly string[];
-  /** Those that are told by name. */
+  /** Destinations that have their own label. */
   readonly destinations: readonly DestinationId[];
-  /** Most destinations that are told by name at a time; the rest together. */
+  /** The most destinations with their own label at a time; the rest share one. */
   readonly shownMax: number;
-  /** From a delivery's first attempt. */
+  /** Counted from a delivery's first attempt. */
   readonly retryWindowMs: number;
 }
 
@@ -26,7 +26,7 @@ export interface Counting {
   readonly stop: () => Promise<void>;
 }
 
-/** @param consumers one for each tier. */
+/** @param consumers one for each delay. */
 export function startCounting(
   { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
   { delays, topics, retryWindowMs, shownMax }: Counted,

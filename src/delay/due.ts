@@ -1,26 +1,26 @@
 /**
- * Decides about a record of a delay topic (docs/retries.md#delay-topics). A tier's delay is
- * constant, so due times rise within a partition. So only the head of a partition is waited for.
+ * Decides about a record of a delay topic (docs/retries.md#delay-topics). All records of a delay topic
+ * wait equally long, so due times increase within a partition, and only its first record needs a timer.
  *
  *   record                                           decision
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
  *   due later                                        wait
  *   due, its topic does not exist                    dead letter, unknown-destination; a topic that is
- *                                                    made again counts as there
- *   due, it was attempted or is an endpoint's share  to its destination's topic of returns; to the
- *                                                    destination's topic while there is none
- *   due, it was never attempted                      to its destination's topic
+ *                                                    recreated counts as existing
+ *   due, it was attempted or is for one endpoint     to its destination's retry topic, or to the
+ *                                                    destination's queue while that does not exist
+ *   due, it was never attempted                      to its destination's queue
  *
- * A record's own due-at says when it is due: the time of parking and the tier's delay. A later one
- * would stop the tier for all others, so it is cut:
+ * A record's own due-at says when it is due: the time at which it was scheduled plus the delay. A later
+ * time would block all records behind it, so it is capped:
  *
- *   later than                                            because
- *   the delay after the record was read                   it was parked before that
- *   the delay and a minute after the time of the record   it is written as soon as it is parked;
+ *   at most                                               because
+ *   the delay after the record was read                   it was scheduled before that
+ *   the delay and a minute after the record's timestamp   it is written as soon as it is scheduled;
  *                                                         clocks differ by less
  *
- * The record goes back as it came, headers included. A process need not know the destination: in a
- * rollout others may know it already.
+ * The record is returned unchanged, headers included. A process need not know the destination: during
+ * a rollout others may know it already.
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
@@ -30,10 +30,10 @@ import type { TopicNames } from "../domain/topics.ts";
 
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** A record of a delay topic, read once when it is taken. */
+/** A record of a delay topic, parsed once when it is taken. */
 export type Waiting = {
   readonly record: IncomingRecord;
-  /** By the record's time; not later than it was read. */
+  /** By the record's timestamp, but not later than it was read. */
   readonly scheduledAtMs: number;
 } & (
   | {
@@ -41,9 +41,9 @@ export type Waiting = {
       readonly dueAtMs: number;
       readonly destination: DestinationId;
       readonly receivedAtMs: number;
-      /** Null: it was never attempted, and has no window. */
+      /** Null if it was never attempted and has no retry window. */
       readonly firstAttemptAtMs: number | null;
-      /** The first of them that exists. */
+      /** The record goes to the first of them that exists. */
       readonly topics: readonly [string, ...string[]];
     }
   | { readonly kind: "invalid"; readonly error: string }
@@ -60,15 +60,15 @@ export type Verdict =
       readonly error: string;
     };
 
-/** Knowledge of the places that records return to. */
+/** Knows the topics that records are returned to. */
 export interface Places {
   readonly exists: (topic: string) => boolean;
 }
 
 /**
- * The header with a topic to return to is not believed: anybody who may write here could name any.
+ * The header with the retry topic is not trusted: anyone who may write here could name any topic.
  *
- * @param delayMs of the tier whose topic the record stands on.
+ * @param delayMs of the delay topic that the record was read from.
  */
 export function readWaiting(
   record: IncomingRecord,
@@ -108,7 +108,7 @@ export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdi
   return judgeNow(waiting, places);
 }
 
-/** As if it were due. */
+/** Decides as if the record were due. */
 export function judgeNow(waiting: Waiting, places: Places): Exclude<Verdict, { kind: "wait" }> {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };

@@ -1,17 +1,17 @@
 /**
- * Carries pulls out: takes what waits for one destination out of the partitions owned here, before it
- * is due, and leaves the rest in its order.
+ * Carries out early releases: takes the records that wait for one destination out of the partitions
+ * owned here before they are due, and leaves the rest in order.
  *
- *   step of a pull, in a partition                a crash after it
+ *   step in a partition                           after a crash
  *   1  a part of the log is read ahead            it is read again
- *   2  its records, and those in hand, are        they are written again, by the next owner: at most
- *      written where they belong, acknowledged    this part and those in hand
- *   3  the topic `operator-actions` says up to which    nothing is repeated: who takes one of these records
- *      offset that is done, acknowledged          later finishes it
- *   4  records are finished when they are taken   the same
+ *   2  its records, and those in flight, are      they are written again by the next owner: at most
+ *      written to their topics, acknowledged      this part and those in flight
+ *   3  the progress is written to                 nothing is repeated: an owner that takes one of
+ *      `operator-actions`, acknowledged           these records later only marks it as processed
+ *   4  records are processed when they are taken  the same
  *
- * One step at a time over all partitions, so that what is due goes on. A step that fails is tried
- * again after a while; `/readyz` says so.
+ * One step at a time over all partitions, so that due records are not held up. A step that fails is
+ * repeated after a while, and `/readyz` shows the failure.
  */
 
 import { cancelledText, isReleasedBy } from "../control/early-release.ts";
@@ -33,7 +33,7 @@ const LOOK_EVERY_MS = 5_000;
 const LOOK_AGAIN_MS = 500;
 const REST_MS = 5;
 const TRY_AGAIN_MS = 5_000;
-/** A partition that was assigned just now hands its first records over within this time. */
+/** A partition that was just assigned passes on its first records within this time. */
 const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that is owned here. */
@@ -41,23 +41,23 @@ export interface ReleasedPartition {
   readonly delay: string;
   readonly topic: string;
   readonly partition: number;
-  /** Of the topic; empty while it is not known. */
+  /** The topic's ID; empty while it is unknown. */
   readonly topicId: () => string;
   readonly ahead: ReleasedAhead;
   readonly beganAtMs: number;
   readonly isOver: () => boolean;
   readonly isOurs: () => Promise<boolean>;
-  /** Behind the record that was taken last; 0: none was. */
+  /** The offset after the record that was taken last; 0 if none was. */
   readonly takenTo: () => number;
-  /** Those that wait for their time. */
+  /** The records that wait to become due. */
   readonly inFlight: () => readonly Waiting[];
-  /** Takes those off the queue that it holds for. */
+  /** Removes the records from the queue for which `holds` returns true. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
-  /** Resolves when they are acknowledged; those in hand are finished then. */
+  /** Resolves when they are acknowledged; records in flight are then processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
-  /** Resolves when no send is under way. */
+  /** Resolves when no send is in progress. */
   readonly sent: () => Promise<void>;
-  /** They are out of the partition although they were not taken. */
+  /** They have left the partition without being taken. */
   readonly left: (waiting: readonly Waiting[]) => void;
 }
 
@@ -66,10 +66,10 @@ export interface EarlyReleaseDeps {
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
   readonly operatorActions: OperatorActions;
-  /** Its name. */
+  /** The name of its topic. */
   readonly operations: string;
   readonly partitions: () => readonly ReleasedPartition[];
-  /** The offset below which all is finished; null: it is not known. */
+  /** The offset below which everything is processed; null if unknown. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (delay: string, record: IncomingRecord) => Waiting;
   readonly lookup: Lookup;
@@ -79,7 +79,7 @@ export interface RunningEarlyReleases extends AsyncDisposable {
   readonly healthProblems: () => readonly string[];
 }
 
-/** Begins at once. */
+/** Starts immediately. */
 export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases {
   const { clock, operatorActions } = deps;
   const stopping = new AbortController();
@@ -115,7 +115,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
         await live();
       } catch (thrown) {
         if (signal.aborted) return;
-        healthProblem = `a retry or a cancel does not go on: ${asError(thrown).message}`;
+        healthProblem = `a retry or a cancel is not making progress: ${asError(thrown).message}`;
         await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
       }
     }
@@ -131,7 +131,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
   };
 }
 
-/** False: it has to wait. */
+/** Returns false if it has to wait. */
 async function step(
   deps: EarlyReleaseDeps,
   owned: ReleasedPartition,
@@ -142,7 +142,7 @@ async function step(
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
   ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
-  // Of what another owner has finished beyond that the consumer alone knows, and hands the rest over.
+  // Only the consumer knows what another owner has processed beyond that, and it passes on the rest.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;
@@ -158,7 +158,7 @@ async function step(
   if (!(await owned.isOurs()) || owned.isOver()) return true;
   const isUncertain = (waiting: Waiting) =>
     needsLookup(waiting, deps.lookup.places, deps.clock.nowMs());
-  // Some were taken meanwhile. Next time all of it is looked at again.
+  // Some were taken meanwhile. The next step checks all of them again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
@@ -166,11 +166,11 @@ async function step(
 
 interface Part {
   readonly waiting: readonly Waiting[];
-  /** Behind the last record that was read. */
+  /** The offset after the last record that was read. */
   readonly behind: number;
 }
 
-/** Steps 2 and 3. From here to the writes nothing is waited for: what is taken meanwhile is claimed. */
+/** Steps 2 and 3. Synchronous until the writes start: a record that is taken meanwhile is claimed. */
 async function write(
   { producer, clock, operations, lookup }: EarlyReleaseDeps,
   owned: ReleasedPartition,
@@ -187,7 +187,7 @@ async function write(
   const { ahead } = owned;
   const inFlight = owned.extract(isOf);
   const takenTo = owned.takenTo();
-  // One that was taken since it was read is in hand, or is being written already.
+  // A record that was taken since it was read is in flight, or is already being written.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
   const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(earlyRelease, waiting) });
   const verdictOf = (by: EarlyRelease, waiting: Waiting): Due["verdict"] => {
@@ -209,7 +209,7 @@ async function write(
   const record = releasedRecord(operations, done);
   const [refused] = await producer.send([record]);
   ahead.isThrough(earlyRelease, behind, offsets);
-  if (refused !== undefined) throw new Error(`${operations} does not take it: ${refused.error}`);
+  if (refused !== undefined) throw new Error(`cannot write to ${operations}: ${refused.error}`);
 }
 
 async function endNow(
@@ -236,7 +236,7 @@ async function readPart(
   return { waiting: [], behind: to };
 }
 
-/** Waits until it is certain where they belong. */
+/** Waits until the topics that they are returned to are known. */
 async function renewPlaces(
   { clock, lookup }: EarlyReleaseDeps,
   wanted: readonly Waiting[],

@@ -1,6 +1,6 @@
 /**
- * Counts the deliveries that expire before an instant, over all partitions of delay topics, from
- * outside. It is asked for once in an incident, so it may read some hundred thousand records.
+ * Counts the deliveries that expire before a given time, over all partitions of delay topics, from
+ * outside the stage. It is used once in an incident, so it may read several hundred thousand records.
  */
 
 import { hearingLimit } from "../runtime/hearing-limit.ts";
@@ -16,17 +16,17 @@ const RECORDS_MAX = 500_000;
 
 export interface Expiring {
   readonly deliveries: number;
-  /** Not all that waits was read: there are at least so many. */
+  /** `true` if not all records were read: there are at least this many. */
   readonly isLowerBound: boolean;
 }
 
 export interface Windows
   extends Pick<AskedWaiting, "delays" | "topics" | "groups" | "operatorActions"> {
-  /** From the first attempt. */
+  /** Counted from the first attempt. */
   readonly retryWindowMs: number;
 }
 
-/** By destination; one of which none expires by then is not in it. */
+/** By destination; destinations without any are omitted. */
 export async function countExpiring(
   deps: WaitingDeps,
   { retryWindowMs, ...where }: Windows,

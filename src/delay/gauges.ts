@@ -1,25 +1,25 @@
 /**
  * Decides what gauges show of the deliveries that wait in delay topics.
  *
- *   of a tier                                        shown
- *   all partitions owned here are known              the count of each destination
- *   one is not                                       no count, and how many are not known
- *   the consumer has no partitions yet               no count, and one that is not known
+ *   per delay                                        shown
+ *   all partitions owned here are counted            the count of each destination
+ *   a partition is not counted                       no count, only the number of uncounted partitions
+ *   the consumer has no partitions yet               no count, and one uncounted partition
  *
- *   of a destination                                 shown
- *   its times                                        the earliest of all tiers, as far as known
- *   more destinations wait than are to be shown      those with the most; the rest together
+ *   per destination                                  shown
+ *   its times                                        the earliest over all delays, as far as known
+ *   more destinations wait than may be shown         those with the most deliveries; the rest share one
  */
 
 import { REST } from "./labels.ts";
 import { addTo, type Tallies, type Tally } from "./tally.ts";
 
-/** Destinations that are named unless all are to be: the metrics stay small with 1,000 of them. */
+/** Destinations with their own label unless all are to be shown: keeps metrics small with 1,000 of them. */
 export const WAITING_SHOWN_MAX = 50;
 
 export interface DelayCount {
   readonly delay: string;
-  /** Partitions. */
+  /** Partitions that are not counted. */
   readonly unknown: number;
   readonly tallies: Tallies;
 }
@@ -30,9 +30,9 @@ export interface Shown {
     readonly delay: string;
     readonly count: number;
   }[];
-  /** By destination, over all tiers. */
+  /** By destination, over all delays. */
   readonly totals: ReadonlyMap<string, Tally>;
-  /** All destinations that wait, those among the rest, too. */
+  /** All destinations with waiting deliveries, including those in the rest. */
   readonly waiting: ReadonlySet<string>;
 }
 

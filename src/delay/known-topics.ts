@@ -1,11 +1,11 @@
 /**
- * Which topics exist, as last heard from the brokers. A topic that is missing from an old list may
- * have been made since; only a list of this moment says that it is not there.
+ * Which topics exist, as the brokers last reported. A topic that is missing from an old list may have
+ * been created since, so only a fresh list proves that a topic does not exist.
  *
  *   the topic is              in the list's first second    later
- *   in the list               there                         there; after 10 s the list is renewed
- *   not in it                 missing                       not known: the list is renewed first
- *   made when it is missing   there                         there
+ *   in the list               exists                        exists; after 10 s the list is renewed
+ *   not in it                 missing                       unknown: the list is renewed first
+ *   created when missing      exists                        exists
  */
 
 import type { KnownPlaces } from "./partition-queue.ts";
@@ -14,16 +14,16 @@ const CERTAIN_MS = 1_000;
 const RENEW_AFTER_MS = 10_000;
 
 export interface TopicList extends KnownPlaces {
-  /** Whether the list is old enough to be renewed, apart from its content. */
+  /** `true` if the list is old enough to be renewed, whatever it contains. */
   readonly isOld: (nowMs: number) => boolean;
   readonly renew: (topics: readonly string[], nowMs: number) => void;
 }
 
-/** @param isMade whether a topic is made again when it is missing. */
+/** @param isMade `true` for a topic that is recreated when it is missing. */
 export function createTopicList(isMade: (topic: string) => boolean = () => false): TopicList {
   let topics: ReadonlySet<string> = new Set();
   let renewedAtMs = Number.NEGATIVE_INFINITY;
-  // A clock that was set back makes any list old.
+  // If the clock was set back, any list counts as old.
   const ageMs = (nowMs: number) => Math.abs(nowMs - renewedAtMs);
   return {
     exists: (topic) => topics.has(topic) || isMade(topic),

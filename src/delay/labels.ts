@@ -1,18 +1,18 @@
 /**
- * Names of destinations as labels of metrics. Anybody who may write to a delay topic can put any
- * name into its records, so only some become labels.
+ * Names of destinations as metric labels. Anyone who may write to a delay topic can put any name into
+ * its records, so only some names become labels.
  *
  *   the destination is                             its label
- *   configured in this process                     its id
- *   another, and among the first 100 that wait     its id: it was removed, or comes with a rollout
- *   another                                        empty, as that of records without a destination
- *   no id                                          the same
+ *   configured in this process                     its ID
+ *   among the first 100 others that wait           its ID: it was removed, or is new in a rollout
+ *   any other                                      empty, as for records without a destination
+ *   not a valid ID                                 the same
  */
 
 import { isDestinationId } from "../domain/ids.ts";
 
 const OTHERS_MAX = 100;
-/** All that have no label of their own. */
+/** The label of all that have none of their own. */
 export const REST = "";
 
 export class Labels {
@@ -38,7 +38,7 @@ export class Labels {
     return destination;
   }
 
-  /** The others give their places up when nothing of theirs waits. */
+  /** Unconfigured destinations lose their label when none of their deliveries waits. */
   keep(waiting: { has(label: string): boolean }): void {
     for (const label of this.#others) if (!waiting.has(label)) this.#others.delete(label);
   }

@@ -2,12 +2,11 @@
  * The records that are written for those that have waited long enough.
  *
  *   what happened                        the record
- *   it is due                            goes as it came, headers included, to its destination's topic
- *   ... and its trace is kept            the same, but that it belongs to the trace of the delay
- *   the verdict is a dead letter         a dead letter with all its headers
- *   the brokers find it too large for    the same, too-large
- *     that topic
- *   they find a dead letter too large    what fits of it (`domain/cut.ts`)
+ *   it is due                            is written unchanged, headers included, to its destination's topic
+ *   ... and its trace is sampled         the same, but as part of the trace of the delay
+ *   it must be dead-lettered             becomes a dead letter with all its headers
+ *   it is too large for that topic       the same, with the reason too-large
+ *   the dead letter is too large         becomes what fits of it (`domain/cut.ts`)
  */
 
 import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
@@ -24,7 +23,7 @@ export interface Outgoing {
   readonly deadLettered: readonly DeadLettered[];
 }
 
-/** @param traceOf the trace of a delay that is over; null: the record stays as it is. */
+/** @param traceOf the trace of a delay that is over; null: the record stays unchanged. */
 export function outgoingOf(
   due: readonly Due[],
   traceOf: (record: IncomingRecord) => TraceContext | null = () => null,

@@ -1,6 +1,6 @@
 /**
- * The counts of all partitions of delay topics that are owned here. A partition's count begins with
- * its assignment and ends when it is given up: then another process counts.
+ * The counts of all partitions of delay topics that are owned here. A partition's count starts with
+ * its assignment and ends when it is revoked: then another process counts it.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -11,7 +11,7 @@ import { PartitionCount } from "./partition-count.ts";
 import { NEVER, type Tallies } from "./tally.ts";
 
 /**
- * Of destinations in blocks, over all partitions. An entry takes about 150 bytes.
+ * The most entries (destinations in blocks) over all partitions. An entry takes about 150 bytes.
  */
 const ENTRIES_MAX = 100_000;
 
@@ -19,11 +19,11 @@ export interface OwnedPartition {
   readonly delay: string;
   readonly topic: string;
   readonly partition: number;
-  /** The records that the consumer has handed over and that are not finished. */
+  /** The records that the consumer has passed on and that are not processed. */
   readonly inFlight: () => Iterable<Waiting>;
-  /** Whether it was pulled: it lies there, and waits for nothing. */
+  /** `true` if it was released early: the record is still in the log, but waits for nothing. */
   readonly isGone: (waiting: Waiting) => boolean;
-  /** Whether it has been given up. */
+  /** `true` if the partition was revoked. */
   readonly isOver: () => boolean;
 }
 
@@ -39,7 +39,7 @@ export class OwnedCounts {
     this.#labels = labels;
   }
 
-  /** In place of the one of an earlier assignment. */
+  /** Replaces the count of an earlier assignment. */
   begin(owned: OwnedPartition): PartitionCount {
     const entriesMax = () => ENTRIES_MAX / this.#all.size;
     const count = new PartitionCount(this.#labels, entriesMax);
@@ -52,7 +52,7 @@ export class OwnedCounts {
     return [...this.#all.values()];
   }
 
-  /** @param progress of the partitions of a tier whose ends are known now. */
+  /** @param progress of the delay's partitions whose log end offsets are currently known. */
   look(delay: string, progress: readonly PartitionProgress[], nowMs: number): void {
     const seen = new Map(progress.map((each) => [each.partition, each]));
     for (const { count, partition, ...of } of this.all()) {
@@ -60,7 +60,7 @@ export class OwnedCounts {
     }
   }
 
-  /** Of each destination that has been tried, the earliest first attempt among those that wait. */
+  /** For each destination that has been attempted: the earliest first attempt of its waiting deliveries. */
   firstAttempts(): ReadonlyMap<string, number> {
     const tallies: Tallies = new Map();
     for (const { count, inFlight } of this.all()) count.addTo(tallies, inFlight());
@@ -68,7 +68,7 @@ export class OwnedCounts {
     return new Map(first.filter(([, atMs]) => atMs !== NEVER));
   }
 
-  /** @param isAssigned whether its consumer has been given its partitions, perhaps none. */
+  /** @param isAssigned `true` if its consumer has an assignment, perhaps an empty one. */
   ofDelay(delay: string, isAssigned: boolean): DelayCount {
     const tallies: Tallies = new Map();
     const owned = this.all().filter((each) => each.delay === delay);

@@ -1,19 +1,20 @@
 /**
- * Counts all that waits in a partition of a delay topic that is owned here. The consumer has only the
- * head of it in hand. The records behind are read ahead, once, and counted (`buffered-counts.ts`).
+ * Counts all records that wait in a partition of a delay topic that is owned here. The consumer has
+ * only the first of them in flight. The records behind are read ahead, once, and counted
+ * (`buffered-counts.ts`).
  *
  *   offsets                                             are
- *   below the consumer's position                       finished
- *   in hand                                             counted one by one
- *   behind it, up to where reading ahead has come       counted in blocks
- *   behind that, there at the look before the last      read ahead next
- *   behind that                                         left to the consumer, which mostly has room
+ *   below the consumer's position                       processed
+ *   in flight                                           counted one by one
+ *   behind those, as far as was read ahead              counted in blocks
+ *   behind that, seen at the check before the last      read ahead next
+ *   behind that                                         left to the consumer, which usually has room
  *
- *   the partition                                       what waits there is
- *   was not looked at twice                             not known
- *   has an end that is not known now                    not known: Kafka is away
- *   has offsets that are to be read ahead               not known
- *   else                                                known, as it was at most half a minute ago
+ *   the partition                                       its count is
+ *   was not checked twice                               unknown
+ *   has no known log end offset                         unknown: Kafka is unreachable
+ *   has offsets that are to be read ahead               unknown
+ *   otherwise                                           known, at most half a minute old
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -22,7 +23,7 @@ import type { Waiting } from "./due.ts";
 import { type Labels, REST } from "./labels.ts";
 import { addTo, type Tallies, timesOf } from "./tally.ts";
 
-/** In this time the consumer takes what there is room for. */
+/** In this time the consumer takes as many records as it has room for. */
 export const LOOK_EVERY_MS = 5_000;
 
 export type SeenPartition = Pick<PartitionProgress, "position" | "end">;
@@ -35,12 +36,12 @@ export interface Range {
 export class PartitionCount {
   readonly #labels: Labels;
   readonly #unread: UnreadRecords;
-  /** Every record below it was taken, or read ahead, or is finished. */
+  /** Every record below it was taken, read ahead, or processed. */
   #covered = 0;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** As seen at the last look; null: it was not known. */
+  /** As of the last check; null if unknown. */
   #end: number | null = null;
-  /** As seen at the look before. */
+  /** As of the check before. */
   #wanted: number | null = null;
   #isSeen = false;
 
@@ -49,7 +50,7 @@ export class PartitionCount {
     this.#unread = new UnreadRecords(entriesMax);
   }
 
-  /** The consumer has them in hand from now on. */
+  /** The consumer has them in flight from now on. */
   took(records: readonly Waiting[]): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -63,18 +64,18 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, offset);
   }
 
-  /** They have left although they were not taken. */
+  /** They have left without being taken. */
   left(records: readonly Waiting[]): void {
     for (const waiting of records) {
       this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);
     }
   }
 
-  /** @param seen null: where it ends is not known now. */
+  /** @param seen null if its log end offset is currently unknown. */
   look(seen: SeenPartition | null, nowMs: number): void {
     this.#isSeen = seen !== null;
     if (seen !== null) this.#passTo(seen.position);
-    // A clock that was set back must not put it off.
+    // If the clock was set back, that must not postpone the check.
     if (Math.abs(nowMs - this.#lookedAtMs) < LOOK_EVERY_MS) return;
     this.#lookedAtMs = nowMs;
     this.#wanted = this.#end;
@@ -85,7 +86,7 @@ export class PartitionCount {
     return this.#isSeen && this.#wanted !== null && this.#covered >= this.#wanted;
   }
 
-  /** To be read ahead; null: nothing. */
+  /** The offsets to read ahead; null if there are none. */
   get ahead(): Range | null {
     if (this.#wanted === null || this.#covered >= this.#wanted) return null;
     return { from: this.#covered, to: this.#wanted };
@@ -102,7 +103,7 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  /** Adds all that waits, as far as it is known. */
+  /** Adds all records that wait, as far as known. */
   addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);

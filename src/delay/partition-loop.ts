@@ -1,13 +1,14 @@
 /**
- * The loop of one partition of a delay topic: wait for its head, send all that is due, and again.
+ * The loop of one partition of a delay topic: waits for its first record, sends all that are due, and
+ * repeats.
  *
  *   a record                                 is
- *   taken, and pulled before that            finished, when it is written where it belongs
- *   taken                                    in the queue
- *   due                                      sent, and finished when it is acknowledged
- *   due, and was cancelled                   sent as a dead letter
- *   due, and another owner has pulled it     finished
- *   pulled                                   taken off the queue, and sent (`early-release.ts`)
+ *   taken, but already released early        processed once it is written to its topic
+ *   taken                                    queued
+ *   due                                      sent, and processed when that is acknowledged
+ *   due, and was canceled                    sent as a dead letter
+ *   due, and released by another owner       processed
+ *   released early                           removed from the queue and sent (`early-release.ts`)
  */
 
 import { cancelledText, cancelOf } from "../control/early-release.ts";
@@ -26,16 +27,16 @@ import { type Due, takeDue } from "./partition-queue.ts";
 import { ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
-/** Records written back in one send. */
+/** The most records in one send. */
 const RETURN_RECORDS_MAX = 500;
-/** Longest sleep at a time, so that a clock that was set forward is noticed. */
+/** The longest sleep at a time, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
 
 export interface Waiters {
   readonly delay: string;
   readonly delayMs: number;
   readonly operatorActions: OperatorActions;
-  /** Each partition that is assigned adds itself. */
+  /** Each assigned partition adds itself. */
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
@@ -46,7 +47,7 @@ export interface Waiters {
   readonly fail: Fail;
 }
 
-/** Records that are being written back. */
+/** Records that are being returned to their topics. */
 interface Sending extends InFlightItem {
   readonly waiting: readonly Waiting[];
   readonly sent: Promise<void>;
@@ -127,7 +128,7 @@ class WaitingPartition {
   async #step(): Promise<void> {
     const { clock, lookup } = this.#work;
     const { signal } = this.#draining;
-    // After a long sleep, such as a frozen process's, others may have written it back already.
+    // After a long sleep, as of a frozen process, another owner may already have returned it.
     if (!(await this.#partition.isOurs())) this.#draining.abort();
     if (signal.aborted) return;
     const next = takeDue(this.#queue, lookup.places, clock.nowMs(), RETURN_RECORDS_MAX);
@@ -140,11 +141,11 @@ class WaitingPartition {
     const gone = due.filter(({ waiting }) => this.#ahead.isGone(waiting));
     for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
     const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
-    // It has told of a failure by itself.
+    // The send itself has reported a failure.
     this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
   }
 
-  /** Finishes those in hand when they are acknowledged. */
+  /** Marks those in flight as processed when they are acknowledged. */
   #send(due: readonly Due[], isInFlight: boolean): Promise<void> {
     if (due.length === 0) return Promise.resolve();
     const sent = this.#work.write(due).then(() => {
@@ -157,7 +158,7 @@ class WaitingPartition {
     return sent;
   }
 
-  /** Finishes it if it is a pulled one that has left, or when it has. */
+  /** Marks it as processed if it was released early, at once or when its write is acknowledged. */
   #hasLeft(waiting: Waiting): boolean {
     const leaving = this.#ahead.leaving(waiting);
     if (leaving === null) return false;
@@ -176,7 +177,7 @@ class WaitingPartition {
   }
 }
 
-/** The due ones that were cancelled go nowhere. */
+/** Due records that were canceled become dead letters. */
 function cancelled(due: readonly Due[], operatorActions: OperatorActions): readonly Due[] {
   if (operatorActions.earlyReleases().length === 0) return due;
   return due.map((each) => {
@@ -192,7 +193,7 @@ function cancelled(due: readonly Due[], operatorActions: OperatorActions): reado
   });
 }
 
-/** Records that are due within a tick go back in one send with those of other partitions. */
+/** Records of several partitions that are due within a tick are returned in one send. */
 function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
 }

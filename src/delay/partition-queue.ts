@@ -1,11 +1,11 @@
 /**
  * The waiting records of one partition of a delay topic, in offset order.
  *
- *   the head                                     next step
- *   there is none                                wait for records
- *   is due later                                 wait that long
- *   is due, and its topic is not known           look the topics up
- *   is due or a dead letter                      take it, and those behind it of which that is true
+ *   the first record                             next step
+ *   does not exist                               wait for records
+ *   is due later                                 wait until then
+ *   is due, and its topic is unknown             look up the topics
+ *   is due or a dead letter                      take it, and those behind it that are as well
  */
 
 import { judgeDue, type Places, type Verdict, type Waiting } from "./due.ts";
@@ -21,13 +21,13 @@ export type Step =
   | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** Knowledge of topics; a list of them may be too old to say that one is missing. */
+/** Knows which topics exist; its list may be too old to prove that one is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }
 
 /**
- * Takes due records off the queue.
+ * Removes due records from the queue.
  *
  * @param max most records to take, at least 1.
  */
@@ -52,7 +52,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-/** Whether it is not certain where it belongs. */
+/** `true` if the topic that it is returned to is not certain. */
 export function needsLookup(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {

@@ -1,17 +1,17 @@
 /**
- * The pulls of one partition of a delay topic, for the time that this process owns it. A pulled
- * record leaves before its turn, so it has left although its offset is not finished.
+ * The early releases of one partition of a delay topic, while this process owns it. A released record
+ * leaves out of order, before its offset is marked as processed.
  *
- *   a record of a pull                                  is
- *   below the offset that is known to be pulled         gone: it is finished when it is taken
- *   read ahead, and being written                       claimed: it is finished when it is written
- *   in hand                                             taken off the queue, and written
+ *   a record of an early release                        is
+ *   below the offset up to which all were released      gone: it is processed when it is taken
+ *   read ahead, and being written                       claimed: it is processed when it is written
+ *   in flight                                           removed from the queue and written
  *   read ahead, not taken                               claimed and written
  *   not reached yet                                     left for the next step
  *
- *   a pull in this partition is
- *   over     when all that was parked before it is due by now, or the reading has come to the end
- *            of the log as it was when the pull was first seen here
+ *   an early release in this partition is
+ *   over     when all records that were scheduled before it are due, or reading has reached the log
+ *            end offset at which it was first seen here
  */
 
 import { isReleasedBy, type Releasable } from "../control/early-release.ts";
@@ -19,19 +19,19 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
-/** A record that was parked before the pull may be due so much later: clocks differ. */
+/** A record that was scheduled before the release may be due this much later, because clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 export interface ReleasedPlace {
   readonly delay: string;
   readonly partition: number;
   readonly delayMs: number;
-  /** Empty while it is not known. */
+  /** Empty while it is unknown. */
   readonly topicId: () => string;
 }
 
 interface Progress {
-  /** The end of the log when it was first seen; null: not asked for yet. */
+  /** The log end offset when the release was first seen; null if not fetched yet. */
   to: number | null;
   through: number;
 }
@@ -53,7 +53,7 @@ export class ReleasedAhead {
     this.#place = place;
   }
 
-  /** Whether it has left, or is leaving; then resolves when it is written. Null: it is still here. */
+  /** If it is leaving or has left, a promise that resolves when it is written; null if it is still here. */
   leaving(waiting: Waiting): Promise<void> | null {
     const claim = this.#claims.get(waiting.record.offset);
     if (claim !== undefined) return claim;
@@ -71,7 +71,7 @@ export class ReleasedAhead {
       );
   }
 
-  /** Those that have something to do here. */
+  /** The early releases that have something to do here. */
   pending(nowMs: number): readonly EarlyRelease[] {
     return this.#operatorActions.earlyReleases().filter((earlyRelease) => {
       if (nowMs >= earlyRelease.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
@@ -88,7 +88,7 @@ export class ReleasedAhead {
     );
   }
 
-  /** Null: the end of the log has to be asked for. */
+  /** Null if the log end offset has to be fetched. */
   endOf(earlyRelease: EarlyRelease): number | null {
     return this.#of(earlyRelease).to;
   }
@@ -97,19 +97,19 @@ export class ReleasedAhead {
     this.#of(earlyRelease).to ??= end;
   }
 
-  /** These are being written, although they are not in hand. */
+  /** These are being written although they are not in flight. */
   claim(offsets: readonly number[], written: Promise<void>): void {
     for (const offset of offsets) this.#claims.set(offset, written);
   }
 
-  /** All of the pull below the offset is written. */
+  /** All records of the release below the offset are written. */
   isThrough(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
     const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);
     for (const each of claimed) this.#claims.delete(each);
   }
 
-  /** Of forgotten pulls nothing is kept. */
+  /** Drops the progress of releases that are no longer known. */
   #of(earlyRelease: EarlyRelease): Progress {
     const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;

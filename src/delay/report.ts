@@ -1,4 +1,4 @@
-/** The delay stage's gauges, set before each scrape: what waits in the partitions owned here. */
+/** The delay stage's gauges, set before each scrape: the records that wait in the partitions owned here. */
 
 import type { Consumer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -18,13 +18,13 @@ export interface WatchedCounts {
   readonly counts: OwnedCounts;
   readonly labels: Labels;
   readonly delays: readonly DelayConsumer[];
-  /** From the first attempt. */
+  /** Counted from the first attempt. */
   readonly retryWindowMs: number;
-  /** Destinations that are shown by name; the rest together. */
+  /** Destinations with their own label; the rest share one. */
   readonly shownMax: number;
 }
 
-/** Tells the counts how far the consumers are. */
+/** Updates the counts with the progress of the consumers. */
 export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
   for (const { delay, consumer } of delays) {
     const known = consumer.progress().filter((each) => lagOf([each], nowMs) !== null);
@@ -32,7 +32,7 @@ export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
   }
 }
 
-/** Disposing it forgets the gauges. */
+/** Disposing it removes the gauges. */
 export function reportWaiting(
   metrics: Metrics,
   clock: Pick<Clock, "nowMs">,
@@ -69,7 +69,7 @@ export function reportWaiting(
   };
 }
 
-/** Shows what it is given in place of what it was given before. */
+/** Replaces the values that are shown. */
 function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
   const { deliveriesWaiting, oldestWaiting, nextDue, firstWindowEnd } = metrics;
   const timed = [
@@ -83,7 +83,7 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
     const zeros = before.counts.flatMap(({ destination, delay }) => {
       if (counted.has(`${delay}/${destination}`)) return [];
-      // One that waits can have become a part of the rest.
+      // A waiting destination may have become part of the rest.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
       const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
       if (!isZero) deliveriesWaiting.remove({ destination, delay });

@@ -1,14 +1,14 @@
 /**
- * Reads what waits in delay topics from outside, when no process is asked: of all destinations what
- * the groups have not finished, without the records that a retry or a cancel took out early and that
- * lie there still. All counts of these from outside begin here. It keeps no record.
+ * Reads what waits in delay topics from outside the stage: every record that the groups have not
+ * processed, except those that a retry or a cancel has released early and that are still in the log.
+ * All counts from outside start here. It keeps no record.
  *
- *   it                                       then
- *   comes to all ends                        all were found
- *   has read the records that are allowed,   it stops: as many as are told may wait beside
+ *   it                                          then
+ *   reaches all log end offsets                 everything was found
+ *   has read the allowed number of records,     it stops and returns how many records were not read
  *   or the signal aborts
- *   meets a damaged batch, another error,    the same for that partition, or topic, with the error
- *   or a permission is missing
+ *   finds a corrupt batch, another error,       the same for that partition or topic, with the error
+ *   or a missing permission
  */
 
 import { hasLeft, type OperatorActions } from "../control/operator-action-state.ts";
@@ -20,7 +20,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { releasable } from "./released-ahead.ts";
 
-/** Of each partition that is read; all are, side by side. */
+/** Bytes per step for each partition; all partitions are read in parallel. */
 const STEP_BYTES = 262_144;
 
 export interface WaitingDeps {
@@ -33,20 +33,20 @@ export interface AskedWaiting {
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
   readonly operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">;
-  /** Most records to read, over all tiers. */
+  /** The most records to read, over all delays. */
   readonly recordsMax: number;
   readonly signal: AbortSignal;
 }
 
 export interface DelayRead {
   readonly delay: string;
-  /** Records that were not read: what was found is at least so much. 0: it is all. */
+  /** Records that were not read, so the count is a lower bound. 0: all were read. */
   readonly unread: number;
-  /** Why a partition could not be read, or nothing of the tier. */
+  /** Why a partition, or the whole delay topic, could not be read. */
   readonly errors: readonly string[];
 }
 
-/** The tiers are read side by side, and share the records. @param found is called for each. */
+/** Delays are read in parallel and share the limit of records. @param found is called for each record. */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
   { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
@@ -98,7 +98,7 @@ export async function eachWaiting(
   return Promise.all(delays.map(ofDelay));
 }
 
-/** Whether nothing was left out. */
+/** `true` if all records were read. */
 export function isWhole(delays: readonly DelayRead[]): boolean {
   return delays.every(({ unread, errors }) => unread === 0 && errors.length === 0);
 }

@@ -1,12 +1,13 @@
 /**
- * Reads ahead, in the partitions owned here, what waits behind the records in hand, to count it. It
- * reads without a group and keeps no record. Deliveries go first: it reads one step at a time over
- * all partitions, and rests as long as it has read, between 50 ms and 10 s.
+ * Reads ahead, in the partitions owned here, to count the records behind those in flight. It reads
+ * without a group and keeps no record. Deliveries have priority: it reads one step at a time over all
+ * partitions, and rests as long as the step took, between 50 ms and 10 s.
  *
  *   a step of a partition                              then
- *   gives records, or comes to the end                 they are counted, and the next partition is on
- *   fails: damaged batch, topic gone, Kafka away       not before 10 s the same again
- *   gives nothing for 10 s: an open transaction        the same
+ *   returns records, or reaches the end                they are counted, and the next partition follows
+ *   fails: corrupt batch, missing topic, unreachable   this partition is tried again after 10 s
+ *     Kafka
+ *   returns nothing for 10 s: an open transaction      the same
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -27,12 +28,12 @@ export interface Scan {
   readonly clock: Clock;
   readonly partitions: () => readonly OwnedCount[];
   readonly read: (delay: string, record: IncomingRecord) => Waiting;
-  /** Tells the counts how far the consumers are. */
+  /** Updates the counts with the progress of the consumers. */
   readonly look: () => void;
 }
 
 export interface RunningScan extends AsyncDisposable {
-  /** A sentence for each partition that could not be read lately. */
+  /** A sentence for each partition whose last step failed. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -41,7 +42,7 @@ interface Failure {
   readonly atMs: number;
 }
 
-/** Begins at once. */
+/** Starts immediately. */
 export function startScan(scan: Scan): RunningScan {
   const { clock } = scan;
   const stopping = new AbortController();
@@ -75,7 +76,7 @@ export function startScan(scan: Scan): RunningScan {
       signal.throwIfAborted();
       failures.set(count, { error: asError(error).message, atMs: clock.nowMs() });
     }
-    // The clock may have been set meanwhile, or the machine have slept.
+    // The clock may have been set meanwhile, or the machine may have slept.
     const tookMs = Math.min(clock.nowMs() - beganAtMs, STEP_LIMIT_MS);
     await clock.sleep(Math.max(REST_MIN_MS, tookMs), signal);
     scan.look();
@@ -88,7 +89,7 @@ export function startScan(scan: Scan): RunningScan {
       scan.partitions().flatMap(({ topic, partition, count }) => {
         const failure = failures.get(count);
         if (failure === undefined) return [];
-        return [`what waits in partition ${partition} of ${topic} is not known: ${failure.error}`];
+        return [`the count of partition ${partition} of ${topic} is unknown: ${failure.error}`];
       }),
     [Symbol.asyncDispose]: async () => {
       stopping.abort();
@@ -97,7 +98,7 @@ export function startScan(scan: Scan): RunningScan {
   };
 }
 
-/** @throws Error when nothing could be read. */
+/** @throws Error if nothing could be read. */
 async function readStep(
   { kafka, clock, read }: Scan,
   { delay, topic, partition, count, isGone }: OwnedCount,
@@ -122,7 +123,7 @@ async function readStep(
       return;
     }
     stopping.throwIfAborted();
-    if (late.signal.aborted) throw new Error(`no answer within ${STEP_LIMIT_MS / 1_000} s`);
+    if (late.signal.aborted) throw new Error(`no response within ${STEP_LIMIT_MS / 1_000} s`);
     count.read([], to);
   } finally {
     done.abort();

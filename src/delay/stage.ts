@@ -1,21 +1,23 @@
 /**
- * Delay topics back to their destinations' topics, when their records are due: a consumer and a
- * group per tier, and a wait of its own for each partition. No HTTP request is ever made here.
+ * The delay stage: returns records from delay topics to their destinations' topics when they are due.
+ * It has a consumer and a group per delay, and a separate wait for each partition. It never makes an
+ * HTTP request.
  *
- *   step                                        a crash after it
- *   1  the head of a partition is due           it is read and found due again
- *   2  all that is due is written back, or as   the records are written again: a repeated attempt
- *      dead letters, in one send
- *   3  dead letters of what was refused; what   the same; those that go around are then there
- *      its topic does not take goes around      twice
- *   4  they are acknowledged and finished       the same, until the consumer commits
- *   5  the consumer commits, now and then       nothing is repeated
+ *   step                                        after a crash
+ *   1  the first record of a partition is due   it is read again and still due
+ *   2  all due records are returned, or dead-   the records are written again: a repeated attempt
+ *      lettered, in one send
+ *   3  rejected records become dead letters;    the same; rerouted records may then exist twice
+ *      those for an unwritable topic are
+ *      rerouted
+ *   4  they are acknowledged and processed      the same, until the consumer commits
+ *   5  the consumer commits, periodically       nothing is repeated
  *
- * A drain waits for the sends under way; the other records stay in their topic. Records of a pull leave
- * before they are due, out of their turn (`early-release.ts`). One that was cancelled, and is due, becomes a
- * dead letter in step 2.
+ * A drain waits for the sends in progress; the other records stay in their topic. Early releases take
+ * records out of order, before they are due (`early-release.ts`). A record that was canceled becomes a
+ * dead letter in step 2 when it is due.
  *
- * Beside that, all that waits is counted (`counting.ts`). Nothing else depends on it.
+ * In addition, all waiting records are counted (`counting.ts`). Nothing else depends on the counts.
  */
 
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
@@ -42,20 +44,20 @@ import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
-  /** Names of tiers whose topics exist: those configured and retired ones still to be drained. */
+  /** Names of delays whose topics exist: those configured, and removed ones still to be drained. */
   readonly delays: readonly string[];
-  /** Bytes of waiting records of one tier that are held in memory. */
+  /** Bytes of waiting records of one delay that are kept in memory. */
   readonly maxBytes: number;
   readonly drainLimitMs: number;
 }
 
-/** Records of a partition held in memory; the rest waits in the topic. */
+/** The most records of a partition in memory; the rest waits in the topic. */
 const PARTITION_RECORDS_MAX = 2_000;
-/** Records that have just been parked are not due for a while. */
+/** Records that were just scheduled are not due for a while. */
 const FETCH_SPACING_MS = 100;
 const LOG_LINES_PER_SECOND = 10;
 
-/** Starts a consumer per tier. Topics must exist. */
+/** Starts a consumer per delay. Topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
   const lookup = createLookup(deps);
   const labels = new Labels(config.destinations);
@@ -99,7 +101,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   return Promise.resolve({ ...running, firstAttempts: () => counts.firstAttempts() });
 }
 
-/** Without those that were given up. */
+/** Without the partitions that were revoked. */
 function owned(partitions: Set<ReleasedPartition>): readonly ReleasedPartition[] {
   for (const each of partitions) if (each.isOver()) partitions.delete(each);
   return [...partitions];
@@ -113,7 +115,7 @@ function consumeDelayTopic(
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = delayMsOfTopic(delay);
-  if (delayMs === null) throw new Error(`${delay} is no name of a delay tier`);
+  if (delayMs === null) throw new Error(`${delay} is not the name of a delay`);
   const traces = delayTraces(deps.tracing, delay, groups.delay(delay));
   const write = createWriter(delay, deps, topics.deadLetters, traces);
   return {
@@ -121,7 +123,7 @@ function consumeDelayTopic(
     topics: [topics.delays(delayMs)],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // One partition's head may be due long before another's.
+    // One partition's first record may be due long before another's.
     whenFull: "pause",
     fetchSpacingMs: FETCH_SPACING_MS,
     drainLimitMs,
@@ -137,7 +139,7 @@ function consumeDelayTopic(
   };
 }
 
-/** Writes records back, or as dead letters, and counts them. */
+/** Returns records to their topics, or dead-letters them, and counts them. */
 function createWriter(
   delay: string,
   deps: StageDeps,
@@ -149,7 +151,7 @@ function createWriter(
   const recordsIn = metrics.recordsIn.bind({ stage });
   const lateness = metrics.delayLateness.bind({ delay });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // The records here are written by us: its headers say what a replay needs.
+  // We wrote these records, so a dead letter keeps our headers, which a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {

@@ -1,6 +1,6 @@
 /**
- * The number of a destination's deliveries that wait, and the earliest of their times. `NEVER` stands
- * for a time that none of them has.
+ * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that none
+ * of them has such a time.
  */
 
 import type { Waiting } from "./due.ts";
@@ -10,13 +10,13 @@ export const NEVER = Number.POSITIVE_INFINITY;
 export interface Times {
   readonly scheduledAtMs: number;
   readonly dueAtMs: number;
-  /** The first attempt of one that was attempted. Its window begins there. */
+  /** The earliest first attempt among those attempted, from which the retry window counts. */
   readonly firstAttemptAtMs: number;
 }
 
 export type Tally = { -readonly [Key in keyof Times]: number } & { count: number };
 
-/** By destination, as labels name it. */
+/** By destination label. */
 export type Tallies = Map<string, Tally>;
 
 export function timesOf(waiting: Waiting): Times {
@@ -26,7 +26,7 @@ export function timesOf(waiting: Waiting): Times {
   return { scheduledAtMs, dueAtMs, firstAttemptAtMs: firstAttemptAtMs ?? NEVER };
 }
 
-/** Adds deliveries of one destination. True when they are the first of theirs. */
+/** Adds deliveries for one destination. Returns `true` if they are its first. */
 export function addTo(tallies: Tallies, label: string, times: Times, count = 1): boolean {
   const tally = tallies.get(label);
   if (tally === undefined) {

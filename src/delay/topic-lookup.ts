@@ -1,4 +1,4 @@
-/** Looks up which topics exist, for those who write records back. */
+/** Looks up which topics exist, before records are returned to them. */
 
 import { asError } from "../runtime/as-error.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
@@ -9,7 +9,7 @@ const LOOKUP_AGAIN_MS = 1_000;
 
 export interface Lookup {
   readonly places: KnownPlaces;
-  /** Resolves when the list of topics was asked for again, or after a while when that failed. */
+  /** Resolves when the list of topics was fetched again, or after a pause if that failed. */
   readonly renew: (signal: AbortSignal) => Promise<void>;
   readonly healthProblems: () => readonly string[];
 }

@@ -1,16 +1,16 @@
 /**
- * The span of a delay: from the record's parking until it is back on its destination's topic. It has
- * a trace of its own, linked to the attempt that failed, and the next attempt is linked to it. Only
- * where the attempt's trace is kept.
+ * The span of a delay: from the time a retry is scheduled until the record is back on its
+ * destination's topic. It has its own trace, linked to the attempt that failed, and the next attempt is
+ * linked to it. Created only if the attempt's trace is sampled.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
 import { keptTraceOf, type TraceContext } from "../domain/trace-context.ts";
 import { kafkaAttributes, type Span, type Tracing } from "../telemetry/tracing/port.ts";
 
-/** Those of one send. */
+/** The spans of one send. */
 export interface DelayTraces {
-  /** Begins the span of a record that is written back. */
+  /** Starts the span of a record that is returned to its topic. */
   begin(record: IncomingRecord): TraceContext | null;
   /** All are written. */
   end(nowMs: number): void;
@@ -18,7 +18,7 @@ export interface DelayTraces {
 
 const OFF: DelayTraces = { begin: () => null, end: () => undefined };
 
-/** @param tracing absent: traces are off. */
+/** @param tracing absent if traces are disabled. */
 export function delayTraces(
   tracing: Tracing | undefined,
   delay: string,

@@ -191,7 +191,7 @@ describe("what is not known is not told", () => {
     expect(await process.waiting()).toEqual({ "crm/60m": 20 });
     expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
     expect(process.stage.healthProblems()).toEqual([
-      "what waits in partition 0 of sw.delays.10m is not known: the batch is damaged",
+      "the count of partition 0 of sw.delays.10m is unknown: the batch is damaged",
     ]);
     isBroken = false;
     await world.clock.advance(COUNTED_MS);
@@ -217,7 +217,7 @@ describe("what is not known is not told", () => {
     await world.clock.advance(COUNTED_MS);
     expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
     expect(process.stage.healthProblems()).toEqual([
-      "what waits in partition 0 of sw.delays.10m is not known: no answer within 10 s",
+      "the count of partition 0 of sw.delays.10m is unknown: no response within 10 s",
     ]);
   });
 });

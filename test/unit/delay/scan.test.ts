@@ -92,7 +92,7 @@ test("a partition that fails is tried again after ten seconds; the other one goe
   }
   expect(known()).toEqual([false, true]);
   expect(scan.healthProblems()).toEqual([
-    "what waits in partition 0 of sw.delays.10m is not known: no right",
+    "the count of partition 0 of sw.delays.10m is unknown: no right",
   ]);
 });
 

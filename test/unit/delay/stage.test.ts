@@ -125,6 +125,6 @@ test("a topic of dead letters that takes nothing at all ends the stage", async (
   world.park("m1", { delivery: gone });
   await world.clock.advance(3 * TIER_MS);
   expect(world.failures.map(({ message }) => message)).toEqual([
-    expect.stringContaining("Raise its max.message.bytes"),
+    expect.stringContaining("Raise the topic's max.message.bytes"),
   ]);
 });
