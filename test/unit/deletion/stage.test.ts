@@ -180,7 +180,7 @@ test("a dead-letter topic that takes nothing at all ends the stage", async () =>
   world.append({ userId: "u" });
   await deletion.close();
   expect(deletion.failures).toHaveLength(1);
-  expect(deletion.failures[0]?.message).toContain("Raise its max.message.bytes");
+  expect(deletion.failures[0]?.message).toContain("Raise the topic's max.message.bytes");
   expect(await world.committed()).toBe(0);
 });
 

@@ -190,7 +190,7 @@ test("a dead-letter topic that takes nothing at all ends the stage: nothing is l
   await world.until(() => route.failures.length > 0);
   await route.close();
   expect(route.failures).toHaveLength(1);
-  expect(route.failures[0]?.message).toContain("Raise its max.message.bytes");
+  expect(route.failures[0]?.message).toContain("Raise the topic's max.message.bytes");
   expect(await world.committed()).toBe(0);
 });
 

@@ -88,7 +88,7 @@ test("those that cannot be read are counted by the reason, and the others go on"
   for (const id of [9, 10, 10, 11]) expect(await idOf(schemas, framed(id, AVRO))).toBeNull();
   expect(await idOf(schemas, framed(7, AVRO))).toBe("m-avro");
   expect(said(["m-1"])).toBe(
-    "Message id not known, and left out: 1 dead letter: the value is Protobuf, which is not read\n" +
+    "Message id not known, and left out: 1 dead letter: the value is Protobuf, which is not supported\n" +
       "Message id not known, and left out: 2 dead letters: the registry does not know schema 10\n" +
       "Message id not known, and left out: 1 dead letter: schema 11 is larger than 1 MiB\n",
   );
