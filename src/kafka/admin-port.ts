@@ -1,4 +1,4 @@
-/** The administration of the cluster. A part of the port. */
+/** The part of the port that administers the cluster. */
 
 export interface TopicSpec {
   readonly name: string;
@@ -13,11 +13,11 @@ export interface TopicState {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** The values of the asked keys that differ from the broker's default or not, as strings. */
+  /** The requested keys with their values, defaults included, as strings. */
   readonly config: Readonly<Record<string, string>>;
   /**
-   * It cannot be told in whole without this permission: `config` is empty. Without
-   * `Describe` there are no partitions either, and the topic may be missing.
+   * The missing permission: `config` is empty without it. Without `Describe` there are no
+   * partitions either, and the topic may not exist.
    */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
@@ -27,7 +27,7 @@ export interface RejectedSetting {
   readonly topic: string;
   readonly setting: string;
   readonly planned: string;
-  /** The value that was set instead; null: nothing. A new topic then has the cluster's default. */
+  /** The value that was set instead; null if none was. A new topic then has the cluster's default. */
   readonly instead: string | null;
   /** The cluster's own reason. */
   readonly error: string;
@@ -35,21 +35,21 @@ export interface RejectedSetting {
 
 export type OnRejected = (rejected: RejectedSetting) => void;
 
-/** Calls run one at a time, each with a time limit; a failed one throws. */
+/** Calls run one at a time, each with a time limit; a failed call throws. */
 export interface Admin {
-  /** Names of all topics that the cluster lets us see. */
+  /** Names of all topics that we may see. */
   topics(): Promise<readonly string[]>;
   /**
-   * Tells topics that are missing from topics that the brokers do not show: `topics` has neither.
+   * Distinguishes missing topics from hidden ones: `topics` returns neither.
    *
-   * @throws MissingPermissionError naming those of `names` that they do not show.
+   * @throws MissingPermissionError with those of `names` that the brokers hide.
    */
   assertVisible(names: readonly string[]): Promise<void>;
   /**
-   * Those of `names` that exist, with the configuration keys asked for.
+   * Those of `names` that exist, with the requested configuration keys.
    *
-   * @param isPartial a topic that may not be seen is told with the permission that it `lacks`, where the
-   *   call would fail else.
+   * @param isPartial if `true`, a hidden topic is returned with the permission that it `lacks`;
+   *   otherwise the call fails.
    */
   describe(
     names: readonly string[],
@@ -57,17 +57,17 @@ export interface Admin {
     isPartial?: boolean,
   ): Promise<readonly TopicState[]>;
   /**
-   * Creates topics; one that exists already is left as it is. Returns when they can be used. A topic
-   * whose settings the cluster does not allow is created with as much of them as it allows.
+   * Creates topics and returns when they can be used. A topic that exists stays unchanged. A topic
+   * whose settings the cluster does not allow is created with as many of them as it allows.
    *
    * @param onRejected called for each setting that was not allowed. Must not throw.
-   * @throws Error naming the topics that were not created, with the reason; all others are.
+   * @throws Error with the topics that were not created, and the reason; the others were created.
    */
   create(topics: readonly TopicSpec[], onRejected?: OnRejected): Promise<void>;
   /**
-   * Sets only the given keys, and of these as much as the cluster allows.
+   * Sets only the given keys, as far as the cluster allows.
    *
-   * @param is what they are now, if that is known: `max.message.bytes` is never lowered.
+   * @param is their current values, if known: `max.message.bytes` is never lowered.
    */
   alterConfig(
     topic: string,
@@ -76,39 +76,39 @@ export interface Admin {
     is?: Readonly<Record<string, string>>,
   ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
-  /** First offset and end of each partition of the topic. */
+  /** First offset and log end offset of each partition of the topic. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
-   * For each partition the first offset whose record was written at `atMs` or later; the end where
-   * there is none.
+   * For each partition, the first offset whose record was written at `atMs` or later; the log end
+   * offset if there is none.
    */
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
-  /** Committed offsets of a group in a topic; partitions without one are left out. */
+  /** A group's committed offsets in a topic; partitions without one are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
-  /** As `offsets`, of many topics together. One that does not exist is left out. */
+  /** Like `offsets`, for many topics at once. Topics that do not exist are omitted. */
   offsetsOf(
     topics: readonly string[],
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>>;
-  /** As `committed`, of many groups together, each in some topics: by group, then by topic. */
+  /** Like `committed`, for many groups at once, each in several topics: by group, then by topic. */
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>>;
-  /** Ids of topics by name. One that does not exist, or that brokers know no id of, is left out. */
+  /** Topic IDs by name. Topics that do not exist, or have no ID, are omitted. */
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Commits for a group, which is made where there is none. A group with members is refused. */
+  /** Commits for a group, which is created if necessary. Rejected if the group has members. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
   /** The versions of requests that are sent to the brokers, and those that they accept. */
   requestVersions(): Promise<ClusterVersions>;
-  /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
+  /** A setting of the brokers, such as `offsets.retention.minutes`; null if it is not visible. */
   brokerSetting(key: string): Promise<string | null>;
 }
 
 /**
- * Called for a topic that the cluster does not answer for: a permission is missing, a partition has no
- * leader. It is left out then, and the others are there. Without it the first such topic throws.
+ * Called for a topic for which the cluster returns an error: a permission is missing, or a partition has
+ * no leader. That topic is omitted from the result. Without this callback, the first such topic throws.
  */
 export type OnUnknown = (topic: string, error: Error) => void;
 
@@ -121,7 +121,7 @@ export interface ClusterVersions {
   readonly brokers: readonly {
     readonly nodeId: number;
     readonly address: string;
-    /** Why it cannot be reached; null: it has responded, and counts. */
+    /** Why it is unreachable; null: it has responded, and its versions count. */
     readonly error: string | null;
   }[];
   readonly requests: readonly RequestVersions[];
@@ -129,16 +129,16 @@ export interface ClusterVersions {
 
 /** One kind of request. */
 export interface RequestVersions {
-  /** Kafka's name of it. */
+  /** Kafka's name for it. */
   readonly request: string;
-  /** Can be sent. */
+  /** Versions that can be sent. */
   readonly known: VersionRange;
-  /** By every broker that has responded; null: there is no such version. */
+  /** Versions that every broker that responded accepts; null if there is none. */
   readonly accepted: VersionRange | null;
-  /** One; several if brokers differ; empty: a broker accepts none. */
+  /** One version; several if brokers differ; empty if a broker accepts none. */
   readonly sent: readonly number[];
   /**
-   * `near`: it is sent in the lowest version that the cluster accepts, or the one above it, and the
+   * `near`: the version sent is the lowest that the cluster accepts, or the one above it, and the
    * cluster accepts newer ones, which cannot be sent. A later release of Kafka may drop it.
    */
   readonly state: "ok" | "near" | "none";

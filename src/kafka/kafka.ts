@@ -1,4 +1,4 @@
-/** The port's real implementation: kafkajs on a cluster. */
+/** Implements the port with kafkajs, on a real cluster. */
 
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -22,7 +22,7 @@ const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
 /** The driver behind the port, for a log line at start. */
 export const driverInUse = kafkajsInUse;
 
-/** Connects when it is first used. The caller closes it. */
+/** Connects at first use. The caller closes it. */
 export function createKafka(
   connection: KafkaConnection,
   log: Log,
@@ -30,9 +30,9 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without them a rebalance would lose track of records that are in flight.
+    // Without the replacements a rebalance would lose track of records in flight.
     throw new Error(
-      `kafkajs ${kafkajsInUse.version} is installed, ${SUPPORTED_VERSION} is needed. Run npm ci.`,
+      `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
     );
   }
   const clients = new Clients(connection, log, clock);

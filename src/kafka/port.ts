@@ -1,18 +1,17 @@
 /**
- * Kafka as the stages need it, and nothing more. `kafkajs` stands behind it in this folder;
- * tests have a second implementation in memory with a manual clock, and one contract suite runs
- * against both.
+ * What the stages need of Kafka, and nothing more. In this folder `kafkajs` implements it; tests have a
+ * second implementation in memory with a manual clock, and one contract suite runs against both.
  *
- * Consuming is at least once. Records are handed over in offset order and finished in any order.
- * The committed offset never passes an unfinished record; finished ones above it travel in the
- * commit's metadata and are skipped after a restart. A handler may hold the committed offset
- * further back. Records that are finished above it then come again.
+ * Consuming is at least once. Records are passed on in offset order and may be processed in any order.
+ * The committed offset never passes an unprocessed record; processed ones above it are listed in the
+ * commit's metadata and skipped after a restart. A handler may hold the committed offset further back.
+ * Processed records above it are then passed on again.
  *
  *   the life of a partition here          what the consumer does
  *   assigned                              calls `onAssigned`, then `take` with records
- *   room is used up                       hands over nothing more until records are finished
+ *   its room is used up                   passes on nothing more until records are processed
  *   revoked, or the consumer stops        `drain()`, at most `drainLimitMs`; commits; fences
- *   fenced                                `finish` does nothing: somebody else owns the partition
+ *   fenced                                `finish` does nothing: another consumer owns the partition
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
@@ -25,32 +24,32 @@ import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
 import { packRecord as asBytes } from "./wire/record-bundle.ts";
 
 export interface Kafka {
-  /** Starts joining at once; `joined` tells when. Topics must exist. */
+  /** Starts joining immediately; `joined` resolves when it has. Topics must exist. */
   consume(options: ConsumeOptions): Consumer;
   /** One producer per process is enough: callers' records are combined into few requests. */
   producer(options?: ProducerOptions): WatchedProducer;
   /**
-   * The records of a part of one partition, a step at a time, as they lie there. Belongs to no
-   * group and commits nothing. Removed records (retention, compaction) are passed over. Records
-   * that an open transaction holds back are waited for, until the signal aborts: then it ends.
+   * The stored records of a part of one partition, a step at a time. Belongs to no group and commits
+   * nothing. Removed records (retention, compaction) are skipped. Records behind an open transaction
+   * are waited for, until the signal aborts: then it ends.
    *
-   * @throws Error naming topic, partition and offset when nothing could be read for 30 seconds, or
-   *   at once when it will stay so (topic gone, right missing, corrupt batch).
+   * @throws Error with topic, partition and offset if nothing could be read for 30 seconds, or
+   *   immediately if waiting does not help (missing topic or permission, corrupt batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /**
-   * The records from an offset on, and then each as it is written, until the signal aborts. Belongs
-   * to no group. It ends when the log is a new one, which does not reach to where it was.
+   * The records from an offset on, and then each as it is written, until the signal aborts. Belongs to no
+   * group. It ends if the log was recreated and does not reach that offset.
    *
    * @throws Error as `read` does.
    */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
-  /** The corrupt batch that lies at this offset; null when there is none. Throws as `read` else. */
+  /** The corrupt batch at this offset; null if there is none. Otherwise throws as `read` does. */
   corruptionAt(place: PartitionOffset & { readonly topic: string }): Promise<CorruptBatch | null>;
   readonly admin: Admin;
   /**
-   * Looks at the brokers and at the ends of all owned partitions every few seconds, until `close`.
-   * `progress()` of consumers goes by what it finds, and is as old as the last fetch without it.
+   * Checks the brokers and the log end offsets of all owned partitions every few seconds, until `close`.
+   * `progress()` of consumers uses the results; without it, progress is as old as the last fetch.
    */
   watch(): ClusterView;
   /** Stops every consumer that still runs, closes the producers and all connections. */
@@ -60,22 +59,22 @@ export interface Kafka {
 export interface ReadRange {
   readonly topic: string;
   readonly partition: number;
-  /** The first offset wanted. */
+  /** The first offset to read. */
   readonly from: number;
-  /** The first offset not wanted any more, at most the partition's end. */
+  /** The offset at which reading ends, at most the log end offset. */
   readonly to: number;
-  /** Of one step. At least one record is always read. */
+  /** Limit of one step. At least one record is always read. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** Bytes that several consumers use together. Made once, handed to each of them. */
+/** Bytes that several consumers share. Created once and passed to each of them. */
 export interface CommonBytes {
   inFlight: number;
   readonly max: number;
   /**
-   * Each of them has so much in any case, in place of its `maxBytes`; changes when they become more
-   * or fewer. Null: its `maxBytes`.
+   * Each of them has this many bytes in any case, instead of its `maxBytes`; changes with their number.
+   * Null: its `maxBytes`.
    */
   each: number | null;
 }
@@ -88,103 +87,102 @@ export interface ConsumeOptions {
   readonly groupId: string;
   /** Subscribed once, for the consumer's life. */
   readonly topics: readonly string[];
-  /** Most unfinished records of one partition. At least 1. */
+  /** The most unprocessed records of one partition. At least 1. */
   readonly partitionRecordsMax: number;
   /**
-   * Most bytes of unfinished records of this consumer. At least one record is always let in. With
-   * `pause` each partition has an equal share of them, so that none keeps the others waiting.
+   * The most bytes of unprocessed records of this consumer. At least one record is always accepted. With
+   * `pause` each partition has an equal share, so that none blocks the others.
    */
   readonly maxBytes: number;
-  /** Bytes that it may use beyond `maxBytes`, shared with others; by default nothing. */
+  /** Bytes that it may use beyond `maxBytes`, shared with others; by default none. */
   readonly commonBudget?: CommonBytes;
   /**
-   * The way to wait for room. `hold`: the fetch loop waits, which stops the consumer's
-   * other partitions too, and goes on at once. `pause`: only this partition stops.
+   * How to wait for room. `hold`: the fetch loop waits, which also stops the consumer's other partitions,
+   * and continues immediately. `pause`: only this partition stops.
    */
   readonly whenFull: "hold" | "pause";
   /**
-   * Those of `topics` whose records pass the others': with `hold` they are fetched also while the
-   * loop waits, and have a quarter of `maxBytes` of their own; when that is used up, they pause.
+   * Those of `topics` whose records pass the others': with `hold` they are fetched even while the loop
+   * waits, and have a separate quarter of `maxBytes`; when that is used up, they pause.
    */
   readonly passingTopics?: readonly string[];
   /**
-   * Least time, in milliseconds, between fetches of a broker as long as they leave nothing behind;
-   * by default 10, which is also the least. More of it costs less CPU, for records in no hurry.
+   * Least time, in milliseconds, between fetches from a broker while they leave no records behind; by
+   * default 10, which is also the minimum. Longer times cost less CPU, for records that are not urgent.
    */
   readonly fetchSpacingMs?: number;
   /** Longest wait for `drain()`. */
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
-   * Called for each corrupt batch that is passed over. Absent: a corrupt batch is a crash. It is one
-   * in any case where nobody can tell the batch's end. A batch that was passed comes again after a
-   * crash, like a record that was not committed. Must not throw.
+   * Called for each corrupt batch that is skipped. Absent: a corrupt batch is a crash. It always is one if
+   * the batch's end is unknown. A batch that was skipped is read again after a crash, like a record that
+   * was not committed. Must not throw.
    */
   readonly onSkipped?: (batch: CorruptBatch) => void;
   /**
-   * The consumer has failed for good (topic deleted: `TopicGoneError`; a permission is missing:
-   * `MissingPermissionError`; corrupt batch)
-   * and is closed.
+   * The consumer has failed permanently (deleted topic: `TopicGoneError`; missing permission:
+   * `MissingPermissionError`; corrupt batch) and is closed.
    */
   readonly onCrash: (error: Error) => void;
 }
 
-/** A partition for the time that this process owns it. */
+/** A partition while this process owns it. */
 export interface AssignedPartition {
   readonly topic: string;
   readonly partition: number;
   /**
-   * Differs from that of a topic that had the same name and was deleted, or that is on another
-   * cluster. Known from the first `take` on. Empty when the brokers know no ids.
+   * Differs from the ID of a deleted topic that had the same name, or of one on another cluster. Known
+   * from the first `take` on. Empty if the brokers have no IDs.
    */
   topicId(): string;
-  /** The record at `offset` is finished: delivered, parked, dead-lettered or passed on, and acknowledged. */
+  /** The record at `offset` is processed, and the resulting writes are acknowledged. */
   finish(offset: number): void;
   /**
-   * Keeps the committed offset at or below `offset`, although records from there on are finished.
-   * The partition's next owner is handed them again. Null ends that. Call it before the record at
-   * `offset` is finished.
+   * Keeps the committed offset at or below `offset`, although records from there on are processed. The
+   * partition's next owner gets them again. Null ends that. Call it before the record at `offset` is
+   * processed.
    */
   hold(offset: number | null): void;
   /**
-   * Whether nobody else can have been given the partition until now. While the session cannot have
-   * run out it resolves at once; after that it asks the coordinator, and waits until it answers.
-   * For those who write what a successor would contradict: ask before each write.
+   * Resolves with `true` if no other consumer can own the partition yet. While the session cannot have
+   * expired it resolves immediately; after that it queries the coordinator and waits for its response.
+   * For writes that a successor would contradict: call it before each write.
    */
   isOurs(): Promise<boolean>;
 }
 
 export interface PartitionHandler {
   /**
-   * Asked for each record before it is handed over: `take` gets what it gives. A promise: the record
-   * is not handed over yet. Then its partition waits, and no other, whatever `whenFull` says. The
-   * record is asked for again when the promise resolves. Its partition has nothing more in flight
-   * because of it: what was fetched and is not handed over is kept, and no more is fetched. Absent:
-   * records are handed over as they come. Must not throw; the promise must not reject.
+   * Called with each record before it is passed on: `take` gets what it returns. A promise: the record is
+   * not passed on yet. Then only its partition waits, whatever `whenFull` is, and `admit` is called again
+   * when the promise resolves. The wait puts nothing more of the partition in flight: fetched records
+   * that are not passed on are kept, and no more are fetched. Absent: records are passed on as they
+   * come. Must not throw; the promise must not reject.
    */
   readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
-  /** Takes records over, in offset order, and returns at once. At most 1,000 a call. Must not throw. */
+  /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */
   take(records: readonly IncomingRecord[]): void;
   /**
-   * The partition is being taken away: start nothing new; resolves when what is in flight has
-   * been finished. Records not started are simply left. May be called more than once.
+   * The partition is being revoked: start nothing new; resolves when everything in flight is processed.
+   * Records that were not started are left. May be called more than once.
    */
   drain(): Promise<void>;
 }
 
 export interface Consumer {
-  /** Resolves when the group has given this consumer its (perhaps empty) first assignment. */
+  /** Resolves when this consumer has its (perhaps empty) first assignment. */
   readonly joined: Promise<void>;
   /** Drains, commits, leaves the group. Safe to call more than once. */
   stop(): Promise<void>;
-  /** How far each owned partition is. Cheap; for metrics and health. */
+  /** The progress of each owned partition. Cheap; for metrics and health. */
   progress(): readonly PartitionProgress[];
   vitals(): ConsumerVitals;
-  /** Rebalances since the start, the first join included. */
+  /** Rebalances since the start, including the first join. */
   rebalances(): number;
   /**
-   * Times since the start that a partition's log did not hold the record to go on with: records
-   * were deleted before they were read. Reading goes on with the first one that is left.
+   * How often since the start a partition's log did not contain the next record: records were deleted
+   * before they were read. Reading continues with the first one that is left.
    */
   offsetResets(): number;
 }
@@ -193,58 +191,57 @@ export interface Consumer {
 export interface RejectedRecord {
   readonly record: OutgoingRecord;
   readonly error: string;
-  /** Absent: its size is the reason. Present only in answers to a send with `giveBack`. */
+  /** Absent: it is too large. Present only in results of a send with `giveBack`. */
   readonly blocked?: BlockedBy;
 }
 
 /**
- * The brokers know no such topic; the right to write it is missing; its partition takes nothing for
- * another reason: no leader, an error.
+ * The topic is missing; the permission to write it is missing; or its partition rejects writes for another
+ * reason: no leader, an error.
  */
 export type BlockedBy = "missing" | "forbidden" | "unavailable";
 
 export interface SendOptions {
   /**
-   * Gives records back whose topic, or partition, takes nothing for 2 s, instead of waiting for it.
-   * One of which the brokers' answer was lost may be written all the same.
+   * Returns records whose topic or partition has not been writable for 2 s, instead of waiting for it. If
+   * the brokers' response was lost, a returned record may have been written all the same.
    */
   readonly giveBack?: boolean;
 }
 
-/** A topic that takes nothing, for 2 s or longer, in the whole or in a partition. */
+/** A topic that has not been writable for 2 s or longer, as a whole or in a partition. */
 export interface BlockedTopic {
   readonly topic: string;
   readonly sinceMs: number;
   readonly by: BlockedBy;
   /**
-   * Kafka's name of the last error; behind it the partition, where that is not there. In place of it
-   * the permission that is missing, and how to grant it.
+   * Kafka's name of the last error, followed by the partition if that is missing. Instead, the missing
+   * permission and how to grant it, if that is the reason.
    */
   readonly error: string;
 }
 
 export interface ProducerOptions {
-  /** Called now and then, as long as a topic that is written is missing. Must not throw. */
+  /** Called repeatedly while a topic that is written is missing. Must not throw. */
   readonly onMissing?: (topic: string) => void;
-  /** Called when brokers have answered a request to write, after so long. Must not throw. */
+  /** Called when brokers have responded to a write, with the time that it took. Must not throw. */
   readonly onResponse?: (durationMs: number) => void;
   /**
-   * Called for each batch that is tried again, with Kafka's name of the error, or `no-answer`. Must
-   * not throw.
+   * Called for each batch that is retried, with Kafka's name of the error, or `no-answer`. Must not throw.
    */
   readonly onRetried?: (error: string) => void;
   /**
    * Called with the broker's time of each batch of a topic with `message.timestamp.type=LogAppendTime`.
-   * The other times are of `performance.now()`. Must not throw.
+   * The other times are from `performance.now()`. Must not throw.
    */
   readonly onAppended?: (time: AppendTime) => void;
 }
 
 export interface Producer {
   /**
-   * Resolves when every record is acknowledged by all in-sync replicas, with those that are too
-   * large to be taken. Records of one caller to one partition keep their order. Through an outage
-   * it waits and tries again; what is still unacknowledged at `close()` rejects with `ClosedError`.
+   * Resolves with the records that are too large, once all others are acknowledged by all in-sync
+   * replicas. Records from one caller to one partition keep their order. During an outage it waits and
+   * retries; what is still unacknowledged at `close()` rejects with `ClosedError`.
    */
   send(
     records: readonly OutgoingRecord[],
@@ -254,11 +251,11 @@ export interface Producer {
   close(limitMs: number): Promise<void>;
 }
 
-/** A producer as `Kafka` gives it. */
+/** A producer as returned by `Kafka`. */
 export interface WatchedProducer extends Producer {
-  /** Of a topic that it writes; 0: it does not know them yet. */
+  /** The number of partitions of a topic that it writes; 0 if not known yet. */
   partitions(topic: string): number;
-  /** Topics that take nothing now. */
+  /** Topics that are not writable now. */
   blocked(): readonly BlockedTopic[];
 }
 
@@ -266,12 +263,12 @@ export class ClosedError extends Error {
   override readonly name = "ClosedError";
 }
 
-/** A consumer's topic, or a partition of it, was gone. By now it may be there again. */
+/** A consumer's topic, or one of its partitions, was missing. By now it may exist again. */
 export class TopicGoneError extends Error {
   override readonly name = "TopicGoneError";
 }
 
-/** Brokers refused a request: its sentence names the permission that is missing, and how to grant it. */
+/** Brokers rejected a request: the message names the missing permission, and how to grant it. */
 export class MissingPermissionError extends Error {
   constructor(text: string, cause: unknown) {
     super(text, { cause });
@@ -295,27 +292,27 @@ export type {
 export type { TextBundles } from "./produce/text-bundles.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
-/** As bytes in a block of their own: a record that waits keeps no fetch alive. Pure. */
+/** Copies the record's bytes to a separate block, so that a record that waits keeps no fetch alive. */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
 
-/** For those who write very many records of a topic, with this producer. */
+/** For writing very many records to a topic with this producer. */
 export function textBundles(topic: string, producer: Pick<WatchedProducer, "partitions">): Bundles {
   return new Bundles(topic, () => producer.partitions(topic));
 }
 
-/** The partition that the producer places a key in, as Java's does. Pure. */
+/** The partition that the producer, like Java's, chooses for a key. */
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;
 
 /**
- * How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration.
+ * How to reach the cluster. Passed in, so that this folder does not know the configuration.
  *
  * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and
- * passwords can change meanwhile. The mechanism stays, and so does whether there are any.
+ * passwords can change meanwhile. The mechanism cannot change, nor whether there is one.
  */
 export interface KafkaConnection {
   readonly brokers: readonly string[];
   readonly clientId: string;
-  /** Null: plaintext. PEM texts; `ca` null: the public roots. */
+  /** Null: plaintext. PEM strings; if `ca` is null, the public roots. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
@@ -325,7 +322,7 @@ export interface KafkaConnection {
   } | null;
   readonly sasl: KafkaSasl | null;
   readonly sessionTimeoutMs: number;
-  /** Largest record (key, value and headers) that a topic takes; longest match first is the caller's. */
+  /** The largest record (key, value and headers) that a topic allows. */
   readonly recordMaxBytes: (topic: string) => number;
 }
 
@@ -342,5 +339,5 @@ export type KafkaSasl =
       readonly clientSecret: string;
       readonly scope: string | null;
     }
-  /** Amazon MSK, by the role that the process has. */
+  /** Amazon MSK, with the role of the process. */
   | { readonly mechanism: "aws-msk-iam"; readonly region: string };

@@ -1,10 +1,10 @@
-/** Signs of life, of brokers and of consumers. A part of the port. */
+/** The state of brokers and consumers. A part of the port. */
 
-/** The findings of the looks at the cluster. */
+/** The results of the checks of the cluster. */
 export interface ClusterView {
-  /** All brokers of the cluster; before the first answer, the configured addresses. */
+  /** All brokers of the cluster; before the first response, the configured addresses. */
   brokers(): readonly BrokerState[];
-  /** The last look at the ends of logs that every broker answered; null: none yet. */
+  /** The last check of log end offsets to which every broker responded; null: none yet. */
   endsAtMs(): number | null;
   /** By broker: the sum of the throttle times in its responses since the start, in milliseconds. */
   throttledMs(): ReadonlyMap<string, number>;
@@ -13,19 +13,19 @@ export interface ClusterView {
 export interface BrokerState {
   /** `host:port` */
   readonly broker: string;
-  /** Since when it doesn't answer, and what fails; null: it does. */
+  /** Since when it has been unreachable, and the error; null: it is reachable. */
   readonly outage: { readonly sinceMs: number; readonly error: string } | null;
 }
 
 /** Signs that a consumer is alive. Times are epoch milliseconds; null: not yet. */
 export interface ConsumerVitals {
-  /** Whether the group has given it its partitions, perhaps none, and it has not given them up. */
+  /** `true` if it has an assignment, perhaps an empty one, that is not revoked. */
   readonly isAssigned: boolean;
-  /** The last answer to a fetch. */
+  /** The last response to a fetch. */
   readonly fetchedAtMs: number | null;
-  /** The last time that the coordinator knew it: a join, or an answer to a heartbeat. */
+  /** The last time that the coordinator knew it: a join, or a response to a heartbeat. */
   readonly heardAtMs: number | null;
-  /** Since the start. Rebalances make some. */
+  /** Since the start. Rebalances cause some. */
   readonly commitFailures: number;
   /** Client IDs of other programs that are in its group, or were in the last 2 minutes. */
   readonly foreignMembers: readonly string[];
@@ -34,16 +34,16 @@ export interface ConsumerVitals {
 export interface PartitionProgress {
   readonly topic: string;
   readonly partition: number;
-  /** Offset that a restart would begin at. */
+  /** Offset at which a restart would start. */
   readonly position: number;
   /** The first offset that is not fetched yet. */
   readonly next: number;
-  /** End of the partition as last heard from the broker. */
+  /** The log end offset as last returned by the broker. */
   readonly end: number;
-  /** When that was heard, in epoch milliseconds; null: never, and `end` is `position`. */
+  /** When that was returned, in epoch milliseconds; null: never, and `end` is `position`. */
   readonly endAtMs: number | null;
-  /** Unfinished records in flight. */
+  /** Unprocessed records in flight. */
   readonly inFlight: number;
-  /** Record time of the oldest record that was fetched and is unfinished; null: there is none. */
+  /** Timestamp of the oldest record that was fetched and is unprocessed; null if there is none. */
   readonly oldestUnfinishedMs: number | null;
 }

@@ -1,17 +1,19 @@
 /**
- * The records that groups have not finished, as their commits say it. This is the only place that
- * knows which records wait: all counts and readings from outside begin here.
+ * The records that groups have not processed, according to their commits. Only this file decides which
+ * records wait: all counts and reads from outside start here.
  *
- *   the commit of a partition                              of it waits
- *   is missing, or was counted in an earlier topic of      all, from the first offset that is left
- *     the same name: by its id, or it is behind the end
- *   names an offset                                        all from there
- *   lists finished ranges above it (`finished-ranges.ts`)  the same, without these
- *   is held, and says to where records were worked on      all from there
+ *   the commit of a partition                              records that wait
+ *   is missing, or was counted in an earlier topic with    all, from the first offset on
+ *     the same name: by its ID, or it is past the end
+ *   has an offset                                          all from there
+ *   lists processed ranges above it                        the same, without these ranges
+ *     (`finished-ranges.ts`)
+ *   is held back, with the offset up to which records      all from that offset
+ *     were worked on
  *
  *   the topic                                              is
  *   does not exist                                         missing
- *   may not be described, nor its group; has no leader     unknown, with why; the others are known
+ *   may not be described, nor its group; has no leader     unknown, with the reason; the others are known
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -24,22 +26,22 @@ export interface Reading {
   readonly topic: string;
 }
 
-/** The part of a partition in which something waits. */
+/** The part of a partition with records that wait. */
 export interface UnfinishedPart {
   readonly topic: string;
   readonly partition: number;
   readonly from: number;
   readonly to: number;
-  /** In it, rising. */
+  /** Within it, increasing. */
   readonly finished: readonly Range[];
 }
 
 export type Unfinished =
   | {
       readonly kind: "known";
-      /** Empty: the brokers know no ids. */
+      /** Empty if the brokers have no IDs. */
       readonly topicId: string;
-      /** Those in which something waits. */
+      /** The parts with records that wait. */
       readonly parts: readonly UnfinishedPart[];
     }
   | { readonly kind: "missing" }
@@ -47,7 +49,7 @@ export type Unfinished =
 
 const MISSING: Unfinished = { kind: "missing" };
 
-/** By topic, all of those that are asked for. @throws Error when Kafka does not answer. */
+/** By topic, all that were requested. @throws Error if Kafka does not respond. */
 export async function unfinishedIn(
   { admin }: { readonly admin: Pick<Admin, "committedOf" | "offsetsOf" | "topicIds"> },
   readings: readonly Reading[],
@@ -58,7 +60,7 @@ export async function unfinishedIn(
   );
   const errors = new Map<string, string>();
   const onUnknown = (topic: string, error: Error) => errors.set(topic, error.message);
-  // In this order: records that come and are committed in between must not make it negative.
+  // In this order: records that are written and committed in between must not make it negative.
   const committed = await admin.committedOf(new Map(groups), onUnknown);
   const offsets = await admin.offsetsOf(topics, onUnknown);
   const ids = await admin.topicIds([...offsets.keys()]);
@@ -91,7 +93,7 @@ function partOf(
   return from < end && recordsIn([part]) > 0 ? [part] : [];
 }
 
-/** Counted in a topic of that name that was deleted since. */
+/** Counted in a topic of that name that was since deleted. */
 function isOfEarlier({ offset, metadata }: CommittedOffset, topicId: string, end: number): boolean {
   const countedIn = topicIdIn(metadata, offset);
   return (countedIn !== null && topicId !== "" && countedIn !== topicId) || offset > end;
@@ -115,7 +117,7 @@ export function partFrom(part: UnfinishedPart, offset: number): UnfinishedPart {
   return { ...part, from, finished: within(part.finished, from, part.to) };
 }
 
-/** The number of offsets that are not finished. */
+/** The number of offsets that are not processed. */
 export function recordsIn(parts: readonly UnfinishedPart[]): number {
   const size = (sum: number, [from, to]: Range) => sum + to - from;
   return parts.reduce((sum, { from, to, finished }) => {
@@ -123,7 +125,7 @@ export function recordsIn(parts: readonly UnfinishedPart[]): number {
   }, 0);
 }
 
-/** Whether an offset of the part is finished. */
+/** `true` if an offset of the part is processed. */
 export function isFinished({ finished }: UnfinishedPart, offset: number): boolean {
   return finished.some(([from, to]) => from <= offset && offset < to);
 }
@@ -139,7 +141,7 @@ interface Reader {
   }) => AsyncIterable<readonly IncomingRecord[]>;
 }
 
-/** Reads a part, a step at a time, without the records that are finished. */
+/** Reads a part, a step at a time, without the records that are processed. */
 export async function* readUnfinished(
   kafka: Reader,
   { finished, ...range }: UnfinishedPart,

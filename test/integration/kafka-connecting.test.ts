@@ -103,14 +103,14 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
   });
 
   test.each([
-    ["it refuses the log-in by plain", "saslPort", [TLS, sasl("plain", "x")]],
+    ["it rejected the authentication with plain", "saslPort", [TLS, sasl("plain", "x")]],
     [
-      "its certificate is of an authority that is not trusted",
+      "its certificate is from an authority that is not trusted",
       "saslPort",
       ["tls: true", sasl("plain")],
     ],
-    ["it closes connections without TLS at this port", "mtlsPort", []],
-    ["it answers nobody who has not logged in", "saslPort", [TLS]],
+    ["it closes connections without TLS on this port", "mtlsPort", []],
+    ["it does not respond without authentication", "saslPort", [TLS]],
   ] as const)("run logs kafka.waiting: %s", async (says, port, settings) => {
     const { status, lines, error } = await runOn(broker?.[port] ?? 0, settings);
     expect(lines).toContainEqual(
@@ -139,7 +139,7 @@ test("where nobody answers, the wait ends, and the cause is told meanwhile", asy
     "Waiting for 3 s (--kafka-timeout). Kafka at 127.0.0.1:1: connect ECONNREFUSED",
   );
   expect(said.err).toMatch(
-    /error: No Kafka broker answered within 3 s at 127\.0\.0\.1:1: .*refused/i,
+    /error: No Kafka broker responded within 3 s at 127\.0\.0\.1:1: .*refused/i,
   );
   expect(said.err).toContain("Check kafka.brokers");
 });

@@ -107,7 +107,7 @@ test("a broker that answers nothing is away, although it takes connections", asy
   await expect.poll(() => view.endsAtMs(), TIMEOUT).not.toBeNull();
   expect(away()).toEqual([[proxy.address, null]]);
   proxy.hold("everything");
-  await expect.poll(away, TIMEOUT).toEqual([[proxy.address, "no answer within 4 s"]]);
+  await expect.poll(away, TIMEOUT).toEqual([[proxy.address, "no response within 4 s"]]);
   await lines.until("kafka.broker.unreachable");
   proxy.release();
   await expect.poll(away, TIMEOUT).toEqual([[proxy.address, null]]);

@@ -57,7 +57,7 @@ test("the image's start finds all it loads compiled, under the same flags", asyn
   const built = kept();
   expect(built.length).toBeGreaterThan(300);
   const said = await node([...SHOWS_NODE_MODULES, ...start, "run", "--config", CONFIG]);
-  expect(said).toContain("No Kafka broker answered");
+  expect(said).toContain("No Kafka broker responded");
   // A single file of ours that is not compiled would load it.
   expect(said).toContain("internal/modules/esm/loader");
   expect(said).not.toContain("internal/deps/amaro");

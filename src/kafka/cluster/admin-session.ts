@@ -1,10 +1,10 @@
 /**
- * Runs admin calls one after the other, each with a time limit.
+ * Runs admin calls one at a time, each with a time limit.
  *
- * kafkajs' admin client hangs on requests that run side by side and stays broken once a topic it
- * has seen is deleted. So a client that failed is dropped, and if it was not new the call is made
- * once more with a new one: every call must do no harm when it is made twice. Likewise while a
- * partition moves to another leader, for a few seconds.
+ * kafkajs' admin client hangs on concurrent requests and stays broken once a topic that it has seen is
+ * deleted. So a client that failed is dropped, and unless it was new, the call is repeated once with a
+ * new one: every call must be idempotent. The same happens for a few seconds while a partition moves
+ * to another leader.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,9 +21,9 @@ import { withPermission } from "./permission.ts";
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
-/** Of kafkajs' steps; callers decide about longer outages. */
+/** Retries of each kafkajs step; callers decide about longer outages. */
 const RETRIES = 3;
-/** An election, of a controller too; or kafkajs authenticates again on a connection that is in the middle of one. */
+/** An election (of a controller too), or kafkajs authenticates on a connection that is already doing so. */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",
   "LEADER_NOT_AVAILABLE",
@@ -35,9 +35,9 @@ const ELECTION_STEP_MS = 500;
 
 export interface AdminClient {
   readonly admin: DriverAdmin;
-  /** Connected, for requests that kafkajs' admin lacks. */
+  /** Connected, for requests that kafkajs' admin does not have. */
   readonly pool: BrokerPool;
-  /** Connects when it is used, for requests to a certain broker. */
+  /** Connects when it is used, for requests to a specific broker. */
   readonly brokers: Brokers;
 }
 
@@ -62,9 +62,9 @@ export class AdminSession {
   }
 
   /**
-   * Runs `act` after the calls before it.
+   * Runs `act` after the previous calls.
    *
-   * @param needed the permissions that it needs, for the sentence when one is missing.
+   * @param needed the permissions that it needs, for the error if one is missing.
    */
   call<Result>(
     name: string,
@@ -84,7 +84,7 @@ export class AdminSession {
     return result;
   }
 
-  /** Ends a call in flight with an error. */
+  /** Calls in flight end with an error. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#drop();
@@ -138,7 +138,7 @@ export class AdminSession {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    // Only to let kafkajs clear its timers; the sockets are gone at once.
+    // Only lets kafkajs clear its timers; the sockets are closed immediately.
     for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
     open.brokers.close();
     open.client.destroy();
@@ -147,7 +147,7 @@ export class AdminSession {
   async #withLimit<Result>(act: () => Promise<Result>): Promise<Result> {
     const ended = new AbortController();
     const limit = sleep(this.#limitMs, undefined, { signal: ended.signal }).then(() => {
-      throw new Error(`no answer within ${this.#limitMs} ms`);
+      throw new Error(`no response within ${this.#limitMs} ms`);
     });
     try {
       return await Promise.race([act(), limit]);

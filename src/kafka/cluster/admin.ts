@@ -1,4 +1,4 @@
-/** The admin part of the port: the requests. `admin-session.ts` makes them, one at a time. */
+/** The requests of the admin port. `admin-session.ts` runs them, one at a time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant, Operation } from "../../domain/permissions.ts";
@@ -25,7 +25,7 @@ import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts
 
 const TOPIC = 2;
 const BROKER = 4;
-/** Topics of one request, so that none gets too large or slow. */
+/** Topics per request, so that no request gets too large or slow. */
 const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
 /** TOPIC_AUTHORIZATION_FAILED. */
@@ -225,7 +225,7 @@ export class KafkaAdmin implements Admin {
     });
   }
 
-  /** Told of a missing permission by its name. */
+  /** Reports a missing permission by its name. */
   #named(onUnknown: OnUnknown | undefined, needed: readonly Grant[]): OnUnknown | undefined {
     if (onUnknown === undefined) return undefined;
     return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#identity));
@@ -240,13 +240,13 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
   return { on: kind, names, pattern: "literal", operations: [operation] };
 }
 
-/** @throws the brokers' errors about topics that they do not show, whether there are such or not. */
+/** @throws the brokers' errors about topics that they hide, whether those exist or not. */
 function throwHidden(found: readonly TopicMetadata[]): void {
   const errors = found.flatMap(({ topic, topicErrorCode }) => {
     const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));
     return isHidden ? [protocolError(topicErrorCode, topic)] : [];
   });
-  if (errors.length > 0) throw new AggregateError(errors, "topics are not shown");
+  if (errors.length > 0) throw new AggregateError(errors, "topics are hidden");
 }
 function ignore(): void {}
 
@@ -304,14 +304,14 @@ function describeError(code: number, topic: string, says: string | null): Error 
   return error;
 }
 
-/** @throws the brokers' error where they do not show a topic: waiting would not help. */
+/** @throws the brokers' error if they hide a topic, because waiting would not help. */
 async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {
   const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
   throwHidden(topicMetadata);
   return topicMetadata.every(isUsable);
 }
 
-/** The result of `call`, or null when it failed for this reason and no other. */
+/** The result of `call`, or null if it failed for exactly this reason. */
 async function unless<Result>(type: string, call: Promise<Result>): Promise<Result | null> {
   try {
     return await call;

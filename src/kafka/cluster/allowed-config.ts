@@ -1,20 +1,20 @@
 /**
- * How much of a topic's settings a cluster allows. Managed clusters refuse some by a policy, each in
- * words of its own, so the cluster is asked again and again, without a change:
+ * Finds out how many of a topic's settings a cluster allows. Managed clusters reject some by a policy,
+ * each with its own error text, so several requests that only validate are sent:
  *
- *   the cluster refuses                       then
- *   the settings                              as few of them as possible are left out
- *   `max.message.bytes` among them            the largest value that it allows is looked for, in steps
- *                                             of 1 KiB, above what the topic has without the setting
+ *   the cluster rejects                       then
+ *   the settings                              as few of them as possible are omitted
+ *   `max.message.bytes` among them            the largest allowed value is searched for, in steps of
+ *                                             1 KiB, above the topic's value without the setting
  *   the rest as well                          the largest value below that; the other settings stay
- *   whatever is left out                      nothing is allowed
+ *   every combination                         nothing is allowed
  */
 
 import type { RejectedSetting } from "../port.ts";
 
 export type TopicConfig = Readonly<Record<string, string>>;
 
-/** The cluster's reason against these settings; null: it allows them. Changes nothing. */
+/** The cluster's reason for rejecting these settings; null if it allows them. Changes nothing. */
 type TryConfig = (config: TopicConfig) => Promise<string | null>;
 
 interface Allowed {
@@ -24,9 +24,9 @@ interface Allowed {
 
 const SIZE = "max.message.bytes";
 const STEP_BYTES = 1_024;
-/** No smaller records are asked for. */
+/** Smaller values are not tried. */
 const LEAST_BYTES = 64 * 1_024;
-/** Kafka's own default is a little more. */
+/** Kafka's own default is slightly larger. */
 const DEFAULT_BYTES = 1_048_576;
 
 const REFUSALS: ReadonlySet<string> = new Set([
@@ -35,16 +35,16 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "POLICY_VIOLATION",
 ]);
 
-/** Whether other settings might be allowed. @param type Kafka's name of the error. */
+/** `true` if other settings might be allowed. @param type Kafka's name of the error. */
 export function isRejection(type: string): boolean {
   return REFUSALS.has(type);
 }
 
 /**
- * @param config was refused.
- * @param reason the cluster's, against all of it.
- * @param otherwiseBytes the topic's `max.message.bytes` where it is not set.
- * @returns null when nothing is allowed.
+ * @param config was rejected.
+ * @param reason the cluster's, for rejecting all of it.
+ * @param otherwiseBytes the topic's `max.message.bytes` if it is not set.
+ * @returns null if nothing is allowed.
  */
 export async function allowedConfig(
   config: TopicConfig,
@@ -84,14 +84,14 @@ async function rejectedOf(
   const rejected = [];
   for (const setting of omitted) {
     const planned = config[setting] ?? "";
-    // The cluster names one of several.
+    // If several settings were omitted, the cluster has given the reason for one of them.
     const own = omitted.length === 1 ? null : await tryConfig({ ...allowed, [setting]: planned });
     rejected.push({ setting, planned, instead: allowed[setting] ?? null, error: own ?? reason });
   }
   return rejected;
 }
 
-/** The largest size above `least` and below `refused` that is allowed; null: there is none. */
+/** The largest allowed size above `least` and below `refused`; null if there is none. */
 async function largest(
   least: number,
   rejected: number,
@@ -113,7 +113,7 @@ async function largest(
   return found;
 }
 
-/** All but the empty one, the smallest first; those with the size of records before others. */
+/** All except the empty one, the smallest first; those with `max.message.bytes` before others. */
 function subsets(keys: readonly string[]): readonly (readonly string[])[] {
   const sorted = [...keys].sort((one, other) => Number(other === SIZE) - Number(one === SIZE));
   const all: string[][] = [[]];
@@ -126,9 +126,9 @@ function without(config: TopicConfig, keys: readonly string[]): TopicConfig {
 }
 
 /**
- * The findings of one topic for another one that was refused: most have the same settings.
+ * Applies the result for one rejected topic to another one: most have the same settings.
  *
- * @param rejected of the first one.
+ * @param rejected the result for the first topic.
  */
 export function likewise(
   config: TopicConfig,

@@ -1,4 +1,4 @@
-/** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
+/** Connections to the brokers that lead partitions, opened when needed and dropped when they fail. */
 
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
@@ -21,7 +21,7 @@ export interface ProduceResponse {
     readonly partitions: readonly {
       readonly partition: number;
       readonly errorCode: number;
-      /** Milliseconds, where the topic's records have the broker's time; else -1. */
+      /** Milliseconds, if the topic's records have the broker's time; otherwise -1. */
       readonly logAppendTime?: string;
     }[];
   }[];
@@ -30,12 +30,12 @@ export interface ProduceResponse {
 const GROUP = 0;
 
 export class Brokers {
-  /** For questions to any broker. */
+  /** For requests that any broker can serve. */
   readonly #pool: BrokerPool;
   readonly #leaders: BrokerPool;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
-  /** Those that ask for a broker side by side share one connection. */
+  /** Concurrent callers for the same broker share one connection. */
   readonly #connecting = new Map<number, Promise<Broker>>();
 
   constructor(client: Client) {
@@ -48,32 +48,32 @@ export class Brokers {
     return this.#addresses.size;
   }
 
-  /** Asks any broker. Also learns where the brokers are. */
+  /** Queries any broker. Also learns the brokers' addresses. */
   async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
     const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
     for (const broker of metadata.brokers) this.#learn(broker);
     return metadata;
   }
 
-  /** Asks any broker for leaders. @param topics as `encodeLeadersRequest` makes it. */
+  /** Queries any broker for leaders. @param topics as encoded by `encodeLeadersRequest`. */
   leaders(topics: Buffer): Promise<Buffer> {
     const request = { encode: () => topics, read: (payload: Buffer) => payload };
     return this.#any((broker) => rawRequest(broker, LEADERS, request));
   }
 
-  /** Asks any broker for the ids of topics. */
+  /** Queries any broker for topic IDs. */
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.#any((broker) => readTopicIds(broker, topics));
   }
 
-  /** Asks a broker that is known. */
+  /** Queries a known broker. */
   async metadataFrom(nodeId: number, topics: readonly string[]): Promise<ClusterMetadata> {
     const metadata = await fetchMetadata(await this.leader(nodeId), topics);
     for (const broker of metadata.brokers) this.#learn(broker);
     return metadata;
   }
 
-  /** `metadata` asks another one of the configured addresses from now on. */
+  /** `metadata` uses another one of the configured addresses from now on. */
   nextSeed(): void {
     nextSeed(this.#pool).catch(() => undefined);
   }
@@ -89,7 +89,7 @@ export class Brokers {
     );
   }
 
-  /** The broker that coordinates the group, connected. Throws when there is none at the moment. */
+  /** The group's coordinator, connected. Throws if there is none at the moment. */
   async coordinator(groupId: string): Promise<Broker> {
     const { errorCode, coordinator } = await this.#any((broker) =>
       request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
@@ -99,7 +99,7 @@ export class Brokers {
     return this.leader(coordinator.nodeId);
   }
 
-  /** The broker, connected. Throws when it cannot be reached. */
+  /** The broker, connected. Throws if it is unreachable. */
   async leader(nodeId: number): Promise<Broker> {
     const known = this.#brokers.get(nodeId);
     if (known?.isConnected()) return known;
@@ -114,7 +114,7 @@ export class Brokers {
   async #connect(nodeId: number): Promise<Broker> {
     const known = this.#brokers.get(nodeId);
     const address = this.#addresses.get(nodeId);
-    if (address === undefined) throw new Error(`broker ${nodeId} is not known`);
+    if (address === undefined) throw new Error(`broker ${nodeId} is unknown`);
     const broker =
       known ??
       this.#leaders.createBroker({
@@ -128,12 +128,12 @@ export class Brokers {
     return broker;
   }
 
-  /** Errors of single partitions stand in the answer. Throws when there is no answer. */
+  /** The response contains errors for single partitions. Throws if there is no response. */
   produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
     return request(broker, "Produce", batches);
   }
 
-  /** After a failure: other requests to it fail as well, and the next one gets a new connection. */
+  /** After a failure: other requests to it fail as well, and the next one opens a new connection. */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
@@ -152,7 +152,7 @@ export class Brokers {
     this.#leave(nodeId);
   }
 
-  /** Requests in flight are still answered. */
+  /** Requests in flight still get their responses. */
   #leave(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
@@ -170,11 +170,11 @@ export class Brokers {
   }
 }
 
-/** @throws Error when there is no answer within `limitMs`. */
+/** @throws Error if there is no response within `limitMs`. */
 export async function inTime<Result>(result: Promise<Result>, limitMs: number): Promise<Result> {
   using late = hearingLimit(limitMs);
   const { promise, reject } = Promise.withResolvers<never>();
-  const over = new Error(`no answer within ${limitMs / 1_000} s`);
+  const over = new Error(`no response within ${limitMs / 1_000} s`);
   late.signal.addEventListener("abort", () => reject(over));
   try {
     return await Promise.race([result, promise]);

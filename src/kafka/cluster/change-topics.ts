@@ -1,6 +1,6 @@
 /**
- * Makes and deletes topics, by the controller. kafkajs first asks for the metadata of all topics of the
- * cluster, and fails while a single partition of any of them is without a leader.
+ * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all
+ * topics of the cluster, and fail while a single partition of any of them has no leader.
  */
 
 import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";
@@ -13,7 +13,7 @@ import { errorType, protocolError } from "./kafka-error.ts";
 
 const LIMIT_MS = 15_000;
 const BROKERS_DEFAULT = -1;
-/** Of one request, so that none gets too large or slow. */
+/** Topics per request, so that no request gets too large or slow. */
 const TOPICS_MAX = 100;
 
 interface TopicsResponse {
@@ -24,12 +24,12 @@ interface TopicsResponse {
   }[];
 }
 
-/** The name of the topic, Kafka's name of the error, and the broker's words. */
+/** The topic's name, Kafka's name of the error, and the broker's message. */
 type TopicError = Error & { readonly type: string; readonly topic: string };
 
 /**
  * @param onRejected called for each setting that the cluster does not allow.
- * @throws Error with the failures in `errors`; the other topics are made.
+ * @throws Error with the failures in `errors`; the other topics are created.
  */
 export async function createTopics(
   brokers: Brokers,
@@ -41,7 +41,7 @@ export async function createTopics(
   throwAny("Topic creation errors", [...failed, ...left]);
 }
 
-/** @throws likewise. */
+/** @throws Error as above. */
 export async function deleteTopics(brokers: Brokers, topics: readonly string[]): Promise<void> {
   const options = { topics: [...topics], timeout: LIMIT_MS };
   throwAny("Topic deletion errors", await sendToController(brokers, "DeleteTopics", options));
@@ -52,7 +52,7 @@ interface RejectedTopic {
   readonly error: TopicError;
 }
 
-/** Those refused because of their settings, and all other failures. */
+/** The topics rejected because of their settings, and all other failures. */
 async function create(
   brokers: Brokers,
   specs: readonly TopicSpec[],
@@ -67,7 +67,7 @@ async function create(
     const some = specs.slice(at, at + TOPICS_MAX);
     for (const error of await sendToController(brokers, "CreateTopics", optionsOf(some))) {
       const spec = byName.get(error.topic);
-      // Somebody else may have created it in the meantime.
+      // Another process may have created it in the meantime.
       if (error.type === "TOPIC_ALREADY_EXISTS") continue;
       if (spec !== undefined && isRejection(error.type)) rejected.push({ spec, error });
       else failed.push(error);
@@ -77,8 +77,8 @@ async function create(
 }
 
 /**
- * With as much of their settings as the cluster allows. The findings of one topic are tried with
- * all of them. Returns the failures.
+ * Creates topics with as many of their settings as the cluster allows. The result for one topic is
+ * tried for all of them. Returns the failures.
  */
 async function createAllowed(
   brokers: Brokers,
@@ -93,7 +93,7 @@ async function createAllowed(
       reasonAgainst(brokers, { ...spec, config }),
     );
     if (found === null) {
-      // It is not the settings; nor is it for the others of which the cluster says the same.
+      // The settings are not the reason, nor are they for topics with the same error.
       failures.push(...left.map((each) => each.error).filter(isAlike(error)));
       left = left.filter((each) => !isAlike(error)(each.error));
       continue;
@@ -123,7 +123,7 @@ function isAlike({ message }: TopicError): (other: TopicError) => boolean {
   return (other) => other.message === message;
 }
 
-/** @throws TopicError when it is not the settings. */
+/** @throws TopicError if the settings are not the reason. */
 async function reasonAgainst(brokers: Brokers, spec: TopicSpec): Promise<string | null> {
   const [against] = await sendToController(brokers, "CreateTopics", {
     ...optionsOf([spec]),
@@ -148,7 +148,7 @@ async function sendToController(
   name: "CreateTopics" | "DeleteTopics",
   options: object,
 ): Promise<readonly TopicError[]> {
-  // Any topic: only the controller counts.
+  // The topic does not matter, only the controller.
   const { controllerId } = await brokers.metadata(["__consumer_offsets"]);
   const response = await request<TopicsResponse>(await brokers.leader(controllerId), name, options);
   return response.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
@@ -167,12 +167,12 @@ const TOPIC = 2;
 const SET = 0;
 
 /**
- * Sets as much of a topic's settings as the cluster allows, by IncrementalAlterConfigs, which kafkajs
- * lacks: it sets some keys and leaves the others. (kafkajs' AlterConfigs sets every key that is not
- * named back to its default.)
+ * Sets as many of a topic's settings as the cluster allows, with IncrementalAlterConfigs, which kafkajs
+ * does not have: it sets the given keys and leaves the others unchanged. (kafkajs' AlterConfigs resets
+ * every other key to its default.)
  *
- * @param is what they are now, if that is known.
- * @throws Error naming the topic and the broker's reason when it is not the settings.
+ * @param is their current values, if known.
+ * @throws Error with the topic and the broker's reason if the settings are not the reason.
  */
 export async function alterAllowed(
   broker: Broker,
@@ -184,7 +184,7 @@ export async function alterAllowed(
   const reason = await alter(broker, topic, config);
   if (reason === null) return;
   const tryConfig = async (some: TopicConfig): Promise<string | null> => {
-    // A setting that is left out stays as it is.
+    // A setting that is omitted stays as it is.
     if (Object.keys(some).length === 0) return null;
     return alter(broker, topic, some, true);
   };
@@ -198,8 +198,8 @@ export async function alterAllowed(
 /**
  * Sets all of them or none.
  *
- * @returns the broker's reason against the settings; null when they are set, or would be.
- * @throws Error when it is not the settings.
+ * @returns the broker's reason for rejecting the settings; null if they are set, or would be.
+ * @throws Error if the settings are not the reason.
  */
 async function alter(
   broker: Broker,
@@ -222,7 +222,7 @@ async function alter(
   const type = errorType(failed.code);
   const reason = failed.text ?? type;
   if (isRejection(type)) return reason;
-  const message = `${type}: the configuration of ${topic} was refused: ${reason}`;
+  const message = `${type}: the configuration of ${topic} was rejected: ${reason}`;
   throw Object.assign(protocolError(failed.code, topic), { message });
 }
 

@@ -1,11 +1,11 @@
 /**
- * Which versions of requests are sent to the brokers of a cluster, and which ones they accept.
+ * Compares the versions of requests that are sent with those that the brokers of a cluster accept.
  *
  *   a request                                           is
- *   of which a broker accepts no version                `none`
- *   sent in the lowest version that all brokers         `near`
+ *   has no version that every broker accepts            `none`
+ *   is sent in the lowest version that all brokers      `near`
  *   accept, or the one above it, while they accept
- *   newer ones than can be sent
+ *   newer ones, which cannot be sent
  *   any other                                           `ok`
  */
 
@@ -18,12 +18,12 @@ import * as ours from "../wire/request-kinds.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { Brokers } from "./brokers.ts";
 
-/** Any topic: only the brokers count. */
+/** The topic does not matter, only the brokers. */
 const ANY_TOPIC = "__consumer_offsets";
-/** So far above the lowest version that is accepted. */
+/** Versions above the lowest accepted one that count as near. */
 const NEAR = 1;
 
-/** A broker that does not respond is left out of the comparison. */
+/** A broker that does not respond is omitted from the comparison. */
 export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions> {
   const { brokers: known } = await brokers.metadata([ANY_TOPIC]);
   const found = await Promise.all(
@@ -47,8 +47,8 @@ export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions
 }
 
 /**
- * All that can be sent, by the number of the request. Some requests have two encoders, ours and
- * kafkajs', and count once. The request for topic IDs counts apart: it has one version.
+ * All requests that can be sent, by API key. Some have two encoders, ours and kafkajs', and are listed
+ * once. The request for topic IDs is listed separately, with its one version.
  */
 export function sentRequests(): readonly RequestKind[] {
   const { TOPIC_IDS, ...encoded } = ours;
@@ -65,7 +65,7 @@ export function sentRequests(): readonly RequestKind[] {
   return [...kinds, withIds].sort((one, other) => one.apiKey - other.apiKey);
 }
 
-/** @param brokers at least one; each with what it accepts. */
+/** @param brokers at least one, each with the versions that it accepts. */
 export function compared(
   { apiKey, apiName: request, versions }: RequestKind,
   brokers: readonly BrokerVersions[],

@@ -1,21 +1,21 @@
 /**
- * Looks at the brokers and at the ends of the partitions that this process owns, for the signals of
- * an operator. All partitions of a broker are asked for in one request, however many consumers there
- * are. Nothing else depends on it: consumers and producers find out by themselves.
+ * Checks the brokers and the log end offsets of the partitions that this process owns, for an
+ * operator's signals. One request per broker covers all of its partitions, however many consumers
+ * there are. Nothing else depends on it: consumers and producers detect outages themselves.
  *
- *   step of a look                           every    a failure means
- *   1  each known broker is asked for the    5 s      it is away until it answers
- *      ends of its partitions (or, every
- *      second time, for nothing)
- *   2  leaders are looked up: at first, for  60 s     they are looked up with the next look. No
- *      new topics, after a move              or less  known broker answers: the configured addresses
- *                                                     are asked in turn
+ *   step of a check                          every    after a failure
+ *   1  each known broker is queried for the  5 s      it is unreachable until it responds
+ *      log end offsets of its partitions
+ *      (or, every second time, for nothing)
+ *   2  leaders are fetched: at the start,    60 s     they are fetched with the next check. If no known
+ *      for new topics, after a move          or less  broker responds, the configured addresses are
+ *                                                     tried in turn
  *
- * A broker that throttles this process responds, if late: it is not away, until 5 s have passed without
- * a throttled response. Meanwhile it is not asked for nothing.
+ * A broker that throttles this process responds, but late: it is not unreachable until 5 s have passed
+ * without a throttled response. Meanwhile it is not queried for nothing.
  *
- * A request may take 4 s. So an outage is known within 10 s, and an end is at most 15 s old. A broker
- * that is frozen still takes connections: only an answer counts.
+ * A request may take 4 s, so an outage is detected within 10 s, and a log end offset is at most 15 s
+ * old. A frozen broker still accepts connections, so only a response counts.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -29,7 +29,7 @@ import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 const LOOK_EVERY_MS = 5_000;
 const RESPONSE_LIMIT_MS = 4_000;
 const LEADERS_AGE_MAX_MS = 60_000;
-/** Topics of one request for metadata. */
+/** Topics per metadata request. */
 const TOPICS_MAX = 500;
 
 type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
@@ -45,21 +45,21 @@ export class ClusterWatch {
   readonly #clients: Clients;
   readonly #ends: LogEnds;
   readonly #owned: () => Owned;
-  /** By node id: its address. */
+  /** Addresses by node ID. */
   #known = new Map<number, string>();
-  /** Node ids by topic, then by partition. */
+  /** Node IDs by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
-  /** Topics whose leaders are not all known, or have moved. */
+  /** Topics of which a leader is unknown or has moved. */
   readonly #unsettled = new Set<string>();
   #leadersAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
-  /** Of the partitions that were owned with the latest look for ends. */
+  /** Topics of the partitions that were owned at the last fetch of log end offsets. */
   #topics: readonly string[] = [];
   #endsAtMs: number | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** Begins at once. The caller closes it. @param owned the partitions that are looked at. */
+  /** Starts immediately. The caller closes it. @param owned the partitions that are checked. */
   constructor(clients: Clients, ends: LogEnds, owned: () => Owned) {
     this.#clients = clients;
     this.#client = clients.createShared(0);
@@ -73,7 +73,7 @@ export class ClusterWatch {
     return this.#clients.throttles.totalsMs();
   }
 
-  /** Of all brokers of the cluster; before the first answer, of the configured addresses. */
+  /** All brokers of the cluster; before the first response, the configured addresses. */
   brokers(): readonly BrokerState[] {
     const { outages, connection } = this.#clients;
     const addresses = this.#known.size === 0 ? connection.brokers : [...this.#known.values()];
@@ -125,7 +125,7 @@ export class ClusterWatch {
     if (all.length === this.#known.size) this.#endsAtMs = this.#clients.clock.nowMs();
   }
 
-  /** Returns the nodes that answered. */
+  /** Returns the nodes that responded. */
   async #queryAll(owned: Owned): Promise<readonly number[]> {
     const ofNode = Map.groupBy(owned, (each) => this.#leaderOf(each));
     const nodes = [...this.#known.keys()];
@@ -140,7 +140,7 @@ export class ClusterWatch {
     const { outages, throttles } = this.#clients;
     try {
       const isForLife = owned.length === 0;
-      // A throttled response is one.
+      // A throttled response counts as well.
       if (!isForLife || !throttles.isThrottled(broker))
         await inTime(this.#queryEnds(nodeId, owned), RESPONSE_LIMIT_MS);
       outages.recordResponse(broker);
@@ -159,7 +159,7 @@ export class ClusterWatch {
     for (const { topic, partition, offset } of latest) {
       this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
-    // Most have a position that was committed or read. The others begin where the log does.
+    // Most have a position, from a commit or from reading. The others start where the log starts.
     const unread = owned.filter(({ position }) => position === 0);
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
@@ -215,13 +215,13 @@ export class ClusterWatch {
     }
   }
 
-  /** Forgets all topics but these. */
+  /** Drops all topics but these. */
   #keep(topics: ReadonlySet<string>): void {
     for (const topic of this.#leaders.keys()) if (!topics.has(topic)) this.#leaders.delete(topic);
     for (const topic of this.#unsettled) if (!topics.has(topic)) this.#unsettled.delete(topic);
   }
 
-  /** Known brokers have been found silent by then. */
+  /** By then, the known brokers have been recorded as unreachable. */
   #noneResponded(error: Error): void {
     this.#brokers.nextSeed();
     if (this.#known.size > 0 || this.#clients.throttles.isThrottled()) return;

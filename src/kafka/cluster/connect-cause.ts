@@ -1,43 +1,46 @@
 /**
- * Why no broker can be used, in words, with the settings to look at. Pure.
+ * Explains why no broker can be used, and which settings to check.
  *
- *   the connection fails with                     settings                        lasts
- *   a log-in that is refused                      sasl.username, sasl.password    yes
- *   a token that is refused                       sasl                            yes
+ *   the connection fails with                     settings                        permanent
+ *   rejected credentials                          sasl.username, sasl.password    yes
+ *   a rejected token                              sasl                            yes
  *   a mechanism that the broker does not offer    sasl.mechanism                  yes
- *   a log-in where the broker takes none          sasl, brokers                   yes
- *   a certificate of an unknown authority         tls.ca                          yes
- *   a certificate of another name                 tls.serverName, brokers         yes
- *   a certificate out of its time                 -                               yes
+ *   authentication on a port without it           sasl, brokers                   yes
+ *   a certificate from an unknown authority       tls.ca                          yes
+ *   a certificate for another name                tls.serverName, brokers         yes
+ *   a certificate that has expired, or is not     -                               yes
+ *     valid yet
  *   an alert about our certificate                tls.cert, tls.key               yes
- *   bytes that are no TLS                         tls, brokers                    yes
- *   a close before TLS, or before any answer      tls, brokers                    if the other way is answered
- *   a close of the first request, without a       sasl                            if it goes on for a while
- *     log-in
- *   no version of a request that both know        the versions of both            yes
+ *   bytes that are not TLS                        tls, brokers                    yes
+ *   a close before TLS, or before any response    tls, brokers                    if the broker responds
+ *                                                                                 with TLS on or off
+ *   a close on the first request, without         sasl                            if it continues for a
+ *     authentication                                                              while
+ *   a request without a common version            the versions of both            yes
  *   no token from its endpoint                    sasl                            no
  *   a name without an address                     brokers                         no
- *   anything else: refused, silent                brokers                         no
+ *   anything else: refused, no response           brokers                         no
  *
- * Time mends nothing that lasts. A broker that is starting or stopping closes connections, too.
+ * Waiting does not fix a permanent failure. A broker that is starting or stopping also closes
+ * connections.
  */
 
 import { DRIVER_AUTHENTICATION_FAILED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 
 export interface ConnectCause {
-  /** A sentence without its end. */
+  /** A sentence without its period. */
   readonly says: string;
-  /** Settings to look at, to be read after `Check`. */
+  /** Settings to check, to be read after `Check`. */
   readonly check: string;
   /**
-   * `ask`: it does where a broker answers with TLS switched on or off. `while`: it does where it goes
-   * on for a while.
+   * `ask`: it is permanent if a broker responds with TLS switched on or off instead. `while`: it is
+   * permanent if it continues for a while.
    */
   readonly lasts: boolean | "ask" | "while";
 }
 
-/** How far a connection came. */
+/** How far a connection got. */
 export type Step = "connect" | "request";
 
 const UNTRUSTED = new Set([
@@ -49,7 +52,7 @@ const UNTRUSTED = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 const OUT_OF_TIME = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
-/** OpenSSL's names of alerts about the certificate of the client. */
+/** OpenSSL's names of alerts about the client's certificate. */
 const OUR_CERTIFICATE =
   /alert (?:bad certificate|certificate|unknown ca|handshake failure|access denied)/;
 const NO_TLS = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|BAD_RECORD_TYPE/;
@@ -67,17 +70,17 @@ export function connectCause(
   const text = sentence(chain);
   const mechanism = sasl?.mechanism ?? "";
   if (has("UNSUPPORTED_SASL_MECHANISM") || /mechanism is not supported/.test(text)) {
-    const says = `it does not offer the log-in ${mechanism}`;
+    const says = `it does not offer the SASL mechanism ${mechanism}`;
     return { says, check: "kafka.sasl.mechanism", lasts: true };
   }
   if (has("ILLEGAL_SASL_STATE") && sasl !== null) {
-    const says = "it takes no log-in at this port";
+    const says = "it does not accept authentication on this port";
     return { says, check: "kafka.sasl and the port in kafka.brokers", lasts: true };
   }
   if (has(DRIVER_AUTHENTICATION_FAILED)) {
     const isPassword = sasl !== null && "password" in sasl;
     return {
-      says: `it refuses the log-in by ${mechanism}: ${text}`,
+      says: `it rejected the authentication with ${mechanism}: ${text}`,
       check: isPassword ? "kafka.sasl.username and kafka.sasl.password" : "kafka.sasl",
       lasts: true,
     };
@@ -87,7 +90,7 @@ export function connectCause(
   }
   if (has("TokenError")) return { says: text, check: "kafka.sasl", lasts: false };
   if (codes.some((code) => UNTRUSTED.has(code))) {
-    const says = `its certificate is of an authority that is not trusted (${text})`;
+    const says = `its certificate is from an authority that is not trusted (${text})`;
     return { says, check: "kafka.tls.ca", lasts: true };
   }
   if (codes.includes("ERR_TLS_CERT_ALTNAME_INVALID")) {
@@ -96,13 +99,13 @@ export function connectCause(
   }
   if (codes.some((code) => OUT_OF_TIME.has(code))) {
     return {
-      says: `its certificate is out of its time (${text})`,
+      says: `its certificate has expired or is not valid yet (${text})`,
       check: "the brokers' certificate",
       lasts: true,
     };
   }
   if (OUR_CERTIFICATE.test(text)) {
-    const says = `it refuses our certificate (${text})`;
+    const says = `it rejected our certificate (${text})`;
     return { says, check: "kafka.tls.cert and kafka.tls.key", lasts: true };
   }
   if (codes.some((code) => NO_TLS.test(code))) return WITHOUT_TLS;
@@ -114,22 +117,22 @@ export function connectCause(
 }
 
 const WITHOUT_TLS: ConnectCause = {
-  says: "it does not speak TLS at this port",
+  says: "it does not use TLS on this port",
   check: "kafka.tls and the port in kafka.brokers",
   lasts: true,
 };
 const WITH_TLS: ConnectCause = {
-  says: "it closes connections without TLS at this port",
+  says: "it closes connections without TLS on this port",
   check: "kafka.tls and the port in kafka.brokers",
   lasts: true,
 };
 const NO_AUTHENTICATION: ConnectCause = {
-  says: "it answers nobody who has not logged in",
+  says: "it does not respond without authentication",
   check: "kafka.sasl, which is not set",
   lasts: "while",
 };
 
-/** Such as `Kafka at a:9092: it does not speak TLS at this port. Check kafka.tls …` */
+/** Such as `Kafka at a:9092: it does not use TLS on this port. Check kafka.tls …` */
 export function causeText(brokers: readonly string[], { says, check }: ConnectCause): string {
   return `Kafka at ${brokers.join(", ")}: ${says}. Check ${check}.`;
 }
@@ -153,7 +156,7 @@ function causes(error: unknown): readonly Parts[] {
   return chain;
 }
 
-/** The first message. Of OpenSSL's, which begin with the address of a thread, its reason alone. */
+/** The first message. OpenSSL's messages start with a thread's address: only their reason is kept. */
 function sentence(chain: readonly Parts[]): string {
   const text = `${chain[0]?.message ?? "no answer"}`.replace(/^Connection error: /, "");
   const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];

@@ -1,11 +1,11 @@
 /**
- * Makes the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
+ * Creates the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
  *
- * Each consumer gets a client of its own: kafkajs keeps committed offsets by group in the client,
- * so that two members of a group would share and spoil them. All of these clients use the same
- * connections (`kafkajs/shared-connections.ts`). Another client's sockets are known here, because
- * kafkajs waits for open requests before it closes a connection, and a broker that hangs would keep
- * a stop waiting.
+ * Each consumer gets its own client, because kafkajs keeps committed offsets by group in the client,
+ * where two members of a group would overwrite each other's. All of these clients use the same
+ * connections (`kafkajs/shared-connections.ts`). The sockets of other clients are tracked here, because
+ * kafkajs waits for open requests before it closes a connection, so a broker that hangs would delay a
+ * stop.
  */
 
 import net from "node:net";
@@ -37,28 +37,28 @@ import { Throttles } from "./throttles.ts";
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
 export interface Client extends DriverClient {
-  /** Drops all connections at once; later ones fail. */
+  /** Closes all connections immediately; later ones fail. */
   destroy(): void;
-  /** For questions that any broker answers; by default `brokerPool`. */
+  /** For requests that any broker can serve; by default `brokerPool`. */
   anyBrokerPool?(): BrokerPool;
 }
 
 interface SharedClient extends Client {
-  /** Those of its consumers in flight. */
+  /** The fetches of its consumers in flight. */
   readonly fetches: {
-    /** They end with nothing. */
+    /** They end without records. */
     end(): void;
-    /** When they were last answered, in epoch milliseconds; null: there are none. */
+    /** When they last got a response, in epoch milliseconds; null if there are none. */
     respondedAtMs(): number | null;
   };
 }
 
-/** One for each `createKafka`: what its clients share. */
+/** What the clients of a `createKafka` share. */
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
   readonly throttles: Throttles;
-  /** Of the records that are written, and of all that is said. */
+  /** For the records that are written, and for everything that is reported. */
   readonly clock: Clock;
   readonly #log: Log;
   readonly #sasl: SaslOptions | undefined;
@@ -73,12 +73,12 @@ export class Clients {
     this.#sasl = saslOptions(connection, clock);
   }
 
-  /** @param retries of each step in the driver, by default enough to sit out a broker's restart. */
+  /** @param retries of each step in the driver, by default enough for a broker's restart. */
   create(retries?: number): Client {
     return this.#create(new Sockets(this.outages), retries);
   }
 
-  /** On connections that it shares with all others of these. It must not produce. */
+  /** With connections that it shares with all other shared clients. It must not produce. */
   createShared(retries?: number): SharedClient {
     if (this.#shared === null) {
       const client = this.create();
@@ -103,7 +103,7 @@ export class Clients {
     return { ...client, destroy, fetches };
   }
 
-  /** On connections of its own for records, and on shared ones for questions. */
+  /** With its own connections for records, and shared ones for queries. */
   createForRecords(): Client {
     const records = this.create();
     const shared = this.createShared();
@@ -114,7 +114,7 @@ export class Clients {
     return { ...records, anyBrokerPool: () => shared.brokerPool(), destroy };
   }
 
-  /** Closes what is shared. */
+  /** Closes everything that is shared. */
   close(): void {
     this.#shared?.connections.close();
     this.#shared?.client.destroy();
@@ -137,7 +137,7 @@ export class Clients {
   }
 }
 
-/** Read again for each connection: files and passwords change while the process runs. */
+/** Read again for each connection, because files and passwords change while the process runs. */
 function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefined {
   if (connection.tls === null) return undefined;
   return {
@@ -154,12 +154,12 @@ function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefi
     get servername() {
       return connection.tls?.serverName ?? undefined;
     },
-    // Verification cannot be switched off, not by NODE_TLS_REJECT_UNAUTHORIZED either.
+    // Verification cannot be disabled, not even with NODE_TLS_REJECT_UNAUTHORIZED.
     rejectUnauthorized: true,
   };
 }
 
-/** Read again for each log-in. */
+/** Read again for each authentication. */
 function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | undefined {
   const { sasl } = connection;
   if (sasl === null) return undefined;
@@ -186,7 +186,7 @@ function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | u
   if (sasl.mechanism === "aws-msk-iam") {
     const { region } = sasl;
     const credentials = awsCredentials(region, process.env, clock);
-    // MSK takes such tokens as those of OAuth.
+    // MSK accepts such tokens as OAuth tokens.
     const oauthBearerProvider = async () => {
       return { value: mskToken(region, await credentials(), clock.nowMs()) };
     };
@@ -227,7 +227,7 @@ class Sockets {
       this.#outages.recordConnection(broker);
       onConnect();
     };
-    // Certificates are checked for it, and several brokers may share one name.
+    // Certificates are checked against it, and several brokers may share one name.
     const servername = ssl?.servername ?? (net.isIP(host) === 0 ? host : undefined);
     const socket = ssl
       ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, handleConnect)
@@ -244,11 +244,11 @@ class Sockets {
       clearTimeout(silent);
       this.#open.delete(socket);
     });
-    // kafkajs closes one for each request that fails with it, and Node would listen each time for it
-    // to be connected. Its `close` comes too late: it is destroyed before.
+    // kafkajs closes a socket once for each request that fails with it, and Node would add a listener
+    // for `connect` each time. Its `close` comes too late: the socket is destroyed before that.
     const unref = socket.unref.bind(socket);
     socket.unref = () => (socket.destroyed ? socket : unref());
-    // kafkajs attaches its listeners after this returns, so the error must not come before.
+    // kafkajs attaches its listeners after this returns, so the error must not be emitted before.
     if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));
     return socket;
   };

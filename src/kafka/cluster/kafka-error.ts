@@ -1,4 +1,4 @@
-/** Tells what kind of trouble an error is. kafkajs nests errors, and its classes tell little. */
+/** Classifies errors. kafkajs nests errors, and its classes do not distinguish enough. */
 
 import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import { createErrorFromCode } from "../kafkajs/internals.ts";
@@ -13,9 +13,9 @@ export function errorText(code: number): string {
 }
 
 /**
- * The error of a code. Its `type` is Kafka's name of it, so that `errorKind` knows it.
+ * The error of a code. Its `type` is Kafka's name of it, which `errorKind` uses.
  *
- * @param resource the topic or group that the brokers answered about.
+ * @param resource the topic or group of the response.
  */
 export function protocolError(
   code: number,
@@ -32,7 +32,7 @@ export function errorTypes(error: unknown): Set<string> {
   return types;
 }
 
-/** One sentence, with what kafkajs keeps in lists: a topic that could not be created, for example. */
+/** One sentence, including what kafkajs keeps in lists: a topic that could not be created, for example. */
 export function errorSentence(error: unknown): string {
   const { message, errors } = error as { readonly message?: unknown; readonly errors?: unknown };
   if (!Array.isArray(errors) || errors.length === 0) return `${message}`;
@@ -43,13 +43,13 @@ export function errorSentence(error: unknown): string {
 }
 
 type ErrorKind =
-  /** Goes away by itself: brokers unreachable, restarting, electing, or slow; no token. */
+  /** Goes away without action: brokers unreachable, restarting, electing, or slow; no token. */
   | "outage"
-  /** Another member came or went, or this one was away for too long. */
+  /** Another member came or went, or this one was gone for too long. */
   | "rebalance"
   /** Stays until somebody changes something. */
   | "fatal"
-  /** Anything else, such as kafkajs stumbling over its own state. */
+  /** Anything else, such as an inconsistent state inside kafkajs. */
   | "unknown";
 
 const REBALANCE = new Set([
@@ -85,7 +85,7 @@ export function errorKind(error: unknown): ErrorKind {
     if (typeof type === "string" && FATAL_TYPES.has(type)) return "fatal";
     if (typeof name === "string" && FATAL_NAMES.has(name)) return "fatal";
     if (typeof name === "string" && OUTAGE_NAMES.has(name)) return "outage";
-    // A protocol error that Kafka calls retriable, such as LEADER_NOT_AVAILABLE.
+    // A protocol error that Kafka declares retriable, such as LEADER_NOT_AVAILABLE.
     if (typeof type === "string" && retriable === true) kind = "outage";
   }
   return kind;

@@ -1,13 +1,13 @@
 /**
- * Where the logs of partitions end, as the looks of `cluster-watch.ts` found them.
+ * The log end offsets of partitions, as found by the checks of `cluster-watch.ts`.
  *
- *   a partition's end is         taken from
- *   heard by a fetch later       the fetch
- *   heard by a look later        the look: nothing is fetched of a line that is held, or paused
+ *   a partition's log end offset is   taken from
+ *   more recent from a fetch          the fetch
+ *   more recent from a check          the check: nothing is fetched while a destination is on hold
  *
- *   its position is              taken from
- *   below the log's beginning    the beginning: the rest was deleted, or nothing is committed
- *   else                         the consumer
+ *   its position is                   taken from
+ *   below the first offset            the first offset: the rest was deleted, or nothing is committed
+ *   otherwise                         the consumer
  */
 
 import type { PartitionProgress } from "../port.ts";
@@ -18,20 +18,20 @@ interface Heard {
 }
 
 /**
- * Changed in place. An entry that is recreated lives until the next look. With thousands of partitions
- * these are promoted, and the whole heap of an idle process is collected for them once a minute.
+ * Changed in place. A new entry per check would live until the next one. With thousands of partitions,
+ * such entries reach the old generation, and an idle process would collect its whole heap once a minute.
  */
 interface Known {
-  /** Null: not heard. */
+  /** Null if not received. */
   end: number | null;
   atMs: number;
-  /** 0: where it was asked for, it begins there. */
+  /** The first offset; 0 if it was not requested. */
   first: number;
   keptIn: number;
 }
 
 export class LogEnds {
-  /** By topic and partition: there are thousands, and a key for each would be made with each look. */
+  /** By topic and partition: a key for each of thousands would have to be created with each check. */
   readonly #known = new Map<string, (Known | undefined)[]>();
   #keeps = 0;
 
@@ -45,7 +45,7 @@ export class LogEnds {
     this.#of(topic, partition).first = offset;
   }
 
-  /** Forgets all partitions but these. */
+  /** Drops all partitions but these. */
   keep(partitions: readonly Place[]): void {
     this.#keeps += 1;
     for (const { topic, partition } of partitions) {
@@ -61,7 +61,7 @@ export class LogEnds {
     }
   }
 
-  /** A consumer's progress, with what was heard since its last fetch. */
+  /** A consumer's progress, updated with what was received since its last fetch. */
   withLatest(progress: PartitionProgress): PartitionProgress {
     const known = this.#known.get(progress.topic)?.[progress.partition];
     const position = Math.max(progress.position, known?.first ?? 0);

@@ -1,16 +1,16 @@
 /**
- * Offsets of many topics and groups, asked side by side: one after the other they would take a second
- * for each few hundred.
+ * Offsets of many topics and groups, requested in parallel: one at a time, every few hundred would take
+ * a second.
  *
- *   asked for                     requests
- *   first offsets and ends        two for each broker and 500 topics
- *   committed offsets             two for each group, 64 groups at a time
- *   ids of topics                 one for each 500 topics
+ *   query                               requests
+ *   first offsets and log end offsets   two per broker and 500 topics
+ *   committed offsets                   two per group, 64 groups at a time
+ *   topic IDs                           one per 500 topics
  *
  *   a topic                                                 then
- *   does not exist                                          is left out
- *   may not be described, nor its group; has no leader;     `onUnknown` gets it, the others are there;
- *     its broker does not answer, four times                without `onUnknown` all fails
+ *   does not exist                                          is omitted
+ *   may not be described, nor its group; has no leader;     `onUnknown` gets it and the others are
+ *     its broker does not respond four times                returned; without `onUnknown`, all fails
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,10 +27,10 @@ import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
 
-/** Kafka's codes of a topic that there is not, or cannot be. */
+/** Kafka's codes for a topic that does not exist, or cannot exist. */
 const NO_TOPIC = new Set([3, 17]);
 const NO_LEADER = 5;
-/** A broker or coordinator is asked again so many times, after so long. */
+/** How often, and after how long, a broker or coordinator is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
 
@@ -54,7 +54,7 @@ interface OffsetFetchResponse {
   }[];
 }
 
-/** By topic; one that does not exist is left out. */
+/** By topic; topics that do not exist are omitted. */
 export async function offsetsOf(
   brokers: Brokers,
   topics: readonly string[],
@@ -80,7 +80,7 @@ export async function offsetsOf(
   return offsets;
 }
 
-/** By group and topic. Partitions without one are left out. */
+/** By group and topic. Partitions without a committed offset are omitted. */
 export async function committedOf(
   brokers: Brokers,
   groups: ReadonlyMap<string, readonly string[]>,
@@ -108,7 +108,7 @@ export async function committedOf(
   return found;
 }
 
-/** By topic; one that does not exist, may not be described, or has no id, is left out. */
+/** By topic; topics that do not exist, may not be described, or have no ID are omitted. */
 export async function topicIdsOf(
   brokers: Brokers,
   topics: readonly string[],
@@ -120,7 +120,7 @@ export async function topicIdsOf(
   return found;
 }
 
-/** Topics that are not answered for. */
+/** Topics for which there is no result. */
 class Unknown {
   readonly #topics = new Set<string>();
   readonly #onUnknown: OnUnknown | undefined;
@@ -133,14 +133,14 @@ class Unknown {
     return this.#topics.has(topic);
   }
 
-  /** @throws Error unless somebody wants to know. */
+  /** @throws Error if there is no `onUnknown`. */
   is(topic: string, error: Error): void {
     if (this.#onUnknown === undefined) throw error;
     this.#topics.add(topic);
     this.#onUnknown(topic, error);
   }
 
-  /** Null: none of the topics was answered for, also when it was asked for again. */
+  /** Null if there was no result for any of the topics, even after retries. */
   async ofAll<Result>(
     topics: readonly string[],
     query: () => Promise<Result>,
@@ -163,7 +163,7 @@ class Unknown {
 }
 
 interface Led extends Place {
-  /** Below 0: none at the moment. */
+  /** Negative if there is none at the moment. */
   readonly leader: number;
 }
 
@@ -246,7 +246,7 @@ async function committed(
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
 }
 
-/** A connection that has ended, which is recreated; a coordinator or a leader that is being chosen. */
+/** A connection that has ended, and will be opened again; a coordinator or leader that is being elected. */
 function mayPass(error: unknown): boolean {
   return errorTypes(error).size === 0 || errorKind(error) !== "fatal";
 }
@@ -265,14 +265,14 @@ function chunks<Item>(items: readonly Item[], size: number): readonly (readonly 
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
-/** In place of a time: the end of the log. */
+/** Instead of a time: the log end offset. */
 export const LATEST = -1;
-/** In place of a time: the first offset that is left. */
+/** Instead of a time: the first offset. */
 export const EARLIEST = -2;
 
 /**
- * Offsets of partitions, as their leader lists them: whatever is in the log, open transactions too.
- * A reader, which stops before these, asks for itself (`range-reader.ts`).
+ * Offsets of partitions, as their leader lists them: everything in the log, open transactions included.
+ * A reader stops before open transactions and has its own request (`range-reader.ts`).
  *
  * @param wanted partitions that this broker leads.
  */
@@ -293,7 +293,7 @@ export async function listOffsets(
   });
 }
 
-/** For a committer that is no member. */
+/** For a committer that is not a member. */
 const NO_GENERATION = -1;
 const NO_MEMBER = "";
 const WAIT_MS = 100;
@@ -313,7 +313,7 @@ interface CommitResponse {
 /**
  * Commits offsets for a group without joining it, which kafkajs' admin cannot do with metadata.
  *
- * Waits for the coordinator; the caller limits the time. Throws when the group has members.
+ * Waits for the coordinator; the caller limits the time. Throws if the group has members.
  */
 export async function commitOffsets(
   brokers: Brokers,

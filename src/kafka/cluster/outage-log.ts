@@ -1,21 +1,22 @@
 /**
- * Knows which brokers are away. Says so at once and then once a minute, and once that one is back,
- * and keeps kafkajs from saying it a thousand times.
+ * Tracks which brokers are unreachable. Logs an outage immediately, then once a minute, and once when
+ * the broker is back, and keeps kafkajs from logging it a thousand times.
  *
- *   what happens                                  line
- *   a connection fails, the broker was fine       warn   kafka.broker.unreachable
- *   no answer in time, the broker was fine        the same
- *   either, known to be away                      the same, once a minute, with the time since then
- *   no answer to a fetch in time                  the same, until one is answered
- *   an answer, known to be away                   info   kafka.broker.reachable, with the duration
- *   a connection is made, known to be away        the same, unless connections were made all the
- *   because none was                              time: a frozen broker takes them
- *   something fails, and a broker is away         debug
- *   something fails, no broker is known to be     waits for 10 s, by which an outage is known
- *     ... and one is away, or was within 10 s     debug
- *     ... and none                                warn, the same text once a minute
- *   kafkajs logs an error                         warn   kafka.client, the same text once a minute
- *   kafkajs logs about connections, or below      debug  kafka.client
+ *   what happens                                     log line
+ *   a connection fails, the broker was reachable     warn   kafka.broker.unreachable
+ *   a response times out, the broker was reachable   the same
+ *   either, the broker was unreachable               the same, once a minute, with the time since then
+ *   a response to a fetch times out                  the same, until a fetch gets a response
+ *   a response, the broker was unreachable           info   kafka.broker.reachable, with the duration
+ *   a connection opens, the broker was unreachable   the same, unless connections kept opening: a
+ *     because none did                               frozen broker accepts them
+ *   something fails while a broker is unreachable    debug
+ *   something fails, no broker is known to be        waits for 10 s, by which an outage is detected
+ *     unreachable
+ *     ... and one is, or was within 10 s             debug
+ *     ... and none is                                warn, the same text once a minute
+ *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
+ *   kafkajs logs about connections, or below error   debug  kafka.client
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -23,12 +24,12 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Exactly, FieldsOf, LineAt } from "../../telemetry/log-lines/log-lines.ts";
 
 const REPEAT_AFTER_MS = 60_000;
-/** `cluster-watch.ts` looks every 5 s, and waits for 4 s. */
+/** `cluster-watch.ts` checks every 5 s, and waits for 4 s. */
 const KNOWN_AFTER_MS = 10_000;
 const TEXTS_MAX = 200;
-/** Numbers change from line to line: correlation ids, durations, ports. */
+/** Numbers differ between log lines: correlation IDs, durations, ports. */
 const NUMBERS = /\d+/g;
-/** Their lines repeat what is reported as an outage, or by the caller of the request. */
+/** Their log lines repeat what is reported as an outage, or by the caller of the request. */
 const QUIET = new Set([
   "Connection",
   "BrokerPool",
@@ -43,13 +44,13 @@ interface Outage {
   readonly sinceMs: number;
   readonly loggedAtMs: number;
   readonly error: string;
-  /** It has left a request unanswered: a new connection to it says nothing. */
+  /** It did not respond to a request, so a new connection proves nothing. */
   readonly isSilent: boolean;
 }
 
 type After = (ms: number, then: () => void) => void;
 
-/** Nothing waits for it: who ends meanwhile has said why. */
+/** Does not keep the process alive: if it ends meanwhile, the reason has been logged. */
 const afterUnref: After = (ms, then) => void setTimeout(then, ms).unref();
 
 function keyOf(text: string): string {
@@ -67,13 +68,13 @@ export class OutageLog {
   readonly #log: Log;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #unreachable = new Map<string, Outage>();
-  /** Those that answer no fetches, whatever else they answer. */
+  /** Brokers that do not respond to fetches, even if they respond to other requests. */
   readonly #fetchless = new Map<string, Outage>();
   readonly #loggedAtMs = new Map<string, number>();
-  /** Troubles that wait, by their text. */
+  /** Problems that wait for their level, by text. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
-  /** When a broker was last found away, or to be back. */
+  /** When a broker last became unreachable or reachable. */
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(log: Log, clock: Pick<Clock, "nowMs">, after: After = afterUnref) {
@@ -90,7 +91,7 @@ export class OutageLog {
     if (this.#unreachable.get(broker)?.isSilent === false) this.recordResponse(broker);
   }
 
-  /** It was asked and has not answered, or its connection was cut. */
+  /** A response timed out, or the connection was closed. */
   recordSilence(broker: string, error: Error): void {
     this.#addOutage(this.#unreachable, broker, error, true);
   }
@@ -106,7 +107,7 @@ export class OutageLog {
     };
   }
 
-  /** Since when it is away, and what fails; null: as far as is known, it isn't. */
+  /** Since when it has been unreachable, and the error; null if it is reachable, as far as is known. */
   outageOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
     return this.#unreachable.get(broker) ?? this.#fetchless.get(broker) ?? null;
   }
@@ -139,7 +140,7 @@ export class OutageLog {
     this.#log.warn({ broker, error: message, since }, "kafka.broker.unreachable");
   }
 
-  /** Logs a warning, the same text (numbers aside) at most once a minute. */
+  /** Logs a warning; the same text (ignoring numbers) at most once a minute. */
   warnOnce<Name extends LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,
@@ -154,7 +155,7 @@ export class OutageLog {
     this.#log.warn<Name, Fields>(fields, msg);
   }
 
-  /** Trouble that may come from an outage, which has its own line. Then this one is a debug line. */
+  /** Logs a problem that may result from an outage, which has its own line, at debug level if it does. */
   warnUnlessOutage<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,
@@ -179,7 +180,7 @@ export class OutageLog {
     return this.#unreachable.size + this.#fetchless.size > 0;
   }
 
-  /** Takes the lines that kafkajs logs. */
+  /** Accepts the lines that kafkajs logs. */
   readonly client = (entry: DriverLogLine): void => {
     const { namespace, level, log } = entry;
     const { message, error } = log as { readonly message: string; readonly error?: unknown };

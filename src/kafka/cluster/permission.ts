@@ -1,12 +1,12 @@
 /**
- * Names the permission that a request lacked: whose, which one, on what, and the command that grants
- * it. Brokers give a code, which says no more than the kind of the resource.
+ * Names the permission that a request lacked: the principal, the operation, the resource, and the
+ * command that grants it. Brokers return only a code for the type of the resource.
  *
- *   whose permission             is
- *   plain, SCRAM                 the user of `kafka.sasl`
+ *   authentication               principal
+ *   plain, SCRAM                 the user in `kafka.sasl`
  *   a client certificate         its subject, as brokers print it by default
- *   a token, an MSK role         known to the brokers alone
- *   no authentication            ANONYMOUS
+ *   a token, an MSK role         known only to the brokers
+ *   none                         ANONYMOUS
  */
 
 import { X509Certificate } from "node:crypto";
@@ -16,7 +16,7 @@ import type { Grant } from "../../domain/permissions.ts";
 import { type KafkaConnection, MissingPermissionError } from "../port.ts";
 import { causesOf } from "./kafka-error.ts";
 
-/** Kafka's names of errors about a permission, and what it is on; null: nothing that we ask for. */
+/** Kafka's names of errors about a permission, with the resource type; null: one that we never request. */
 const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
   TOPIC_AUTHORIZATION_FAILED: "topic",
   GROUP_AUTHORIZATION_FAILED: "group",
@@ -24,16 +24,16 @@ const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: null,
   DELEGATION_TOKEN_AUTHORIZATION_FAILED: null,
 };
-/** A sentence with more names than these is not read. */
+/** A sentence with more names than this is not readable. */
 const NAMES_MAX = 5;
 const UNKNOWN_PRINCIPAL = "User:<principal>";
 
 export type Identity = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
 
 /**
- * The error as it is, unless a permission is missing.
+ * The error, unchanged unless a permission is missing.
  *
- * @param needed what the request needs; the entry counts that is on what the brokers' code names.
+ * @param needed what the request needs; the entry for the resource type of the brokers' code counts.
  */
 export function withPermission(error: Error, needed: readonly Grant[], identity: Identity): Error {
   const causes = causesOf(error);
@@ -57,7 +57,7 @@ function missingPermission(
   return new MissingPermissionError(permissionText(grant, type, identity), cause);
 }
 
-/** Whether this is Kafka's name of an error about a permission. */
+/** `true` if this is Kafka's name of an error about a permission. */
 export function isAboutPermission(type: unknown): boolean {
   return typeof type === "string" && type in RESOURCES;
 }
@@ -67,7 +67,7 @@ export function permissionText(grant: Grant, type: string, identity: Identity): 
   const principal = principalOf(identity);
   const whose = principal ?? "the principal of this process";
   const permission = `the permission ${operations.join(" and ")} on ${resourceText(on, names)}`;
-  const all = "`switchyard acls` prints all that a role needs";
+  const all = "`switchyard acls` prints everything that a role needs";
   const missing = `${permission} is missing for ${whose} (${type})`;
   if (names.length > NAMES_MAX) return `${missing}; ${all}`;
   const tool = { command: "kafka-acls.sh", bootstrapServer: identity.brokers.join(",") };
@@ -82,12 +82,12 @@ function resourceText(on: Grant["on"], names: readonly string[]): string {
   return `the ${on}${names.length === 1 ? "" : "s"} ${some}${more}`;
 }
 
-/** Null: only the brokers know. */
+/** Null if only the brokers know it. */
 export function principalOf({ tls, sasl }: Identity): string | null {
   if (sasl !== null) return "username" in sasl ? `User:${sasl.username}` : null;
   const cert = tls?.cert ?? null;
   if (cert === null) return "User:ANONYMOUS";
-  // Java begins with the last part of the name.
+  // Java prints the last part of the name first.
   const parts = new X509Certificate(cert).subject.split("\n").reverse();
   return `User:${parts.join(",")}`;
 }

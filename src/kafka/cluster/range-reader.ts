@@ -1,16 +1,17 @@
 /**
- * Reads parts of partitions without a group: each step asks the partition's leader.
+ * Reads parts of partitions without a group: each step queries the partition's leader.
  *
- *   the answer                                     then
- *   batches                                        their records; on behind the last batch
- *   nothing                                        the same again: an open transaction, or a quota.
- *                                                  While the brokers throttle this process, `follow`
- *                                                  waits for 5 s before that
- *   the offset is below the first one              on at the first one
- *   the offset is behind the end                   done: what was wanted is gone
- *   the topic is gone, no right, a corrupt batch   throws
- *   any other error, no connection                 the leader is looked up again; 30 s without an
- *                                                  answer: throws
+ *   the response                                   then
+ *   batches                                        their records; continues after the last batch
+ *   nothing                                        tries again: an open transaction, or a quota. While the
+ *                                                  brokers throttle this process, `follow` waits for
+ *                                                  5 s first
+ *   the offset is below the first one              continues at the first one
+ *   the offset is after the log end offset         done: the requested records are gone
+ *   the topic is missing, no permission, a         throws
+ *     corrupt batch
+ *   any other error, no connection                 the leader is looked up again; after 30 s without a
+ *                                                  response: throws
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,14 +28,14 @@ import { errorKind, errorTypes, protocolError, retryDelayMs } from "./kafka-erro
 import { withPermission } from "./permission.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
-/** There is something to read, so the answer comes at once; else it is an open transaction. */
+/** There is something to read, so the response comes immediately unless a transaction is open. */
 const WAIT_MAX_MS = 250;
-/** Nothing may come for long. */
+/** There may be nothing to read for a long time. */
 const FOLLOW_WAIT_MAX_MS = 5_000;
 const EARLIEST = -2;
 const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
-/** A batch is always whole. The one behind it tells where it ends. */
+/** A batch is always returned whole. The batch after it shows where it ends. */
 const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 /** Unused connections are closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
@@ -59,7 +60,7 @@ interface ListOffsetsResponse {
 
 interface Step {
   readonly records: readonly IncomingRecord[];
-  /** Where to go on; null: there is nothing more. */
+  /** The offset to continue at; null if there is nothing more. */
   readonly next: number | null;
 }
 
@@ -70,14 +71,14 @@ export class RangeReader {
   #inFlight = 0;
   #idle: NodeJS.Timeout | undefined;
   #waitMaxMs = WAIT_MAX_MS;
-  /** Node ids by topic, then by partition. */
+  /** Node IDs by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
 
   constructor(clients: Clients) {
     this.#clients = clients;
   }
 
-  /** Keeps the connection of the leader to itself: a broker answers in turn. */
+  /** Has its own connection to the leader, because a broker responds in order. */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
     this.#waitMaxMs = FOLLOW_WAIT_MAX_MS;
     return this.read({ ...range, to: Number.POSITIVE_INFINITY });
@@ -154,14 +155,14 @@ export class RangeReader {
     this.#open = null;
   }
 
-  /** A throttled fetch brings nothing, and counts like any other. */
+  /** A throttled fetch returns nothing, and counts like any other. */
   async #rest(signal: AbortSignal): Promise<void> {
     const isFollowing = this.#waitMaxMs === FOLLOW_WAIT_MAX_MS;
     if (!isFollowing || !this.#clients.throttles.isThrottled()) return;
     await sleep(FOLLOW_WAIT_MAX_MS, undefined, { signal }).catch(() => undefined);
   }
 
-  /** Tries until it succeeds or gives up. */
+  /** Retries until it succeeds or the time is over. */
   async #step(range: ReadRange, position: number): Promise<Step> {
     const { topic, partition, signal } = range;
     const untilMs = performance.now() + GIVE_UP_AFTER_MS;
@@ -240,7 +241,7 @@ export class RangeReader {
   }
 }
 
-/** The partition's first offset when that is above `position`, else null. */
+/** The partition's first offset if that is above `position`, otherwise null. */
 async function first(
   broker: Broker,
   topic: string,
@@ -272,13 +273,12 @@ function visible({ messages, abortedTransactions }: FetchedPartition): readonly 
 }
 
 /**
- * The first offset above a corrupt batch that can be read, where the batch does not tell its end. A
- * broker finds batches by their lengths and by its index. So it may find none up to the next entry
- * of the index.
+ * The first readable offset above a corrupt batch, if the batch does not show its end. A broker finds
+ * batches by their lengths and by its index, so it may find none up to the next entry of the index.
  *
  * @param corrupt an offset that cannot be read
- * @param end the partition's end; the answer where nothing can be read up to there
- * @param isCorrupt asked for few of the offsets, in steps that double, and then in between
+ * @param end the log end offset; returned if nothing can be read up to there
+ * @param isCorrupt called for few of the offsets, in steps that double, and then in between
  */
 export async function firstReadable(
   corrupt: number,

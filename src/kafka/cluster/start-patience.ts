@@ -1,13 +1,13 @@
 /**
- * How long an error at the start is waited for, since the first one in a row. Pure.
+ * How long an error at the start is waited for, counted from the first one in a row.
  *
  *   the error                                                      is waited for
- *   a right that is missing, a log-in that is refused, and other   not at all
- *   answers that stay until somebody changes something
+ *   a missing permission, rejected credentials, and other errors   not at all
+ *   that stay until somebody changes something
  *   a closed client                                                not at all
- *   fewer brokers than copies, an unknown topic, a log-in in the   15 s: brokers that have just
- *   middle of another, an error without a reason                   begun know little
- *   anything else: brokers restart, elect, load, are slow          without an end
+ *   fewer brokers than replicas, an unknown topic, two concurrent  15 s: brokers that have just
+ *   authentications, an error without a reason                     started know little
+ *   anything else: brokers restart, elect, load, are slow          without a limit
  */
 
 import { ClosedError } from "../port.ts";
@@ -20,7 +20,7 @@ const BRIEF: ReadonlySet<string> = new Set([
   "UNKNOWN",
   "UNKNOWN_TOPIC_OR_PARTITION",
 ]);
-/** Beside those that are fatal while the program runs. */
+/** In addition to those that are fatal while the program runs. */
 const STAYS: ReadonlySet<string> = new Set([
   "INVALID_CONFIG",
   "INVALID_PARTITIONS",

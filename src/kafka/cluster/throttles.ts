@@ -1,10 +1,10 @@
 /**
- * Counts and logs the pauses that brokers ask for when a client is above a quota, and knows whether
- * that is so now.
+ * Counts and logs the pauses that brokers request when a client exceeds a quota, and reports if a
+ * broker is throttling now.
  *
- *   a broker throttles                     line
+ *   a broker throttles                     log line
  *   and has not done so for a minute       warn   kafka.throttled
- *   and goes on                            the same, once a minute, with the sum since the line before
+ *   and continues                          the same, once a minute, with the sum since the last line
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -12,12 +12,12 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Throttle } from "../kafkajs/throttles.ts";
 
 const REPEAT_AFTER_MS = 60_000;
-/** A client that is above a quota hears of it with each response. */
+/** Each response to a client that exceeds a quota contains the throttle time. */
 const RECENT_MS = 5_000;
 
 interface Throttled {
   totalMs: number;
-  /** Monotonic. */
+  /** By the monotonic clock. */
   untilMs: number;
   loggedAtMs: number;
   loggedTotalMs: number;
@@ -47,7 +47,7 @@ export class Throttles {
     this.#log.warn({ broker, request, throttleMs, sumMs }, "kafka.throttled");
   };
 
-  /** Whether any broker throttles this process, or the given one. */
+  /** `true` if any broker, or the given one, throttles this process. */
   isThrottled(broker?: string): boolean {
     const untilMs = broker === undefined ? this.#untilMs : this.#brokers.get(broker)?.untilMs;
     return untilMs !== undefined && performance.now() < untilMs;

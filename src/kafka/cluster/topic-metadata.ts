@@ -1,4 +1,4 @@
-/** Asks which partitions topics have and which brokers lead them, without kafkajs' bookkeeping. */
+/** Fetches the partitions of topics and their leaders, without kafkajs' bookkeeping. */
 
 import { type Broker, request } from "../kafkajs/internals.ts";
 
@@ -15,19 +15,19 @@ export interface ClusterMetadata {
 
 export interface TopicMetadata {
   readonly topic: string;
-  /** 0 when the topic exists and may be seen. */
+  /** 0 if the topic exists and may be seen. */
   readonly topicErrorCode: number;
   readonly partitionMetadata: readonly {
     readonly partitionId: number;
-    /** Below 0: none at the moment. */
+    /** Negative if there is none at the moment. */
     readonly leader: number;
     readonly replicas: readonly number[];
-    /** Those of them that are in sync. */
+    /** The replicas that are in sync. */
     readonly isr: readonly number[];
   }[];
 }
 
-/** @param topics at least one, or null for all. Errors of single topics stand in the answer. */
+/** @param topics at least one, or null for all. The response contains errors for single topics. */
 export function fetchMetadata(
   broker: Broker,
   topics: readonly string[] | null,
@@ -35,7 +35,7 @@ export function fetchMetadata(
   return request(broker, "Metadata", { topics: topics ?? [], allowAutoTopicCreation: false });
 }
 
-/** Whether every partition has a leader. */
+/** `true` if every partition has a leader. */
 export function isUsable({ topicErrorCode, partitionMetadata }: TopicMetadata): boolean {
   return topicErrorCode === 0 && partitionMetadata.every(({ leader }) => leader >= 0);
 }

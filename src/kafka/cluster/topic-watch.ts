@@ -1,15 +1,15 @@
 /**
  * Looks up the leaders of the topics that the members of this process read, for all of them together,
- * and tells each what was found. A fetch of theirs lasts for minutes: they end it when a leader is
- * another one, or a topic has more partitions.
+ * and reports the results to each. A member's fetch lasts for minutes: it ends the fetch if a leader
+ * has changed, or a topic has more partitions.
  *
- *   a look                               then
- *   each 5 s, 500 topics a request       all members are told, also when nothing is news: one may have
- *                                        asked a broker that knew less
- *   each 30 s while the brokers          the same
+ *   a lookup                             then
+ *   every 5 s, 500 topics per request    all members get the result, even if nothing is new: one may
+ *                                        have queried a broker with older metadata
+ *   every 30 s while the brokers         the same
  *   throttle this process
- *   fails, or takes longer than 4 s      the next one asks another address. Members that fetch hear
- *                                        from their brokers that leaders have moved
+ *   fails, or takes longer than 4 s      the next one uses another address. The responses to fetches
+ *                                        show members that leaders have moved
  */
 
 import type { TopicLeaders, TopicWatch, WatchingTopics } from "../membership.ts";
@@ -26,18 +26,18 @@ type WatchingClients = Pick<Clients, "createShared" | "throttles">;
 
 interface LeadersQuery {
   readonly request: Buffer;
-  /** Null: not answered yet. */
+  /** Null if there is no response yet. */
   response: Buffer | null;
   found: TopicLeaders;
 }
 
-/** Shared by the consumers of a process. It does nothing while there are none. The caller closes it. */
+/** Shared by the consumers of a process. Idle while there are none. The caller closes it. */
 export class ClusterTopicWatch implements TopicWatch {
   readonly #clients: WatchingClients;
   readonly #watching = new Set<WatchingTopics>();
   #client: Client | null = null;
   #brokers: Brokers | null = null;
-  /** Null: the topics are others since the last look. */
+  /** Null if the topics have changed since the last lookup. */
   #queries: readonly LeadersQuery[] | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;

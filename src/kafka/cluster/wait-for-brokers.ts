@@ -1,14 +1,14 @@
 /**
- * Waits until a broker answers a request, and says why none does.
+ * Waits until a broker responds to a request, and explains why none does.
  *
  *   a try                                             then
- *   is answered                                       done
- *   fails, and time may mend it                       again, until the limit
- *   fails twice in turn, time does not mend it        throws at once
- *   closed without a word                             asked once with TLS the other way round: answered,
- *                                                     it is the setting
- *   closed without a word for 3 s, as a broker that   throws
- *   stops or starts does for a moment
+ *   gets a response                                   done
+ *   fails, and waiting may help                       tries again, until the limit
+ *   fails twice in a row, and waiting does not help   throws immediately
+ *   the broker closes without an error                one request with TLS switched on or off instead: if
+ *                                                     that gets a response, the setting is wrong
+ *   the broker closes without an error for 3 s,       throws
+ *   longer than when it stops or starts
  *   the limit passes                                  throws the last cause
  */
 
@@ -25,31 +25,31 @@ const PROBE_DELAY_MS = 500;
 const ASK_LIMIT_MS = 3_000;
 const CLOSES_FOR_MS = 3_000;
 const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
-/** Any topic: its state does not matter, only that there is an answer. */
+/** The topic does not matter, only that there is a response. */
 const ANY_TOPIC = "__consumer_offsets";
 
 export interface Waiting {
   readonly limitMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Told each cause once, as a sentence. */
+  /** Called with each cause once, as a sentence. */
   readonly onCause?: (text: string) => void;
 }
 
-/** For people: the sentence is all there is to say. */
+/** Printed for people without a stack: the sentence is complete. */
 class NoBrokerError extends Error {
   constructor(text: string, cause: unknown) {
     super(text, { cause });
-    // Another name would show its stack.
+    // Any other name would print its stack.
     this.name = "Error";
   }
 }
 
 /**
- * Returns false when the signal aborts before a broker answers.
+ * Returns false if the signal aborts before a broker responds.
  *
- * @throws Error naming the addresses, the cause and the settings to check, when no broker has
- *   answered within `limitMs`, or as soon as the cause is one that time does not mend.
+ * @throws Error with the addresses, the cause and the settings to check, if no broker has responded
+ *   within `limitMs`, or as soon as waiting cannot help.
  */
 export async function waitForBrokers(
   connection: KafkaConnection,
@@ -58,7 +58,7 @@ export async function waitForBrokers(
   await using tries = new Tries(connection, log);
   const untilMs = performance.now() + limitMs;
   const reported = new Set<string>();
-  /** The last cause that lasts, and since when it has been the same. */
+  /** The last permanent cause, and since when it has been the same. */
   let before = { text: "", sinceMs: 0 };
   while (!signal.aborted) {
     const failed = await tries.next(Math.max(untilMs - performance.now(), 1), signal);
@@ -95,7 +95,7 @@ class Tries {
     this.#pool = this.#client.brokerPool();
   }
 
-  /** Null: a broker has answered. Never throws. After the limit, or an abort, a try is left. */
+  /** Null: a broker has responded. Never throws. After the limit, or an abort, a try is abandoned. */
   async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
     const reached: { step: Step } = { step: "connect" };
     const answered = async (): Promise<null> => {
@@ -126,7 +126,7 @@ class Tries {
   }
 }
 
-/** Where a broker closes without a word, it is asked with TLS the other way round, not logged in. */
+/** If a broker closes without an error, tries TLS switched on or off instead, without authentication. */
 async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): Promise<boolean> {
   if (lasts !== "ask") return lasts !== false;
   const tls = connection.tls === null ? PUBLIC_TLS : null;
@@ -134,11 +134,11 @@ async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): P
   const other = { brokers, clientId, sessionTimeoutMs, recordMaxBytes, tls, sasl: null };
   await using tries = new Tries(other, createLog("error", { write: () => undefined }));
   const failed = await tries.next(ASK_LIMIT_MS, new AbortController().signal);
-  // A refusal of the certificate, ours or theirs, is an answer as well.
+  // A rejected certificate, ours or theirs, is a response as well.
   return failed === null || failed.cause.lasts === true;
 }
 
 function noBroker({ brokers }: KafkaConnection, { cause, error }: Failed, limitMs: number): Error {
-  const text = `No Kafka broker answered within ${limitMs / 1_000} s at ${brokers.join(", ")}`;
+  const text = `No Kafka broker responded within ${limitMs / 1_000} s at ${brokers.join(", ")}`;
   return new NoBrokerError(`${text}: ${cause.says}. Check ${cause.check}.`, error);
 }

@@ -1,26 +1,27 @@
 /**
- * Hands fetched records over as there is room, and stops fetching when there is none.
+ * Passes on fetched records as there is room, and stops fetching when there is none.
  *
- *   whenFull   while something fetched is not handed over     again when
- *   hold       its partition is not fetched, and the others   all of it is handed over
- *              are only looked at now and then
- *   ... of a   only that partition is not fetched             and half of what is allowed is free
+ *   whenFull   while fetched records are not passed on        fetched again when
+ *   hold       its partition is not fetched, and the others   all of them are passed on
+ *              are only polled from time to time
+ *   ... for a  only that partition is not fetched             and half of the limit is free
  *   passing topic
- *   pause      its partition is not fetched                   and half of what is allowed is free
- *   any, and it is    only that partition is not fetched      all of it is handed over; with `pause`
- *   not admitted yet                                          and passing topics as above
+ *   pause      its partition is not fetched                   and half of the limit is free
+ *   any, while a      only that partition is not fetched      all of them are passed on; with `pause`
+ *   record is not                                             and passing topics as above
+ *   admitted yet
  *
- * While `hold` holds a broker's fetch loop, the partitions that it leads and that pass, or of which
- * everything is handed over, are looked at now and then. Without that, a partition whose fetch brought
- * much would keep the others waiting until all of it is finished.
+ * While `hold` blocks a broker's fetch loop, the partitions that it leads and that pass, or whose
+ * records are all passed on, are polled from time to time. Otherwise a partition with a large fetch
+ * would keep the others waiting until all of its records are processed.
  *
- *   since the last look         the next look is          and the broker may wait
- *   something was finished      250 ms after it           not at all: the others go on any moment
- *   nothing was                 250 ms after it           a second for a record
+ *   since the last poll          the next poll is         and the broker may wait
+ *   a record was processed       250 ms after it          not at all: the others may continue any moment
+ *   none was                     250 ms after it          a second for a record
  *
- * Between two calls of a partition's `take` others run: a fetch can hold 100,000 tiny records. The
- * partition with the fewest bytes in flight comes first: where partitions share their room, the one that
- * has the most would take what it gives back again and again.
+ * Between two calls of a partition's `take`, other work runs: a fetch can contain 100,000 tiny records.
+ * The partition with the fewest bytes in flight comes first. If partitions share their room, the one
+ * with the most would otherwise take the room that it frees again and again.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
@@ -28,7 +29,7 @@ import type { FetchOnly, IsWanted, Member } from "../membership.ts";
 import { POLL_PAUSED_MS } from "./consumer-times.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
 
-/** Between looks while fetching stands still and no heartbeat is due, or none can be sent. */
+/** The wait between checks while fetching is stopped and no heartbeat is due, or none can be sent. */
 const WAIT_MIN_MS = 100;
 const LOOK_EVERY_MS = 250;
 const LOOK_WAIT_MAX_MS = 1_000;
@@ -36,14 +37,14 @@ const LOOK_WAIT_MAX_MS = 1_000;
 /** The partitions that a fetch loop may fetch. */
 export type Room =
   | { readonly kind: "all" }
-  /** These alone; the broker may wait so long for a record. */
+  /** Only these; the broker may wait this long for a record. */
   | ({ readonly kind: "some" } & FetchOnly);
 
 const ALL: Room = { kind: "all" };
 
 interface Look {
   readonly atMs: number;
-  /** How often something had been finished. */
+  /** The number of records processed by then. */
   readonly finishes: number;
 }
 
@@ -51,7 +52,7 @@ interface BackPressureOptions {
   readonly whenFull: "hold" | "pause";
   readonly pollMs: number;
   readonly heartbeatMs: number;
-  /** Fired when fetching may go on. */
+  /** Fired when fetching may continue. */
   readonly wake: Signal;
 }
 
@@ -63,14 +64,14 @@ export class BackPressure {
   #owned: readonly OwnedPartition[] = [];
   #isScheduled = false;
   #finishes = 0;
-  /** By broker: the last look at some of its partitions. */
+  /** By broker: the last poll of some of its partitions. */
   readonly #looks = new Map<string, Look>();
 
   constructor(options: BackPressureOptions) {
     this.#options = options;
   }
 
-  /** No partition stays paused from before: the driver keeps that over rebalances. */
+  /** Resumes all partitions, because the driver keeps pauses over rebalances. */
   own(member: Member, owned: readonly OwnedPartition[]): void {
     member.resumeAll();
     member.pollMs = this.#options.pollMs;
@@ -78,7 +79,7 @@ export class BackPressure {
     this.#owned = owned;
   }
 
-  /** Hands nothing more over. */
+  /** Passes nothing more on. */
   stop(): void {
     this.#owned = [];
   }
@@ -90,12 +91,12 @@ export class BackPressure {
     if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
   }
 
-  /** A record may be handed over that had to wait. */
+  /** A record that had to wait may now be passed on. */
   admits(): void {
     this.#soon();
   }
 
-  /** Hands over what there is room for, at most 1,000 records of each partition at once. */
+  /** Passes on what there is room for, at most 1,000 records of each partition at a time. */
   handOver(): void {
     let hasMore = false;
     const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
@@ -107,7 +108,7 @@ export class BackPressure {
   }
 
   /**
-   * Waits until fetching makes sense, or until the partitions are given up; heartbeats meanwhile.
+   * Waits until fetching makes sense, or until the partitions are revoked; sends heartbeats meanwhile.
    * Throws the heartbeat's errors: the group is rebalancing, or the coordinator is gone.
    */
   async room(member: Member, nodeId: string): Promise<Room> {
@@ -120,7 +121,7 @@ export class BackPressure {
     return ALL;
   }
 
-  /** Whether `room` would have all fetched at once. */
+  /** `true` if `room` would return all partitions immediately. */
   hasRoom(): boolean {
     return !this.#isStalled();
   }
@@ -130,7 +131,7 @@ export class BackPressure {
     if (!member.readsFrom(nodeId, this.#isLookedAt)) return Number.POSITIVE_INFINITY;
     const { atMs } = this.#looks.get(nodeId) ?? NEVER;
     const leftMs = atMs + LOOK_EVERY_MS - Date.now();
-    // A clock that was set back would stop the looks until it is there again.
+    // If the clock was set back, the polls would stop until it has caught up.
     return leftMs > LOOK_EVERY_MS ? 0 : leftMs;
   }
 
@@ -147,7 +148,7 @@ export class BackPressure {
       (owned) => owned.topic === topic && owned.partition === partition && isLookedAt(owned),
     );
 
-  /** Waking up before that would be for nothing: most consumers stand still most of the time. */
+  /** Waking up earlier would be useless: most consumers are idle most of the time. */
   #untilHeartbeat({ heardAtMs }: Member): number {
     const { heartbeatMs } = this.#options;
     const leftMs = heardAtMs + heartbeatMs - Date.now();
@@ -168,7 +169,7 @@ export class BackPressure {
     });
   }
 
-  /** Returns whether any goes on. */
+  /** Returns `true` if a partition was resumed. */
   #pauseAndResume(): boolean {
     const member = this.#member;
     if (member === null) return false;
@@ -192,19 +193,19 @@ export class BackPressure {
   }
 }
 
-/** With `hold`: whether no other partition may be fetched because of it. */
+/** With `hold`: `true` if no other partition may be fetched because of it. */
 function holds({ hasBacklog, passes, isWaiting }: OwnedPartition): boolean {
   return hasBacklog && !passes && !isWaiting;
 }
 
-/** With `hold`: whether it is fetched although another partition holds the loop. */
+/** With `hold`: `true` if it is polled although another partition blocks the loop. */
 function isLookedAt({ hasBacklog, passes, isPaused }: OwnedPartition): boolean {
   return !isPaused && (passes || !hasBacklog);
 }
 
 /**
- * Handing records over one by one costs more than waiting for a few. So an eighth of what is allowed
- * has to be free before the next ones are handed over.
+ * Passing records on one by one costs more than waiting for several, so an eighth of the limit has to be
+ * free before the next ones are passed on.
  */
 function isWorthALook({
   hasBacklog,

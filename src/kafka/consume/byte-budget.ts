@@ -1,12 +1,13 @@
 /**
- * Bytes of unfinished records that a consumer may have in flight.
+ * Limits the bytes of unprocessed records that a consumer may have in flight.
  *
- *   the next record                                       may be taken
- *   nothing is in flight                                  yes, however large
- *   fits the consumer's own share                         yes
- *   is above it, and consumers share a common budget      while less than what is free there is in flight
+ *   the next record                                        may be taken
+ *   comes while nothing is in flight                       yes, however large
+ *   fits the consumer's own share                          yes
+ *   exceeds it, and consumers share a common budget        if less than the free part of the budget is
+ *                                                          in flight
  *
- * The last row is a dynamic threshold: a consumer alone gets up to half of the common budget, n busy
+ * The last row is a dynamic threshold: a single consumer gets up to half of the common budget, n busy
  * ones 1/(n + 1) of it each, and something is always left for one that becomes busy. (Choudhury and
  * Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with alpha 1.)
  */
@@ -19,7 +20,7 @@ export class ByteBudget {
   readonly #common: CommonBytes | null;
   #inFlight = 0;
 
-  /** @param part of the consumer's bytes, such as a half of them. */
+  /** @param part of the consumer's bytes, such as half of them. */
   constructor(maxBytes: number, common: CommonBytes | null, part = 1) {
     this.#maxBytes = maxBytes;
     this.#part = part;

@@ -1,29 +1,29 @@
 /**
- * When the consumers of a process commit: in turns, several of them together, so that their requests
- * go out in one write and their answers come in one read.
+ * Decides when the consumers of a process commit: in turn and several together, so that their requests
+ * share a write and their responses a read.
  *
- *   a consumer that has finished something      commits
+ *   a consumer that has processed something     commits
  *   while at most 200 a second have             a second later, on the next tick of the clock
  *   while more have                             in its turn, 200 a second
  *   and has waited for 4 s                      on the next tick
  *   while the brokers throttle the process      five seconds later
  *
  * A request costs a process and its coordinator as much for one record as for many. With 1,000 busy
- * destinations the commits of each second took as much as a part of their deliveries. A crash
- * repeats what was finished since: of a second, or of five.
+ * destinations, a commit per second each cost as much as some of their deliveries. A crash repeats what
+ * was processed since the last commit: one second of work, or five.
  */
 
 import { TICK_MS, untilTickMs } from "../../domain/timer-tick.ts";
 
 const INTERVAL_MS = 1_000;
-/** As Java's clients do by default. */
+/** The default interval of Java's clients. */
 const THROTTLED_INTERVAL_MS = 5_000;
 const TURN_SIZE = 10;
 const TURN_LIMIT_MS = 4_000;
 
 interface Turn {
   readonly dueAtMs: number;
-  /** Null: it has been given up. */
+  /** Null if it was canceled. */
   commit: (() => void) | null;
 }
 
@@ -33,7 +33,7 @@ export class CommitPace {
   #timer: NodeJS.Timeout | undefined;
   readonly #isThrottled: () => boolean;
 
-  /** @param isThrottled whether the brokers ask this process for pauses. */
+  /** @param isThrottled `true` while the brokers request pauses from this process. */
   constructor(isThrottled: () => boolean = () => false) {
     this.#isThrottled = isThrottled;
   }
@@ -41,7 +41,7 @@ export class CommitPace {
   /**
    * Calls `commit` once, a second from now or later.
    *
-   * @returns gives it up.
+   * @returns a function that cancels it.
    */
   wait(commit: () => void): () => void {
     const intervalMs = this.#isThrottled() ? THROTTLED_INTERVAL_MS : INTERVAL_MS;

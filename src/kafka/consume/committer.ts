@@ -1,17 +1,18 @@
 /**
- * Commits a consumer's progress: about once a second while there is some (`commit-pace.ts`), sooner
- * when there is much, one commit at a time.
+ * Commits a consumer's progress: about once a second while there is any (`commit-pace.ts`), sooner
+ * after many records, one commit at a time.
  *
  *   the commit fails because           then
  *   the group is rebalancing           nothing: the member joins again, which commits first
- *   the metadata is too long for the   warn once, commit with the topic's id alone from now on, or
- *   broker (`offset.metadata.max.bytes`)   with nothing: a restart repeats records that finished out
- *                                      of order
- *   of anything else                   try again with the next commit
+ *   the metadata exceeds the broker's  warns once, and commits only the topic's ID from now on, or
+ *   `offset.metadata.max.bytes`        nothing: a restart repeats records that were processed out of
+ *                                      order
+ *   of anything else                   it is retried with the next commit
  *
- * The last commit before partitions are given up is made again while it fails and the time lasts, but
- * not for the coordinator's word that this is no member: that stays. While the coordinator is away the
- * time of an outage counts, which may be longer: nobody can join meanwhile, so waiting holds up nobody.
+ * The last commit before partitions are revoked is repeated while it fails and time remains, except if
+ * the coordinator responds that this is not a member, which will not change. While the coordinator is
+ * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so
+ * waiting delays nobody.
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -23,15 +24,15 @@ import type { CommitPace } from "./commit-pace.ts";
 import { withoutRanges } from "./finished-ranges.ts";
 import type { Commit, OwnedPartition } from "./owned-partition.ts";
 
-/** Between tries of the last commit. */
+/** The wait between tries of the last commit. */
 const AGAIN_MS = 250;
-/** The coordinator's answers to a member that it has given up. */
+/** The coordinator's responses to a member that it has removed. */
 const NOT_A_MEMBER: ReadonlySet<string> = new Set([
   "UNKNOWN_MEMBER_ID",
   "ILLEGAL_GENERATION",
   "FENCED_INSTANCE_ID",
 ]);
-/** Finished records that are not left waiting for the interval. */
+/** More processed records are committed without waiting for the interval. */
 const PROGRESS_MAX = 20_000;
 
 interface Change {
@@ -46,12 +47,12 @@ export class Committer {
   #member: Member | null = null;
   #partitions: readonly OwnedPartition[] = [];
   readonly #pace: CommitPace;
-  /** Gives up the commit that waits for its turn. */
+  /** Cancels the commit that waits for its turn. */
   #cancel: (() => void) | null = null;
   #finished = 0;
   #last: Promise<void> = Promise.resolve();
   #metadata: "whole" | "topic" | "none" = "whole";
-  /** Of the last commit; null: it was made, or there was nothing to commit. */
+  /** The error of the last commit; null: it succeeded, or there was nothing to commit. */
   #error: Error | null = null;
 
   /** @param pace shared by the consumers of the process. */
@@ -62,13 +63,13 @@ export class Committer {
     this.#onFailed = onFailed;
   }
 
-  /** The partitions to commit from now on, and as whose member. */
+  /** The partitions to commit from now on, and the member to commit as. */
   own(member: Member, partitions: readonly OwnedPartition[]): void {
     this.#member = member;
     this.#partitions = partitions;
   }
 
-  /** A record was finished. */
+  /** A record was processed. */
   progressed(): void {
     this.#finished += 1;
     if (this.#finished >= PROGRESS_MAX) {
@@ -89,7 +90,7 @@ export class Committer {
   /**
    * Commits what can be committed within this time. Never rejects.
    *
-   * @returns why something is left; null: nothing is.
+   * @returns why something is not committed; null if everything is.
    */
   async commitLast(limitMs: number, outageLimitMs = limitMs): Promise<Error | null> {
     const beganMs = performance.now();
@@ -154,12 +155,12 @@ export class Committer {
     this.#error = asError(error);
     this.#onFailed();
     this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
-    // Partitions that are still owned are tried again. After a rebalance there are none to commit.
+    // Partitions that are still owned are committed again. After a rebalance there are none.
     if (this.#cancel === null) this.#commitInTurn();
   }
 }
 
-/** The coordinator cannot be reached, moves, or loads the group. */
+/** The coordinator is unreachable, moves, or loads the group. */
 function isUnreachable(error: Error | null): boolean {
   if (error === null) return false;
   return errorKind(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");

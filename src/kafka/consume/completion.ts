@@ -1,26 +1,28 @@
 /**
- * Which records of one partition are finished: they are taken in offset order and finished in any.
+ * Tracks which records of one partition have been processed. Records are taken in offset order but may
+ * finish in any order.
  *
  *   state                                   position: the offset to commit
- *   records in flight are unfinished        the offset of the first of them
- *   everything taken is finished            after the last record taken, skipped or passed
+ *   some records are in flight              the offset of the first of them
+ *   everything taken has been processed     the offset after the last record taken, skipped or passed over
  *
- *   a record comes                          answer
- *   finished before the restart             skipped
- *   below what was taken already            skipped
- *   as many in flight as allowed            full
- *   the commit's metadata could outgrow     full, unless nothing is in flight
+ *   an incoming record                      result
+ *   was processed before the restart        skipped
+ *   is below what was already taken         skipped
+ *   exceeds the in-flight limit             full
+ *   could make the commit metadata          full, unless nothing is in flight
+ *   too large
  *   otherwise                               taken
  *
- * Only unfinished records are remembered, as offsets in flat arrays. Offsets between them are finished
- * or not there: compaction and transaction markers leave gaps. So a record costs no allocation.
- * Finished ones are swept out when the arrays are full. So a record that never finishes costs no
- * memory for those that overtake it.
+ * Only unprocessed offsets are stored, in flat arrays, so a record costs no allocation. Offsets between
+ * them are processed or may not exist at all: compaction and transaction markers leave gaps. Processed
+ * offsets are removed when the arrays are full, so a record that never finishes costs no memory for
+ * those that overtake it.
  *
- * Why the metadata always fits: count 1 character for each unfinished record and those of the range
- * before it. The encoded ranges are never longer than this `weight`, and finishing a record never
- * raises it: two ranges and the record between them become one, whose length needs at most one
- * character more than the longer of both. So it is enough to look at the weight when taking.
+ * Why the metadata always fits: count 1 character for each unprocessed record plus those of the range
+ * before it. The encoded ranges are never longer than this `weight`, and processing a record never
+ * increases it: two ranges and the record between them become one, whose length needs at most one
+ * character more than the longer of the two. So checking the weight when taking a record is enough.
  */
 
 import assert from "node:assert/strict";
@@ -35,18 +37,18 @@ import {
 } from "./finished-ranges.ts";
 
 interface CompletionStart {
-  /** The committed offset and its metadata, or where reading begins and null. */
+  /** The committed offset and its metadata, or the offset where reading starts and null. */
   readonly offset: number;
   readonly metadata: string | null;
-  /** Identifies the topic's incarnation: letters, digits, `-` and `_`, at most 64. */
+  /** Identifies the incarnation of the topic: letters, digits, `-` and `_`, at most 64. */
   readonly topicId: string;
-  /** Most unfinished records in flight. At least 1. */
+  /** Most unprocessed records in flight. At least 1. */
   readonly recordsMax: number;
 }
 
 type Taken = "taken" | "skipped" | "full";
 
-/** In `#bytes`: the record is finished, and still in the arrays. */
+/** In `#bytes`: the record is processed but still in the arrays. */
 const FINISHED = -1;
 const CAPACITY_FIRST = 16;
 
@@ -55,23 +57,23 @@ export class Completion {
   readonly #recordsMax: number;
   readonly #weightMax: number;
 
-  /** The records from `#head` to before `#tail`, by rising offset; the first one is unfinished. */
+  /** The records from `#head` to before `#tail`, by increasing offset; the first is unprocessed. */
   #offsets = new Float64Array(CAPACITY_FIRST);
   #timestamps = new Float64Array(CAPACITY_FIRST);
   #bytes = new Float64Array(CAPACITY_FIRST);
   #head = 0;
   #tail = 0;
-  /** Characters that the records from head to tail can need, see above. */
+  /** The most characters that the records from head to tail can need, see above. */
   #weight = 0;
   #inFlight = 0;
   #inFlightBytes = 0;
-  /** Everything below is taken, skipped or not there. */
+  /** Everything below is taken, skipped or does not exist. */
   #next: number;
 
-  /** Ranges of the metadata, in turn unfinished and finished; not passed yet from `#rangeAt` on. */
+  /** Ranges of the metadata, alternately unprocessed and processed; not passed yet from `#rangeAt` on. */
   readonly #ranges: readonly number[];
   #rangeAt = 0;
-  /** Where the unfinished range at `#rangeAt` begins. */
+  /** Start of the unprocessed range at `#rangeAt`. */
   #rangeStart: number;
   #rangesWeight = 0;
 
@@ -79,8 +81,8 @@ export class Completion {
     assert(start.recordsMax >= 1);
     this.#topicId = start.topicId;
     this.#recordsMax = start.recordsMax;
-    // Room is kept for the range of finished records after the last unfinished one, and once more
-    // for a record that is taken over the weight because nothing is in flight.
+    // Room is reserved for the range of processed records after the last unprocessed one, and again
+    // for a record that exceeds the weight but is taken because nothing is in flight.
     this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
     this.#next = start.offset;
     this.#ranges = decodeRanges(start.metadata, start.offset, start.topicId);
@@ -88,12 +90,12 @@ export class Completion {
     for (const length of this.#ranges) this.#rangesWeight += rangeChars(length);
   }
 
-  /** The offset to commit. Never passes an unfinished record. */
+  /** The offset to commit. Never passes an unprocessed record. */
   get position(): number {
     return this.#head < this.#tail ? (this.#offsets[this.#head] ?? 0) : this.#next;
   }
 
-  /** Unfinished records. */
+  /** The number of unprocessed records. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -102,19 +104,19 @@ export class Completion {
     return this.#inFlightBytes;
   }
 
-  /** Record time of the first unfinished record; null when there is none. */
+  /** Timestamp of the first unprocessed record; null if there is none. */
   get oldestUnfinishedMs(): number | null {
     return this.#head < this.#tail ? (this.#timestamps[this.#head] ?? 0) : null;
   }
 
-  /** Whether a record right after those already taken would be taken. */
+  /** `true` if a record directly after those already taken would be taken. */
   get hasRoom(): boolean {
     return this.#roomFor(this.#next);
   }
 
   /**
-   * Offers the next record of the partition; offsets rise from call to call. After `full`, offer
-   * the same record again once others are finished.
+   * Offers the next record of the partition; offsets increase from call to call. After `full`, offer
+   * the same record again once others are processed.
    *
    * A partition that was reset to an earlier offset needs a new Completion: this one would skip.
    */
@@ -136,7 +138,7 @@ export class Completion {
     return "taken";
   }
 
-  /** Whether `take` would skip it. Offsets rise from call to call, as those of `take`. */
+  /** `true` if `take` would skip it. Offsets increase from call to call, as those of `take`. */
   skips(offset: number): boolean {
     return offset < this.#next || this.#wasFinished(offset);
   }
@@ -155,7 +157,7 @@ export class Completion {
     }
   }
 
-  /** Returns the bytes that are free again, or null when the record is not in flight. */
+  /** Returns the bytes that are now free, or null if the record is not in flight. */
   finish(offset: number): number | null {
     const index = this.#indexOf(offset);
     const bytes = this.#bytes[index] ?? FINISHED;
@@ -171,7 +173,7 @@ export class Completion {
   metadata(): string {
     const ranges: number[] = [];
     let at = this.position;
-    // `finished` offsets lie before each unfinished range; before the first one there are none.
+    // `finished` offsets precede each unprocessed range; there are none before the first range.
     const add = (finished: number, unfinished: number) => {
       if (finished > 0) ranges.push(finished);
       if (finished > 0 || ranges.length === 0) ranges.push(unfinished);
@@ -189,7 +191,7 @@ export class Completion {
       range += 2
     ) {
       const end = start + (this.#ranges[range] ?? 0);
-      // The taken part of the first range is in the arrays.
+      // The part of the first range that was taken is in the arrays.
       const from = Math.max(start, this.#next);
       add(from - at, end - from);
       at = end;
@@ -210,7 +212,7 @@ export class Completion {
     if (this.#inFlight === 0) return true;
     if (this.#inFlight >= this.#recordsMax) return false;
     if (this.#fits(offset)) return true;
-    // Finished records that are still in the arrays weigh, too.
+    // Processed records that are still in the arrays count as weight, too.
     if (this.#tail - this.#head === this.#inFlight) return false;
     this.#sweep();
     return this.#fits(offset);
@@ -220,7 +222,7 @@ export class Completion {
     return this.#weight + this.#cost(offset) + this.#rangesWeight <= this.#weightMax;
   }
 
-  /** Characters for a record at `offset` and the range between it and the one taken before. */
+  /** Characters for a record at `offset` and the range between it and the record taken before. */
   #cost(offset: number): number {
     if (this.#head === this.#tail) return 1;
     const gap = offset - (this.#offsets[this.#tail - 1] ?? 0) - 1;
@@ -241,7 +243,7 @@ export class Completion {
     return -1;
   }
 
-  /** Leaves finished records at the head behind. */
+  /** Moves the head past processed records. */
   #advance(): void {
     while (this.#head < this.#tail && this.#bytes[this.#head] === FINISHED) {
       const gap = (this.#offsets[this.#head + 1] ?? 0) - (this.#offsets[this.#head] ?? 0) - 1;
@@ -253,7 +255,7 @@ export class Completion {
     this.#tail = 0;
   }
 
-  /** Moves the unfinished records to the front, into larger arrays if they fill half of these. */
+  /** Moves the unprocessed records to the front, into larger arrays if they fill half of these. */
   #sweep(): void {
     const from = { offsets: this.#offsets, timestamps: this.#timestamps, bytes: this.#bytes };
     const end = this.#tail;
@@ -280,8 +282,8 @@ export class Completion {
 }
 
 /**
- * The commit of a group that passes what lies before an offset. Records above it that were finished
- * already, as the metadata says, stay finished.
+ * The commit of a group that skips everything below an offset. Records above it that are processed
+ * according to the metadata stay processed.
  */
 export function passedCommit(committed: CommittedOffset, behind: number): CommittedOffset {
   const { partition, offset, metadata } = committed;

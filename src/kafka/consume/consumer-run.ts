@@ -2,18 +2,18 @@
  * One membership of a group from its start to its end: `consumer.ts` starts another one after an
  * outage.
  *
- *   state      the fetch loops             begins with
- *   joining    wait                        the start, or partitions given up for a rebalance
+ *   state      the fetch loops             starts with
+ *   joining    wait                        the start, or partitions revoked for a rebalance
  *   taking     fetch, or wait for room     an assignment
  *   leaving    wait                        drain; then commit; then fence
  *   over       end                         stop, crash
  *
- * Some trouble stays until somebody acts: a corrupt batch, a missing right. Then the run commits as
- * it does for a stop. Without that the next run would begin where this one did, and deliver the same
+ * Some problems stay until somebody acts: a corrupt batch, a missing permission. Then the run commits
+ * as it does for a stop. Otherwise the next run would start where this one did and deliver the same
  * records again, and so would the one after it.
  *
- * A fetch loop is held by not returning from `#fetch`, heartbeating meanwhile. An error of the
- * heartbeat goes on to the driver, which joins again.
+ * A fetch loop is blocked by not returning from `#fetch`, with heartbeats meanwhile. An error of the
+ * heartbeat is passed on to the driver, which joins again.
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
@@ -47,7 +47,7 @@ import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
-/** Between looks of a fetch loop at whether it may go on. */
+/** The time between checks of a fetch loop that waits to continue. */
 const STEP_MS = 300;
 const LEAVE_LIMIT_MS = 5_000;
 const [JOIN, SUBSCRIBE] = ["join", "subscribe"];
@@ -55,14 +55,14 @@ const INTERRUPTED: readonly FetchedBatch[] = [];
 const ALL: Room = { kind: "all" };
 
 export class ConsumerRun {
-  /** Resolves with why it has ended by itself; with null after `stop`. */
+  /** Resolves with the reason if the run ends without `stop`; with null after `stop`. */
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
   readonly #onAbandoned: (uncommitted: Error | null) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
-  /** Fired when something that a fetch loop waits for may have come. */
+  /** Fired when something that a fetch loop waits for may have happened. */
   readonly #wake = new Signal();
   /** Fired when fetches in flight are not worth waiting for. */
   readonly #interrupt = new Signal();
@@ -75,7 +75,7 @@ export class ConsumerRun {
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
   #revoking: Promise<Error | null> | null = null;
-  /** By node, and by what has no node. */
+  /** By node, or by another target if there is no node. */
   readonly #failed = new RepeatedFailures();
   readonly #membershipState: MembershipState;
 
@@ -121,7 +121,7 @@ export class ConsumerRun {
 
   /** Drains, commits, leaves the group, closes the connections. Never rejects. */
   async stop(): Promise<void> {
-    // The driver hangs when it is stopped before it has joined.
+    // The driver hangs if it is stopped before it has joined.
     const untilMs = performance.now() + LEAVE_LIMIT_MS;
     for (let leftMs = LEAVE_LIMIT_MS; this.#state === "joining" && leftMs > 0; ) {
       await this.#wake.wait(leftMs);
@@ -131,7 +131,7 @@ export class ConsumerRun {
     await this.#close(null);
   }
 
-  /** Whether it has its partitions, perhaps none. */
+  /** `true` if it has an assignment, perhaps an empty one. */
   get isAssigned(): boolean {
     return this.#state === "taking";
   }
@@ -163,11 +163,11 @@ export class ConsumerRun {
     this.#member = member;
     this.#onAbandoned(await this.#revoke(COMMIT_OUTAGE_LIMIT_MS));
     if (this.#state === "leaving") this.#state = "joining";
-    // Not when the answer is read: a process may have been frozen before that.
+    // Not when the response is read: a process may have been frozen before that.
     this.#lease.start();
   }
 
-  // A coordinator that goes cuts off a join, and the next one knows of no rebalance, nor does the driver.
+  // A coordinator that stops ends a join, and neither the next one nor the driver knows of the rebalance.
   async #joinsAgain(error: unknown): Promise<boolean> {
     if (!isUnknownTopic(error) && errorKind(error) === "fatal") return false;
     if (this.#failed.recordFailure(error, JOIN)) {
@@ -186,7 +186,7 @@ export class ConsumerRun {
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
     this.#membershipState.setMember(member);
-    // Those of an earlier assignment may lack a partition for as long as they last.
+    // Fetches of an earlier assignment may lack a partition for as long as they last.
     this.#membership.endFetches();
     this.#wake.fire();
     this.#onJoined();
@@ -206,7 +206,7 @@ export class ConsumerRun {
     });
   }
 
-  /** Undefined where fetches keep a pace of their own. */
+  /** Undefined if fetches have their own pace. */
   #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
     if (this.#isPaced) return undefined;
     const epoch = this.#epoch;
@@ -238,20 +238,20 @@ export class ConsumerRun {
       const batches = await this.#interrupt.orElse(fetch(room), INTERRUPTED);
       this.#membershipState.assertIsIn();
       if (batches !== INTERRUPTED) this.#recordResponse(nodeId);
-      // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
-      // be others' by now: then the heartbeat throws.
+      // A process that was frozen reads responses that were sent long ago. Its partitions may belong
+      // to others by now: then the heartbeat throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
       if (isCertain && this.#epoch === epoch && this.#state === "taking") {
         this.#ownership.offer(member, batches);
       }
     } catch (error) {
-      // The partitions of other brokers go on. If it is the coordinator, the driver's heartbeat says so.
+      // Other brokers' partitions continue. If this is the coordinator, the driver's heartbeat reports it.
       if (this.#state === "taking" && errorKind(error) === "outage")
         return this.#interrupt.wait(STEP_MS);
-      // The other brokers' fetch loops must end before the driver does anything about it.
+      // The other brokers' fetch loops must end before the driver reacts.
       this.#interruptFetches();
       if (this.#isFinal(error, nodeId)) {
-        // Now, while it is a member: the driver leaves the group before it calls this a crash.
+        // Now, while it is a member: the driver leaves the group before it reports a crash.
         await this.#revoke();
         this.#fail(error as Error);
       }
@@ -274,7 +274,7 @@ export class ConsumerRun {
     this.#membership.endFetches();
   }
 
-  /** Drains, commits, fences. Joins the one in flight. */
+  /** Drains, commits, fences. Concurrent calls share one. */
   #revoke(outageLimitMs?: number): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
     this.#membershipState.clearMember();
@@ -285,7 +285,7 @@ export class ConsumerRun {
     return this.#revoking;
   }
 
-  /** Ends the run. Handlers still finish the records that they have begun. */
+  /** Ends the run. Handlers still finish the records that they have started. */
   #fail(error: Error): void {
     if (this.#state === "over") return;
     this.#state = "over";
@@ -308,21 +308,21 @@ export class ConsumerRun {
 }
 
 /**
- * How often the same has failed in a row, and whether it is tried once more.
+ * Counts how often the same thing has failed in a row, and decides if it is retried.
  *
- *   the failure                                 is tried again    at most
- *   a broker says that a topic is unknown: one  a second later    4 times
- *   that restarts does not know its topics at
- *   once, and one after another learns of a
- *   new topic
- *   a join is cut off: its coordinator goes,    300 ms later      9 times
- *   and the next one is not known at once
+ *   the failure                                 is retried      at most
+ *   a broker reports an unknown topic: one      a second later  4 times
+ *   that restarts does not know its topics
+ *   immediately, and brokers learn of a new
+ *   topic one after another
+ *   a join is cut off: its coordinator stops,   300 ms later    9 times
+ *   and the next one is not known immediately
  */
 class RepeatedFailures {
-  /** By who was asked. */
+  /** By target of the request. */
   readonly #times = new Map<string, number>();
 
-  /** Counts the failure. Whether it has come so often that it stays. */
+  /** Counts the failure. Returns `true` if it has happened so often that it counts as permanent. */
   recordFailure(error: unknown, target: string): boolean {
     const times = (this.#times.get(target) ?? 0) + 1;
     this.#times.set(target, times);
@@ -333,7 +333,7 @@ class RepeatedFailures {
     return isUnknownTopic(error) ? 1_000 : 300;
   }
 
-  /** Another answer came. */
+  /** The target has responded differently. */
   recordResponse(target: string): void {
     this.#times.delete(target);
   }
@@ -352,7 +352,7 @@ interface RunOptions {
   readonly memory: Memory;
   readonly groups: GroupWatch;
   readonly onJoined: () => void;
-  /** Called at each rebalance with client IDs of other programs in the group. */
+  /** Called at each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
   /** Shared by the consumers of the process. */

@@ -1,12 +1,12 @@
 /**
- * A consumer of the port: one run after the other until it is stopped or fails for good.
+ * A consumer of the port: one run after another, until it is stopped or fails permanently.
  *
  *   a run ends because of                       then
  *   `stop()`                                    done
- *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without end
- *   something that stays as it is: a corrupt    onCrash, once
- *   batch; a missing permission, which is named
- *   anything else, not joined five times        onCrash, once
+ *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without a limit
+ *   something permanent: a corrupt batch; a     onCrash, once
+ *   missing permission, which is named
+ *   anything else, after five failed joins      onCrash, once
  *   anything else                               another run
  */
 
@@ -37,7 +37,7 @@ const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 5_000;
 const FAILURES_MAX = 5;
 
-/** Things that the consumers of a process share. */
+/** What the consumers of a process share. */
 export interface ConsumerWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
@@ -77,7 +77,7 @@ export class KafkaConsumer implements Consumer {
         world.log.warn({ ...membersHint(world, options), clients }, "kafka.group.foreign-members"),
     );
     this.joined = this.#joinedOnce.promise;
-    // Nobody has to wait for it.
+    // Nobody has to await it.
     this.joined.catch(() => undefined);
     this.over = this.#live();
   }
@@ -106,7 +106,7 @@ export class KafkaConsumer implements Consumer {
     };
   }
 
-  /** The driver's instants are of the system's clock, which may be wrong. */
+  /** The driver's times are from the system clock, which may be wrong. */
   #instant(systemMs: number | null): number | null {
     return systemMs === null ? null : this.#world.clock.nowMs() - (Date.now() - systemMs);
   }
@@ -150,7 +150,7 @@ export class KafkaConsumer implements Consumer {
     }
   }
 
-  /** Names the permission that is missing, or the group that another program has taken. */
+  /** Names the missing permission, or the group that another program uses. */
   #explained(ended: Error): Error {
     if (!errorTypes(ended).has("INCONSISTENT_GROUP_PROTOCOL")) {
       return withPermission(ended, this.#needed(), this.#world.identity);
@@ -174,7 +174,7 @@ export class KafkaConsumer implements Consumer {
     const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
     const since = new Date().toISOString();
     const fields = { group: groupId, error: error.message, since };
-    // An outage meets all consumers alike: one line is enough.
+    // An outage hits all consumers at once, so one line is enough.
     const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
     this.#world.outages.warnUnlessOutage(text, fields, "kafka.consumer.restarting");
     const spreadMs = delayMs * (0.5 + Math.random() / 2);
@@ -188,7 +188,7 @@ export class KafkaConsumer implements Consumer {
   }
 }
 
-/** The tool shows the hosts of members as well. */
+/** The command of Kafka that also shows the hosts of members. */
 function membersHint({ identity }: ConsumerWorld, { groupId }: ConsumeOptions) {
   const tool = `kafka-consumer-groups.sh --bootstrap-server ${identity.brokers.join(",")}`;
   return { group: groupId, fix: `${tool} --describe --members --group ${groupId}` };
@@ -198,17 +198,17 @@ const SHOWN_FOR_MS = 120_000;
 const LOGGED_EVERY_MS = 60_000;
 
 /**
- * Other programs that are members of a group of Switchyard's. When one of them joins or leaves, all
- * members give their partitions up. If it leads the group, it may take records.
+ * Tracks other programs that are members of one of Switchyard's groups. When one of them joins or
+ * leaves, all members' partitions are revoked. If it leads the group, it may take records.
  *
  *   such a member                    is shown                     is logged
- *   is in the group                  as long as it is             when it is seen first, and with a
+ *   is in the group                  while it is                  when it is first seen, and with a
  *   has left, and may come back      for 2 minutes more           rebalance a minute later or more
  */
 export class ForeignMembers {
   readonly #monotonicMs: () => number;
   readonly #log: (clientIds: readonly string[]) => void;
-  /** By client ID: when it was in the group last. */
+  /** By client ID: when it was last in the group. */
   readonly #seenAtMs = new Map<string, number>();
   #present: readonly string[] = [];
   #loggedAtMs = Number.NEGATIVE_INFINITY;

@@ -1,15 +1,15 @@
 /**
- * When a fetch loop may ask its broker again.
+ * Decides when a fetch loop may query its broker again.
  *
- *   the last fetch                       the next one may begin
- *   never was, or began long ago         at once
- *   left records behind                  10 ms after it began
- *   left none                            `spacingMs` after it began: 10 ms where nothing else is said
+ *   the last fetch                       the next one may start
+ *   does not exist, or is long ago       immediately
+ *   left records behind                  10 ms after its start
+ *   left none                            `spacingMs` after its start, by default 10 ms
  *
- * A broker answers as soon as there is a single record. While records come all the time, each
- * would be fetched alone, at the cost of a request; so they are gathered, and one that comes after
- * a silence still finds a fetch waiting for it. With ten destinations at half of what a process can
- * do this halves the p99 from append to receipt (`npm run bench -- isolation`, 65 to 34 ms).
+ * A broker responds as soon as there is a single record. While records arrive all the time, each would
+ * be fetched alone, at the cost of a request. So they are collected, and a record that arrives after a
+ * quiet time still finds a fetch waiting for it. With ten destinations at half of what a process can
+ * do, this halves the p99 from append to receipt (`npm run bench -- isolation`, 65 to 34 ms).
  */
 
 import type { FetchedBatch } from "../membership.ts";
@@ -44,7 +44,7 @@ export class FetchPace {
     this.#lastOf(nodeId).beganAtMs = nowMs;
   }
 
-  /** @param hasMore whether the fetch left records behind. */
+  /** @param hasMore `true` if the fetch left records behind. */
   end(nodeId: string, hasMore: boolean): void {
     this.#lastOf(nodeId).hasMore = hasMore;
   }
@@ -59,7 +59,7 @@ export class FetchPace {
   }
 }
 
-/** Whether the partition has more records than were fetched. */
+/** `true` if the partition has more records than were fetched. */
 export function isBehind(batch: FetchedBatch): boolean {
   return batch.last !== null && batch.last + 1 < batch.end;
 }

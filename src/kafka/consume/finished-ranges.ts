@@ -1,25 +1,25 @@
 /**
  * The metadata of a commit: the topic that it was counted in, and which records above the committed
- * offset are finished already.
+ * offset are already processed.
  *
  *   sw1:<committed offset>:<topic id>:<ranges>
- *   sw1:<committed offset>:<topic id>:~<count>    a commit that is held (`AssignedPartition.hold`)
+ *   sw1:<committed offset>:<topic id>:~<count>    a commit that is held back (`AssignedPartition.hold`)
  *
- * Ranges are lengths in offsets, beginning at the committed offset and in turn unfinished, finished,
- * unfinished, finished, ... Everything after the last range is unfinished. Each length is written in
- * groups of 5 bits, lowest first, one character a group, so that most lengths are one character.
+ * Ranges are lengths in offsets. They start at the committed offset and are alternately unprocessed,
+ * processed, unprocessed, processed, ... Everything after the last range is unprocessed. Each length is
+ * written in groups of 5 bits, lowest first, one character per group, so most lengths are one character.
  *
  *   metadata                                        decodes to
- *   "sw1:", the same offset and topic id, sound     its ranges, perhaps none
- *   "sw1:", the same offset, another topic id       the commit counts another topic's records
- *   anything else                                   no ranges: all records count as unfinished
+ *   "sw1:", the same offset and topic ID, valid     its ranges, perhaps none
+ *   "sw1:", the same offset, another topic ID       the commit counts another topic's records
+ *   anything else                                   no ranges: all records count as unprocessed
  *
- * The count of a held commit is that of the offsets above it that were worked on. The next owner
- * reads these records again, so ranges do not list them as finished. `status` does not count them
- * as waiting.
+ * The count of a commit that is held back is the number of offsets above it that were worked on. The
+ * next owner reads these records again, so ranges do not list them as processed. `status` does not
+ * count them as waiting.
  *
- * The offset is named because other tools move offsets and leave the metadata; the topic id
- * because a topic that was deleted and created again has other records at the same offsets.
+ * The offset is included because other tools move offsets and leave the metadata, and the topic ID
+ * because a topic that was deleted and recreated has other records at the same offsets.
  */
 
 import assert from "node:assert/strict";
@@ -34,19 +34,19 @@ const OFFSET_CHARS_MAX = `${Number.MAX_SAFE_INTEGER}`.length;
 const TOPIC_ID = /^[\w-]{0,64}$/;
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const DIGIT_VALUES = new Map([...DIGITS].map((digit, value) => [digit, value]));
-/** Set in every digit of a length but the last one. */
+/** Set in every digit of a length except the last. */
 const MORE = 32;
 
-/** The most that one length can need: 53 bits. */
+/** The most characters that one length can need: 53 bits. */
 export const RANGE_CHARS_MAX = 11;
 
-/** Characters left for the ranges when offset and topic id are as long as they can get. */
+/** Characters left for the ranges if offset and topic ID are as long as possible. */
 export function rangesCharsMax(topicId: string): number {
   assert(TOPIC_ID.test(topicId), `not a topic id: ${topicId}`);
   return METADATA_CHARS_MAX - VERSION.length - OFFSET_CHARS_MAX - topicId.length - 3;
 }
 
-/** Characters that a range of `length` offsets needs; none for an empty one. */
+/** Characters that a range of `length` offsets needs; 0 for an empty one. */
 export function rangeChars(length: number): number {
   let chars = 0;
   for (let rest = length; rest > 0; rest = Math.floor(rest / 32)) chars += 1;
@@ -54,43 +54,40 @@ export function rangeChars(length: number): number {
 }
 
 /**
- * The metadata for a commit of `offset`; empty when no record above it is finished and the brokers
- * know no ids.
+ * The metadata for a commit of `offset`; empty if no record above it is processed and the brokers have
+ * no topic IDs.
  *
- * @param ranges lengths of at least 1, the first one unfinished.
+ * @param ranges lengths of at least 1, the first one unprocessed.
  */
 export function encodeRanges(offset: number, topicId: string, ranges: readonly number[]): string {
-  // An unfinished range at the end says nothing: what follows is unfinished anyway.
+  // An unprocessed range at the end is redundant: what follows is unprocessed anyway.
   const count = ranges.length - (ranges.length % 2);
   if (count === 0 && topicId === "") return "";
   let text = "";
   for (let index = 0; index < count; index += 1) text += encodeRange(ranges[index] ?? 0);
-  assert(
-    text.length <= rangesCharsMax(topicId),
-    `${count} ranges are more than the metadata holds`,
-  );
+  assert(text.length <= rangesCharsMax(topicId), `${count} ranges do not fit the metadata`);
   return `${VERSION}:${offset}:${topicId}:${text}`;
 }
 
-/** The metadata of a commit that is held at `offset`. @param workedTo all records below were worked on. */
+/** The metadata of a commit that is held back at `offset`. @param workedTo all records below it were worked on. */
 export function encodeHeld(offset: number, topicId: string, workedTo: number): string {
   return `${VERSION}:${offset}:${topicId}:${WORKED}${workedTo - offset}`;
 }
 
-/** The offset below which all records were worked on: the committed one, or a higher one if that is held. */
+/** The offset below which all records were worked on: the committed one, or a higher one if that is held back. */
 export function workedTo({ offset, metadata }: Place, topicId: string): number {
   const prefix = `${VERSION}:${offset}:${topicId}:${WORKED}`;
   const count = metadata.startsWith(prefix) ? metadata.slice(prefix.length) : "";
   return /^\d{1,15}$/.test(count) ? offset + Number(count) : offset;
 }
 
-/** The same metadata without its ranges: a few bytes that name the topic. */
+/** The same metadata without its ranges: a few bytes that identify the topic. */
 export function withoutRanges(metadata: string): string {
   return metadata.slice(0, metadata.lastIndexOf(":") + 1);
 }
 
 /**
- * The id of the topic in which a commit was counted; null when its metadata does not tell, or is
+ * The ID of the topic in which a commit was counted; null if its metadata does not contain it, or is
  * about another offset: other tools move offsets and leave the metadata.
  */
 export function topicIdIn(metadata: string, offset: number): string | null {
@@ -108,8 +105,8 @@ function encodeRange(length: number): string {
 }
 
 /**
- * The ranges that a commit's metadata states, in turn unfinished and finished, or none when it says
- * nothing about this offset of this topic. Never throws: anybody can commit anything.
+ * The ranges in a commit's metadata, alternately unprocessed and processed; empty if the metadata is not
+ * about this offset of this topic. Never throws, because anyone can commit anything.
  */
 export function decodeRanges(
   metadata: string | null,
@@ -131,7 +128,7 @@ export function decodeRanges(
     unit *= 32;
     if (digit >= MORE) continue;
     end += length;
-    // A last digit of zero is either an empty range or one written in more characters than needed.
+    // A last digit of zero is either an empty range or one written with more characters than needed.
     if (digit === 0 || end > Number.MAX_SAFE_INTEGER) return [];
     ranges.push(length);
     length = 0;
@@ -148,11 +145,11 @@ interface Place {
 }
 
 /**
- * A commit that knows all that either of them does: the group's, and what this process has finished
- * without being able to commit it. While it was away others may have finished records that it had
- * left, and it others that they had not come to.
+ * Merges two commits: the group's, and what this process has processed without being able to commit it.
+ * While this process was gone, others may have processed records that it had left, and it may have
+ * processed records that they have not reached.
  *
- * @returns the group's alone where both together would be too long.
+ * @returns only the group's if both together would be too long.
  */
 export function withFinished(committed: Place, remembered: Place, topicId: string): Place {
   const start = committed.offset;
@@ -173,7 +170,7 @@ export function withFinished(committed: Place, remembered: Place, topicId: strin
   return { offset, metadata: encodeRanges(offset, topicId, ranges) };
 }
 
-/** Of ranges by rising beginnings, those that meet become one. */
+/** Merges adjoining ranges. They are sorted by their start. */
 function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
   const all: [Range, ...Range[]] = [first];
   for (const [from, to] of others) {
@@ -184,7 +181,7 @@ function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
   return all;
 }
 
-/** From the first finished offset to before the first that is not, for each such range. */
+/** Each range from the first processed offset to before the first that is not. */
 export function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
   const ranges = decodeRanges(metadata, offset, topicId);
   const found: Range[] = [];

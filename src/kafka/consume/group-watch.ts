@@ -1,25 +1,25 @@
 /**
- * Keeps the members of a process in their groups, and hears of rebalances soon. A group stands still
- * from when its first member has given up its partitions until its last one has joined again, and a
- * member hears of that with a heartbeat.
+ * Keeps the members of a process in their groups, and detects rebalances soon. A group stalls from the
+ * time at which its first member's partitions are revoked until its last member has joined again, and a
+ * member learns of that with a heartbeat.
  *
  *   a member                                   sends a heartbeat
- *   that was heard of long ago                 after half of the session, at most 5 s: those that are
- *                                              due go out in one write
+ *   without a recent response                  after half of the session, at most 5 s: those that are
+ *                                              due share a write
  *
- *   a process                                  sends, beside that,
- *   at rest                                    two heartbeats in 100 ms, in one write, for its groups in
- *                                              turns; none of a group that has sent one within half a
+ *   a process                                  also sends
+ *   at rest                                    two heartbeats per 100 ms, in one write, for its groups in
+ *                                              turn; none for a group that has sent one within half a
  *                                              second; none while the brokers throttle the process
- *   of which one group rebalances, and for     one for each group at once, and then every 200 ms, or
- *   3 s after the last that began              2 ms for each group where that is more, or a second
- *                                              while the brokers throttle the process
+ *   with a group that rebalances, and for      one for each group at once, and then every 200 ms, or
+ *   3 s after the last rebalance started       2 ms per group if that is more, or every second while
+ *                                              the brokers throttle the process
  *
- * A process that starts or stops is in all groups of its stages. So the first group to hear of it says
- * so to all, however many there are.
+ * A process that starts or stops is in all groups of its stages. So the first group that learns of a
+ * rebalance triggers heartbeats for all, however many there are.
  */
 
-/** Each step wakes the process up, and so does its answer. */
+/** Each step wakes up the process, and so does its response. */
 const STEP_MS = 100;
 const AT_A_STEP = 2;
 const DUE_EVERY_MS = 300;
@@ -31,8 +31,8 @@ const THROTTLED_ALARM_STEP_MS = 1_000;
 
 export interface WatchedGroup {
   /**
-   * Sends a heartbeat if the last one was so long ago. Resolves with whether the group rebalances.
-   * Never rejects.
+   * Sends a heartbeat if the last one is at least this old. Resolves with `true` if the group is
+   * rebalancing. Never rejects.
    */
   sendHeartbeat(agoMs: number): Promise<boolean>;
   /** In epoch milliseconds; null while no heartbeat is to be sent, or one is in flight. */
@@ -41,11 +41,11 @@ export interface WatchedGroup {
 
 interface Watching {
   readonly group: WatchedGroup;
-  /** Monotonic: no heartbeat of it is due before. */
+  /** Monotonic: its next heartbeat is not due earlier. */
   lookAtMs: number;
 }
 
-/** Shared by the consumers of a process. It does nothing while there are none. */
+/** Shared by the consumers of a process. Idle while there are none. */
 export class GroupWatch {
   readonly #groups = new Map<WatchedGroup, Watching>();
   #inTurn: Iterator<WatchedGroup> = [].values();
@@ -58,8 +58,8 @@ export class GroupWatch {
   readonly #isThrottled: () => boolean;
 
   /**
-   * @param idleMs after this time without a word of the coordinator a member sends a heartbeat.
-   * @param isThrottled whether the brokers ask this process for pauses.
+   * @param idleMs after this time without a response from the coordinator, a member sends a heartbeat.
+   * @param isThrottled `true` while the brokers request pauses from this process.
    */
   constructor(idleMs: number, isThrottled: () => boolean = () => false) {
     this.#idleMs = idleMs;
@@ -78,7 +78,7 @@ export class GroupWatch {
     this.#timer = undefined;
   }
 
-  /** A group of this process rebalances. */
+  /** A group of this process is rebalancing. */
   startAlarm(): void {
     const nowMs = performance.now();
     this.#alarmUntilMs = nowMs + ALARM_FOR_MS;
@@ -117,13 +117,13 @@ export class GroupWatch {
   #heartbeatDue(nowMs: number): void {
     this.#sentDueAtMs = nowMs;
     for (const watching of this.#groups.values()) {
-      // To look at a thousand groups four times a second costs more than their heartbeats.
+      // Checking a thousand groups four times a second costs more than their heartbeats.
       if (nowMs < watching.lookAtMs) continue;
       const { group } = watching;
       const heardAtMs = group.heardAtMs();
       if (heardAtMs === null) continue;
       const agoMs = Date.now() - heardAtMs;
-      // A clock that was set back says nothing.
+      // If the clock was set back, the age is unknown.
       const isDue = agoMs < 0 || agoMs >= this.#idleMs;
       if (isDue) this.#sendHeartbeat(group, 0);
       else watching.lookAtMs = nowMs + this.#idleMs - agoMs;

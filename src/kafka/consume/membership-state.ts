@@ -1,17 +1,17 @@
 /**
- * Whether a member still belongs to its group, as the answers to its heartbeats say.
+ * Tracks if a member still belongs to its group, from the responses to its heartbeats.
  *
- *   the coordinator's answer                   then
- *   a member of the group                      it has been heard of
- *   the group rebalances, or this is no        all groups of the process are asked (`group-watch.ts`);
- *   member any more                            fetch loops end, and the driver joins again
- *   this one may not be in it any longer:      fetch loops end, and so does the run
- *   it is fenced, or has lost its right
- *   one of these of an assignment that is      nothing
- *   over
- *   anything else, such as an outage           the driver's matter, when its fetch is over
+ *   the coordinator's response                 then
+ *   a member of the group                      the time is noted
+ *   the group rebalances, or this is no        all groups of the process send heartbeats
+ *   longer a member                            (`group-watch.ts`); fetch loops end, and the driver
+ *                                              joins again
+ *   it may not be a member: it is fenced, or   fetch loops end, and so does the run
+ *   has lost its permission
+ *   one of these, for an earlier assignment    nothing
+ *   anything else, such as an outage           left to the driver, when its fetch is over
  *
- * Fetch loops that wait for records, or for room, learn of it here and not with their next heartbeat.
+ * Fetch loops that wait for records or for room learn of it here, not with their next heartbeat.
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -27,7 +27,7 @@ interface MembershipStateOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
-  /** Called when the member has to join again or to end: fetch loops that wait do not know of it. */
+  /** Called when the member has to join again or to end, which waiting fetch loops do not notice. */
   readonly onOut: () => void;
 }
 
@@ -38,10 +38,10 @@ export class MembershipState {
     heardAtMs: () => (this.#isSending ? null : (this.#member?.heardAtMs ?? null)),
   };
   #isSending = false;
-  /** Null: it has no partitions, and owes nobody a heartbeat. */
+  /** Null if it has no partitions and need not send heartbeats. */
   #member: Member | null = null;
   #assignments = 0;
-  /** The coordinator's word, until the member joins again. */
+  /** The coordinator's error, until the member joins again. */
   #outFor: Error | null = null;
 
   constructor(options: MembershipStateOptions) {
@@ -57,14 +57,14 @@ export class MembershipState {
     this.#options.groups.add(this.#watched);
   }
 
-  /** It gives its partitions up. */
+  /** Its partitions are revoked. */
   clearMember(): void {
     this.#member = null;
     this.#outFor = null;
     this.#options.groups.delete(this.#watched);
   }
 
-  /** Stands around each heartbeat, those of the driver too. */
+  /** Wraps each heartbeat, including the driver's own. */
   async heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
     this.assertIsIn();
     const { lease, pulse, groups } = this.#options;
@@ -75,17 +75,17 @@ export class MembershipState {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
       if (isOfNow && (joinsAgain(error) || errorKind(error) === "fatal")) {
         this.#outFor = asError(error);
-        // The driver's own heartbeat tells one fetch loop, and the others wait for long.
+        // The driver's own heartbeat ends only one fetch loop, and the others would wait for long.
         this.#options.onOut();
         if (joinsAgain(error)) groups.startAlarm();
       }
       throw error;
     }
-    // None is sent when the last one is not long ago.
+    // No heartbeat is sent if the last one is recent.
     if (member.heardAtMs !== before) pulse.heardAtMs = Date.now();
   }
 
-  /** @throws what the coordinator has said, so that the driver joins again or ends. */
+  /** @throws the coordinator's error, so that the driver joins again or ends. */
   assertIsIn(): void {
     if (this.#outFor !== null) throw this.#outFor;
   }

@@ -1,18 +1,18 @@
 /**
- * A partition while this consumer owns it: its fetched records that are not handed over yet, its
- * unfinished ones, its commits.
+ * A partition while this consumer owns it: its fetched records that are not passed on yet, its
+ * unprocessed records, its commits.
  *
  *   the fetched offset is           then
- *   where reading stopped           go on
- *   above (retention was faster)    the records between are gone: pass them
- *   below (the log was cut off)     the partition starts again, with a new handler
+ *   where reading stopped           reading continues
+ *   above (retention was faster)    the records between are gone and are passed over
+ *   below (the log was truncated)   the partition starts again, with a new handler
  *
- * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
+ * A late response to an earlier fetch is below, too: `Ownership` drops those.
  *
- * A record that the handler does not admit yet stays where it is, and so do those behind it. It takes
+ * A record that the handler does not admit yet stays where it is, and so do those behind it. It uses
  * none of the room that partitions share.
  *
- * Fetched records are kept until they are handed over. Their partition is not fetched meanwhile.
+ * Fetched records are kept until they are passed on. Their partition is not fetched meanwhile.
  */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
@@ -31,16 +31,16 @@ interface PartitionOptions {
   readonly recordsMax: number;
   readonly budget: ByteBudget;
   readonly handler: PartitionHandler;
-  /** It is of a passing topic. */
+  /** It belongs to a passing topic. */
   readonly passes: boolean;
-  /** Called when a record may be handed over that had to wait. */
+  /** Called when a record that had to wait may be passed on. */
   readonly onAdmits?: () => void;
 }
 
 interface Backlog {
   /** Null for a gap in the log. */
   readonly batch: FetchedBatch | null;
-  /** The first record that is not handed over. */
+  /** The first record that is not passed on. */
   next: number;
   /** The offset after the batch. */
   readonly end: number;
@@ -53,7 +53,7 @@ export interface Commit {
 
 const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };
 
-/** Finished in an earlier tenure, and not committed. */
+/** Processed in an earlier tenure and not committed. */
 export interface Remembered extends Commit {
   readonly topicId: string;
 }
@@ -71,16 +71,16 @@ export class OwnedPartition {
   #committed: Commit | null = null;
   #end = 0;
   #endAtMs: number | null = null;
-  /** The offset that the next fetch begins at. */
+  /** The offset at which the next fetch starts. */
   #fetchNext = 0;
   #heldAt: number | null = null;
-  /** Behind the batch that was corrupt when it was read last. */
+  /** The offset after the batch that was corrupt when it was last read. */
   #corruptBefore: number | null = null;
   #isFenced = false;
   isPaused = false;
-  /** As the group's coordinator told it. */
+  /** As returned by the group's coordinator. */
   fetched: FetchedOffset | null = null;
-  /** Whether a fetch was answered since then. */
+  /** `true` if a fetch got a response since then. */
   hasReadSince = false;
 
   constructor(options: PartitionOptions) {
@@ -93,12 +93,12 @@ export class OwnedPartition {
     this.#admission = new Admission(options.handler, options.onAdmits ?? (() => undefined));
   }
 
-  /** Empty when the brokers know no ids. */
+  /** Empty if the brokers have no topic IDs. */
   get topicId(): string {
     return this.fetched?.topicId ?? "";
   }
 
-  /** Whether anything was fetched. */
+  /** `true` if anything was fetched. */
   get hasStarted(): boolean {
     return this.#completion !== null;
   }
@@ -107,7 +107,7 @@ export class OwnedPartition {
     return this.#backlog.length > 0;
   }
 
-  /** Its next record is not to be handed over yet: it has to be fetched no more, and stops no other. */
+  /** Its next record is not admitted yet: it need not be fetched, and does not stop others. */
   get isWaiting(): boolean {
     return this.#admission.isWaiting;
   }
@@ -116,7 +116,7 @@ export class OwnedPartition {
     return this.#completion?.inFlightBytes ?? 0;
   }
 
-  /** Whether at most half of what is allowed is in flight. */
+  /** `true` if at most half of the limit is in flight. */
   get isHalfEmpty(): boolean {
     const inFlight = this.#completion?.inFlight ?? 0;
     return inFlight <= this.#recordsMax / 2 && this.budget.inFlight <= this.budget.max / 2;
@@ -126,7 +126,7 @@ export class OwnedPartition {
     return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMax * 7;
   }
 
-  /** Where the group stands: before the first `offer`, and after an offset was out of range. */
+  /** The group's committed offset: before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
     this.fetched = fetched;
     this.hasReadSince = false;
@@ -134,8 +134,8 @@ export class OwnedPartition {
   }
 
   /**
-   * A batch can be corrupt on its way, and be whole at the next try. So it is given up when it is
-   * corrupt for the second time.
+   * A batch can be corrupted on its way, and be intact at the next try, so it is skipped only when it
+   * is corrupt for the second time.
    */
   isNewCorruption({ behind }: CorruptBatch): boolean {
     const isNew = this.#corruptBefore !== behind;
@@ -144,8 +144,8 @@ export class OwnedPartition {
   }
 
   /**
-   * Takes over the records of a fetch. False when the log was cut off below what was read before:
-   * this object is of no use any more.
+   * Adds the records of a fetch. Returns false if the log was truncated below what was read before:
+   * this object is then unusable.
    */
   offer(batch: FetchedBatch, remembered: Remembered | null): boolean {
     const { from: start, last } = batch;
@@ -166,8 +166,8 @@ export class OwnedPartition {
     const { topicId } = this;
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
-    // Records that this process has finished count even if that could not be committed, as long as
-    // the log is the one that they were read from. Those that others have committed count, too.
+    // Records that this process has processed count even if that could not be committed, as long as the
+    // log is the one that they were read from. Those that others have committed count, too.
     const isUsable =
       remembered !== null &&
       remembered.topicId === topicId &&
@@ -181,10 +181,10 @@ export class OwnedPartition {
   }
 
   /**
-   * Hands over at most 1,000 records: so many that the caller should let others run.
+   * Passes on at most 1,000 records, after which the caller should let other work run.
    *
-   * @returns `more` when another call would hand over more, `full` when there is no room, or when the
-   *   next record waits.
+   * @returns `more` if another call would pass on more, `full` if there is no room, or if the next
+   *   record is not admitted yet.
    */
   handOver(): "more" | "full" | "empty" {
     const completion = this.#completion;
@@ -203,7 +203,7 @@ export class OwnedPartition {
     return this.hasBacklog ? "more" : "empty";
   }
 
-  /** Adds records of the batch to those to hand over; true when the next has no room, or waits. */
+  /** Collects records of the batch; returns true if the next one has no room or is not admitted. */
   #take(backlog: Backlog, records: IncomingRecord[], completion: Completion): boolean {
     const { batch } = backlog;
     if (batch === null) return false;
@@ -223,7 +223,7 @@ export class OwnedPartition {
     return false;
   }
 
-  /** False when nothing has changed. */
+  /** Returns false if nothing has changed. */
   finish(offset: number): boolean {
     if (this.#isFenced || this.#completion === null) return false;
     const bytes = this.#completion.finish(offset);
@@ -232,12 +232,12 @@ export class OwnedPartition {
     return true;
   }
 
-  /** Records from `offset` on are not committed, finished or not. Null ends that. */
+  /** Records from `offset` on are not committed, processed or not. Null ends that. */
   hold(offset: number | null): void {
     this.#heldAt = offset;
   }
 
-  /** The next commit, or null when there is nothing new to commit. */
+  /** The next commit, or null if there is nothing new to commit. */
   toCommit(): Commit | null {
     if (this.#completion === null || this.#isFenced) return null;
     const position = this.#held(this.#completion.position);
@@ -246,7 +246,7 @@ export class OwnedPartition {
       ? encodeHeld(position, this.topicId, this.#completion.position)
       : this.#completion.metadata();
     const { offset, metadata: before } = this.#committed ?? NOTHING_COMMITTED;
-    // An id alone is worth no commit.
+    // An ID alone does not justify a commit.
     const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
     return position === offset && isSame ? null : { offset: position, metadata };
   }
@@ -255,7 +255,7 @@ export class OwnedPartition {
     this.#committed = commit;
   }
 
-  /** Drops the records that are not handed over. Part of giving the partition up. */
+  /** Drops the records that are not passed on. Part of revoking the partition. */
   dropBacklog(): void {
     this.#backlog.length = 0;
   }
@@ -287,7 +287,7 @@ export class OwnedPartition {
     };
   }
 
-  /** Fetched, and not handed over: another partition may have used up all room. */
+  /** Fetched and not passed on: another partition may have used up all room. */
   #oldestOfBacklog(): number | null {
     const first = this.#backlog.find(({ batch, next }) => batch !== null && next < batch.count);
     return first?.batch?.recordAt(first.next).timestampMs ?? null;
@@ -299,18 +299,19 @@ export class OwnedPartition {
 }
 
 /**
- * Whether the next record of a partition is to be handed over yet: its handler says.
+ * Decides with the handler if the next record of a partition can be passed on.
  *
- *   the handler gives   the record           and its partition
- *   a record            is handed over       goes on
- *   a promise           is not               waits, until the promise resolves; then it is asked again
+ *   the handler returns   the record           and its partition
+ *   a record              is passed on         continues
+ *   a promise             is not               waits until the promise resolves; then the handler is
+ *                                              called again
  */
 export class Admission {
   readonly #handler: PartitionHandler;
   readonly #onAdmits: () => void;
   #isWaiting = false;
 
-  /** @param onAdmits called when a record may be handed over that had to wait. */
+  /** @param onAdmits called when a record that had to wait may be passed on. */
   constructor(handler: PartitionHandler, onAdmits: () => void) {
     this.#handler = handler;
     this.#onAdmits = onAdmits;

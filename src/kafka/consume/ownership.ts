@@ -1,6 +1,6 @@
 /**
- * The partitions that a consumer has been given, from the assignment until they are given up:
- * drain (bounded), commit, fence, in this order.
+ * The partitions of a consumer, from their assignment until they are revoked: drain (limited), commit,
+ * fence, in this order.
  */
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
@@ -27,19 +27,19 @@ const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;
-/** Of `maxBytes`, for passing topics. */
+/** The part of `maxBytes` for passing topics is one divided by this. */
 const PASSING_SHARE = 4;
 
 /** Outlives the tenures and runs of a consumer. */
 export interface Memory {
-  /** By topic and partition: records that were finished before this tenure and not committed. */
+  /** By topic and partition: records that were processed before this tenure and not committed. */
   readonly finished: Map<string, Remembered>;
-  /** By topic: the id that it had last. */
+  /** By topic: its last known ID. */
   readonly topicIds: Map<string, string>;
   readonly pulse: Pulse;
 }
 
-/** The last signs of life. Times are epoch milliseconds; null: none yet. */
+/** When the member last showed activity. Times are epoch milliseconds; null if it has not yet. */
 export interface Pulse {
   fetchedAtMs: number | null;
   heardAtMs: number | null;
@@ -58,7 +58,7 @@ interface OwnershipOptions {
   readonly lease: SessionLease;
   /** Shared by the consumers of the process. */
   readonly commits: CommitPace;
-  /** Fired when fetching may go on. */
+  /** Fired when fetching may continue. */
   readonly wake: Signal;
   /** Records were deleted before they were read. */
   readonly onOffsetReset: () => void;
@@ -93,7 +93,7 @@ export class Ownership {
     this.#own(
       all.map(({ topic, partition }) => {
         if (this.passes(topic)) return this.#create(topic, partition, passing);
-        // Records that wait for an hour in one partition must not keep the others' from coming in.
+        // Records that wait for an hour in one partition must not block those of the others.
         const share = new ByteBudget(maxBytes, commonBudget, 1 / all.length);
         return this.#create(topic, partition, whenFull === "pause" ? share : shared);
       }),
@@ -101,9 +101,9 @@ export class Ownership {
   }
 
   /**
-   * Takes over the group's commits. They come before the first batches. Returns those of topics that
-   * were recreated: what is committed was counted in another log, as its metadata says, or as this
-   * very process remembers.
+   * Applies the group's commits, which arrive before the first batches. Returns those of topics that
+   * were recreated: their commits were counted in another log, according to their metadata or to what
+   * this process remembers.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
@@ -142,7 +142,7 @@ export class Ownership {
     return this.#backPressure.room(member, nodeId);
   }
 
-  /** Whether all partitions that are not paused may be fetched now. */
+  /** `true` if all partitions that are not paused may be fetched now. */
   hasRoom(): boolean {
     return this.#backPressure.hasRoom();
   }
@@ -152,9 +152,9 @@ export class Ownership {
   }
 
   /**
-   * Takes fetched batches, and hands over the records that there is room for. A batch counts only
-   * if it begins where reading goes on now. While a partition moves to another leader, two fetch
-   * loops ask for it, and the former leader's answer comes late. So does one from before a reset.
+   * Adds fetched batches, and passes on the records that there is room for. A batch counts only if it
+   * starts at the partition's current position. While a partition moves to another leader, two fetch
+   * loops request it, and the former leader's response is late. So is one from before a reset.
    */
   offer(member: Member, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
@@ -175,12 +175,12 @@ export class Ownership {
   /**
    * Drains, commits, fences.
    *
-   * @param outageLimitMs longest wait for the commit while the coordinator is away.
-   * @returns why something that is finished could not be committed; null: all of it is.
+   * @param outageLimitMs longest wait for the commit while the coordinator is unreachable.
+   * @returns why something processed could not be committed; null if everything is.
    */
   async revoke(outageLimitMs = COMMIT_LIMIT_MS): Promise<Error | null> {
     if (this.#owned.length === 0) return null;
-    // The coordinator keeps a member that is slow to join only as long as it hears from it.
+    // The coordinator keeps a member that is slow to join only while it sends heartbeats.
     const heartbeat = setInterval(() => {
       this.#member?.heartbeat(0).catch(() => undefined);
     }, this.#options.times.heartbeatMs);
@@ -193,7 +193,7 @@ export class Ownership {
     }
   }
 
-  /** Hands over no more records, and lets handlers finish those that they have begun. */
+  /** Passes on no more records, and lets handlers finish those that they have started. */
   async drain(): Promise<void> {
     this.#backPressure.stop();
     for (const owned of this.#owned) owned.dropBacklog();
@@ -201,7 +201,7 @@ export class Ownership {
     await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
   }
 
-  /** From now on these partitions are somebody else's. */
+  /** From now on these partitions belong to other members. */
   fence(): void {
     this.#backPressure.stop();
     this.#committer.stop();
@@ -253,7 +253,7 @@ export class Ownership {
     return owned;
   }
 
-  /** Asks the coordinator where the session may have run out. */
+  /** Queries the coordinator if the session may have expired. */
   async #isOurs(owned: OwnedPartition): Promise<boolean> {
     const { lease, wake } = this.#options;
     for (let isLost = false; !isLost && !owned.isFenced; ) {
@@ -266,7 +266,7 @@ export class Ownership {
     return false;
   }
 
-  /** The log was cut off: offsets that were read before stand for other records now. */
+  /** The log was truncated: offsets that were read before belong to other records now. */
   #restart(owned: OwnedPartition): OwnedPartition {
     const { topic, partition, handler, fetched } = owned;
     const group = this.#options.consume.groupId;
@@ -285,8 +285,8 @@ export class Ownership {
 }
 
 /**
- * Whether a reset is a new one. At the first look it is an earlier owner's, who has counted it. The
- * fetch loops of several brokers see one at the same time.
+ * `true` if a reset is a new one. At the first check it is an earlier owner's, who has counted it. The
+ * fetch loops of several brokers see a reset at the same time.
  */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
@@ -297,24 +297,24 @@ function keyOf({ topic, partition }: OwnedPartition): string {
 }
 
 /**
- * Takes records that come while a fetch goes on, as those are taken that end one.
+ * Takes records that arrive while a fetch continues, like those that end one.
  *
  *   the batches                                   then
- *   are of another assignment, or the session     left out; the fetch ends
+ *   belong to another assignment, or the session  dropped; the fetch ends
  *   is not certain
- *   do not begin where reading goes on now        left out; the fetch ends
- *   cannot be handed over whole, or a partition   taken; the fetch ends, and its loop waits for room
+ *   do not start at the current position          dropped; the fetch ends
+ *   cannot be passed on whole, or a partition     taken; the fetch ends, and its loop waits for room
  *   is paused or resumed
- *   else                                          taken; the fetch goes on behind them
+ *   otherwise                                     taken; the fetch continues after them
  *
- * @param isOurs whether the partitions are certainly the member's, as when the fetch began.
+ * @param isOurs `true` if the partitions certainly belong to the member, as when the fetch started.
  */
 export function takeMore(
   member: Member,
   ownership: Pick<Ownership, "offer" | "hasRoom">,
   isOurs: () => boolean,
 ): TakeBatches {
-  // It is another one while a partition is paused.
+  // It has another value while a partition is paused.
   const { pollMs } = member;
   return (batches) => {
     if (!isOurs()) return false;

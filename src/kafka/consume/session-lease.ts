@@ -1,21 +1,21 @@
 /**
- * Whether this member may have been taken for dead. The coordinator does so when it has not heard
- * from a member for the session timeout, and gives its partitions to others without telling it.
+ * Decides if the coordinator may have removed this member. It does so if it has not received a heartbeat
+ * within the session timeout, and assigns the partitions to others without a notification.
  *
- *   a heartbeat                                 this member has been known
- *   answered                                    when it was sent, and no later
- *   answered that the group is rebalancing      the same: the partitions are still its own
- *   answered that the member is not known       not any more
- *   not answered                                nobody can say
+ *   the response to a heartbeat                 this member was certainly known
+ *   success                                     when the heartbeat was sent, not later
+ *   the group is rebalancing                    the same: the partitions are still its own
+ *   the member is unknown                       not anymore
+ *   none                                        unclear
  *
- * The time is the time of day: unlike a monotonic clock it goes on while a machine sleeps. So it may
- * be set back: what seems to lie ahead says nothing then.
+ * The time of day is used, because unlike a monotonic clock it continues while a machine sleeps. It may
+ * be set back: a time that appears to be in the future is ignored.
  */
 
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 
-/** Less than all of it: work that is begun in certainty still needs a moment. */
+/** Less than all of it: work that is started in certainty still takes a moment. */
 const CERTAIN_SHARE = 0.9;
 /** The first heartbeat may have been in flight for too long. The next one is new. */
 const HEARTBEATS_MAX = 2;
@@ -23,7 +23,7 @@ const HEARTBEATS_MAX = 2;
 export class SessionLease {
   readonly #certainMs: number;
   readonly #nowMs: () => number;
-  /** When the heartbeat in flight was sent. The driver gives its answer to all who ask meanwhile. */
+  /** When the heartbeat in flight was sent. The driver returns its response to all concurrent callers. */
   #sentAtMs: number | null = null;
   #knownAtMs = Number.NEGATIVE_INFINITY;
 
@@ -33,21 +33,21 @@ export class SessionLease {
     this.#nowMs = nowMs;
   }
 
-  /** The group is about to take this member in, no sooner than now. */
+  /** The group is about to accept this member, now or later. */
   start(): void {
     this.#knownAtMs = this.#nowMs();
   }
 
-  /** Stands around each heartbeat of the member. */
+  /** Wraps each heartbeat of the member. */
   async heartbeat(member: Pick<Member, "heardAtMs">, send: () => Promise<void>): Promise<void> {
     this.#sentAtMs ??= this.#nowMs();
     const sentAtMs = this.#sentAtMs;
-    // The driver would send none until the clock is there again.
+    // The driver would send none until the clock has caught up.
     if (member.heardAtMs > this.#nowMs()) member.heardAtMs = 0;
     const before = member.heardAtMs;
     try {
       await send();
-      // None is sent when the last one is not long ago.
+      // No heartbeat is sent if the last one is recent.
       if (member.heardAtMs !== before) this.#knownAtMs = sentAtMs;
     } catch (error) {
       if (isRebalancing(error)) this.#knownAtMs = sentAtMs;
@@ -57,13 +57,13 @@ export class SessionLease {
     }
   }
 
-  /** Whether it is certain that the coordinator has not given this member up. */
+  /** `true` if the coordinator has certainly not removed this member. */
   isCertain(): boolean {
     const agoMs = this.#nowMs() - this.#knownAtMs;
     return agoMs >= 0 && agoMs < this.#certainMs;
   }
 
-  /** Asks the coordinator if need be. Throws what a heartbeat throws. */
+  /** Queries the coordinator if necessary. Throws what a heartbeat throws. */
   async makeCertain(member: Pick<Member, "heartbeat">): Promise<boolean> {
     for (let sent = 0; !this.isCertain() && sent < HEARTBEATS_MAX; sent += 1) {
       await member.heartbeat(0);

@@ -1,4 +1,4 @@
-/** Addresses of brokers. As one text, `hostAndPort` writes them: IPv6 stands in brackets. */
+/** Addresses of brokers. As a single string they are written by `hostAndPort`, with IPv6 in brackets. */
 
 import { withoutBrackets } from "../../domain/addresses.ts";
 

@@ -1,15 +1,15 @@
 /**
- * Says why a log-in failed. kafkajs says of each failure between the handshake and its end that the
- * log-in is refused, and keeps nothing but the text.
+ * Finds out why an authentication failed. kafkajs reports each failure between the handshake and its end
+ * as rejected credentials, and keeps nothing but the text.
  *
- *   the log-in                              kafkajs             here
- *   is refused                              a refused log-in    the same
- *   is cut off, or is not answered          a refused log-in    that error: time mends it
- *   finds the connection in the middle of   a refused log-in    that error: another connection does it
- *   another log-in
+ *   the authentication                      kafkajs               here
+ *   is rejected                             rejected credentials  the same
+ *   is cut off, or gets no response         rejected credentials  that error: waiting helps
+ *   finds the connection authenticating     rejected credentials  that error: another connection works
+ *   already
  *
- * A broker that stops or starts cuts off log-ins. A refused one stays until somebody changes the
- * password: it ends a start, and a stage.
+ * A broker that stops or starts cuts off authentications. Rejected credentials stay rejected until
+ * somebody changes the password: they end a start, and a stage.
  */
 
 import { DRIVER_OUTAGE } from "./error-names.ts";
@@ -45,7 +45,7 @@ export const authenticateToBroker: Replacement = {
   },
 };
 
-/** An authenticator serves one log-in. */
+/** An authenticator is for one authentication. */
 async function withCause(
   own: Authenticator,
   authenticateToBroker: () => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * One connection to a broker that many use. It is made when it is first needed, and again when it
- * broke; those who ask meanwhile wait for the same attempt. It is closed when nobody has used it for
- * a while: it comes back with the next request.
+ * One connection to a broker with many users. It is opened when it is first needed, and again after it
+ * broke; concurrent callers wait for the same attempt. It is closed when it has been unused for a while,
+ * and opened again with the next request.
  */
 
 import type { Socket } from "node:net";
@@ -16,30 +16,30 @@ import {
   type Versions,
 } from "./internals.ts";
 
-/** A request that is encoded and read at once. It may be sent twice if `isRepeatable`. */
+/** A request that is encoded and read immediately. It may be sent twice if `isRepeatable`. */
 export interface DirectRequest<Result> {
   readonly apiKey: number;
   readonly apiName: string;
   readonly apiVersion: number;
   readonly isRepeatable: boolean;
-  /** Leaves so much room in front. */
+  /** Leaves this much room in front. */
   encode(roomBytes: number): Buffer;
-  /** Throws what is no answer. */
+  /** Throws if the payload is not a valid response. */
   read(payload: Buffer): Result;
 }
 
-/** A question that waits for its answer. */
+/** A request that waits for its response. */
 interface Waiting {
   readonly again: () => void;
 }
 
 interface BrokerConnectionOptions {
   /**
-   * Requests of one turn of the event loop go out in one write. Each would cost a system call, and
-   * its answer another one.
+   * Requests of one turn of the event loop share a write. Each would otherwise cost a system call, and
+   * its response another one.
    */
   readonly isGathered: boolean;
-  /** Asks elsewhere what waits here when the broker begins to throttle. */
+  /** Sends what waits here elsewhere when the broker starts to throttle. */
   readonly elsewhere?: <Result>(request: DirectRequest<Result>) => Promise<Result>;
 }
 
@@ -53,7 +53,7 @@ export class BrokerConnection {
   #inFlight = 0;
   #usedAtMs = performance.now();
   readonly #elsewhere: BrokerConnectionOptions["elsewhere"];
-  /** Those that may be asked twice. */
+  /** Requests that may be sent twice. */
   readonly #waiting = new Set<Waiting>();
 
   constructor(
@@ -71,27 +71,27 @@ export class BrokerConnection {
     return this.#opening === null && this.#broker !== null && isUp(this.#broker);
   }
 
-  /** Of the latest connection. */
+  /** Versions of the latest connection. */
   get versions(): Versions | null {
     return this.#broker?.versions ?? null;
   }
 
-  /** Of the latest connection. */
+  /** Bytes read from the latest connection. */
   get bytesRead(): number {
     return this.#connection?.socket?.bytesRead ?? 0;
   }
 
-  /** Requests wait in this process: the broker has asked for a pause. */
+  /** Requests wait in this process, because the broker has requested a pause. */
   get hasPending(): boolean {
     return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
   }
 
-  /** For so long the broker reads nothing from the latest connection. */
+  /** How long the broker will read nothing from the latest connection. */
   get throttledForMs(): number {
     return Math.max(0, (this.#connection?.requestQueue.throttledUntil ?? 0) - Date.now());
   }
 
-  /** Another request would wait: the broker throttles, and takes one at a time. */
+  /** Another request would wait: the broker throttles, and reads one at a time. */
   get wouldWait(): boolean {
     if (this.#connection?.requestQueue.isThrottled !== true) return false;
     return this.isInUse || this.throttledForMs > 0;
@@ -127,19 +127,19 @@ export class BrokerConnection {
   }
 
   /**
-   * The same in one promise, where kafkajs makes a dozen: of a thousand members there are several
-   * hundred of these a second.
+   * Like `send` but with one promise, where kafkajs creates a dozen: a thousand members send several
+   * hundred such requests a second.
    */
   sendDirect<Result>(request: DirectRequest<Result>): Promise<Result> {
     const connection = this.isOpen ? this.#connection : undefined;
-    // kafkajs knows how to log in.
+    // kafkajs does the authentication.
     if (connection === undefined || (connection.sasl != null && !connection.isAuthenticated()))
       return this.send(protocolOf(request));
     if (this.#isGathered) this.#cork(connection.socket);
     return this.#sendDirectNow(connection, request);
   }
 
-  /** In kafkajs' queue of the connection, which waits for the answer and looks at its time. */
+  /** In kafkajs' queue of the connection, which waits for the response and checks its timeout. */
   #sendDirectNow<Result>(connection: Connection, request: DirectRequest<Result>): Promise<Result> {
     const { clientId, requestQueue } = connection;
     const { apiKey, apiName, apiVersion } = request;
@@ -177,7 +177,7 @@ export class BrokerConnection {
   #repeatable<Result>(request: DirectRequest<Result>, resolve: (result: Result) => void): Waiting {
     const again = () =>
       void this.#elsewhere?.(request).then(resolve, () => {
-        // The answer that is awaited here may still come, or the error of this connection.
+        // The response to this request may still arrive, or the error of this connection.
       });
     const waiting = { again };
     if (request.isRepeatable && this.#elsewhere !== undefined) this.#waiting.add(waiting);
@@ -193,7 +193,7 @@ export class BrokerConnection {
     for (const { again } of stuck) again();
   }
 
-  /** kafkajs writes the request before the turn ends. */
+  /** kafkajs writes the request before the turn of the event loop ends. */
   #cork(socket: Socket | undefined): void {
     if (this.#isCorked || socket === undefined) return;
     this.#isCorked = true;
@@ -225,14 +225,14 @@ export class BrokerConnection {
       await broker.connect();
       return broker;
     } catch (error) {
-      // A refused log-in leaves it in no state to be used.
+      // After a rejected authentication it is unusable.
       if (this.#broker === broker) this.close();
       throw error;
     }
   }
 }
 
-/** A log-in that is due again comes with the next request. */
+/** If the session has to be renewed, that happens with the next request. */
 function isUp({ connectionPool, versions }: Broker): boolean {
   return versions !== null && connectionPool.pool[0]?.isConnected() === true;
 }

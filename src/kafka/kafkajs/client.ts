@@ -1,6 +1,6 @@
 /**
- * Makes a kafkajs client from plain values. Time limits and retries stand here, for kafkajs' own
- * requests and for those that we send through its connections.
+ * Creates a kafkajs client from plain values. The timeouts and retries here apply to kafkajs' own
+ * requests and to those that we send through its connections.
  */
 
 import type net from "node:net";
@@ -11,16 +11,16 @@ import type { Admin, Kafka as KafkaClient, LogEntry, SASLOptions } from "kafkajs
 import { type BrokerPool, brokerPool } from "./internals.ts";
 import { Kafka, logLevel } from "./kafkajs.ts";
 
-/** A connection that is not made within this time has failed. */
+/** A connection that is not established within this time has failed. */
 export const CONNECTION_LIMIT_MS = 5_000;
 const AUTHENTICATION_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
 
-/** Waits 0.3, 0.6, 1.2, 2, 2, ... seconds: a broker that is restarted is not left for good. */
+/** Waits 0.3, 0.6, 1.2, 2, 2, ... seconds, so that a restarted broker is tried again. */
 const RETRY = { initialRetryTime: 300, maxRetryTime: 2_000, retries: 8 };
 
 export type SaslOptions = SASLOptions;
-/** kafkajs' admin, for the requests that it serves well. */
+/** kafkajs' admin, for the requests that it handles well. */
 export type DriverAdmin = Admin;
 
 export interface SocketRequest {
@@ -35,7 +35,7 @@ interface ClientOptions {
   readonly clientId: string;
   readonly tls: tls.ConnectionOptions | undefined;
   readonly sasl: SaslOptions | undefined;
-  /** Of each step in kafkajs, by default enough to sit out a broker's restart. */
+  /** Retries of each step in kafkajs, by default enough for a broker's restart. */
   readonly retries?: number | undefined;
   readonly openSocket: (request: SocketRequest) => net.Socket;
   readonly isDebug: boolean;
@@ -43,7 +43,7 @@ interface ClientOptions {
 }
 
 export interface DriverClient {
-  /** Its consumers are made in this room alone. */
+  /** Only this folder creates consumers with it. */
   readonly kafka: KafkaClient;
   admin(): DriverAdmin;
   /** A new pool of connections with this client's settings. */

@@ -1,7 +1,7 @@
 /**
- * Lets a client of ours use connections of others. kafkajs makes a pool of connections for each
- * client and broker; for a client that is known here somebody else makes it. A client is recognised
- * by its socket factory, which kafkajs hands on to each pool.
+ * Lets one of our clients use the connections of others. kafkajs creates a pool of connections for each
+ * client and broker; for a client that is registered here, our code creates it. A client is recognized
+ * by its socket factory, which kafkajs passes on to each pool.
  */
 
 import type { Replacement } from "./load-kafkajs.ts";
@@ -15,7 +15,7 @@ export interface PoolOptions {
   readonly socketFactory: object;
 }
 
-/** kafkajs' own pool: connections of one client to one broker, one of them for fetches alone. */
+/** kafkajs' own pool: connections of one client to one broker, one of them only for fetches. */
 export interface OwnPool {
   setVersions(versions: unknown): void;
   setSupportAuthenticationProtocol(isSupported: boolean): void;
@@ -37,7 +37,7 @@ export const connectionPools: Replacement = {
   module: "src/network/connectionPool.js",
   replace: (load) => {
     const Original = load("src/network/connectionPool.js") as new (options: PoolOptions) => OwnPool;
-    // Called with `new`, which gives what a function returns.
+    // Called with `new`, which returns what the function returns.
     return function ConnectionPool(options: PoolOptions): object {
       const createOwn = (): OwnPool => new Original(options);
       return createOf.get(options.socketFactory)?.(options, createOwn) ?? createOwn();

@@ -8,7 +8,7 @@ export interface TopicPartitions {
   readonly partitions: number[];
 }
 
-/** As kafkajs has it, and with a policy for each partition. */
+/** As in kafkajs, plus a policy for each partition. */
 export interface FetchRequest {
   readonly maxWaitTime: number;
   readonly maxBytes: number;
@@ -38,7 +38,7 @@ export interface TopicMetadata {
 
 /** The brokers and topics that a consumer knows. */
 interface KnownBrokers {
-  /** Null before the first look. */
+  /** Null before the first request for metadata. */
   readonly metadata: { readonly topicMetadata: readonly TopicMetadata[] } | null;
   /** In epoch milliseconds; null: the next fetch refreshes it. */
   metadataExpireAt: number | null;
@@ -49,11 +49,11 @@ interface KnownBrokers {
 
 /** kafkajs has one for each consumer. */
 interface GroupCluster {
-  /** Undefined in tests alone. */
+  /** Undefined only in tests. */
   readonly brokerPool?: KnownBrokers;
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
   refreshMetadata(): Promise<void>;
-  /** Asks the brokers, and connects to the one that they name. */
+  /** Queries the brokers, and connects to the one that they name. */
   findGroupCoordinator(of: { readonly groupId: string }): Promise<object>;
 }
 
@@ -61,25 +61,25 @@ interface GroupCluster {
 export interface CoordinatedGroup {
   readonly groupId: string;
   readonly cluster: Pick<GroupCluster, "findGroupCoordinator">;
-  /** Asked by joins and heartbeats. */
+  /** Used by joins and heartbeats. */
   coordinator: object | null;
   /** Null before the first join. */
   readonly offsetManager: {
-    /** Asked by commits. */
+    /** Used by commits. */
     coordinator: object;
   } | null;
 }
 
 type Offsets = Readonly<Record<string, Record<number, string | undefined>>>;
 
-/** The state that kafkajs keeps of its membership of a group; a new one for each `run`. */
+/** The state that kafkajs keeps of its membership in a group; a new one for each `run`. */
 export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
   /** Read again for each fetch. */
   maxWaitTime: number;
-  /** Likewise. */
+  /** Also read again for each fetch. */
   maxBytesPerPartition: number;
-  /** When the last heartbeat was answered, in epoch milliseconds. */
+  /** When the last heartbeat got a response, in epoch milliseconds. */
   lastRequest: number;
   /** Null before the first join. */
   readonly memberId: string | null;
@@ -87,17 +87,17 @@ export interface ConsumerGroup extends CoordinatedGroup {
   /** A new one for each join. */
   readonly offsetManager: {
     coordinator: object;
-    /** As that join made it. */
+    /** The member ID of that join. */
     readonly memberId: string;
     readonly generationId: number;
-    /** By topic and partition: where reading goes on. Empty before the first look; below 0: nowhere yet. */
+    /** By topic and partition: where reading continues. Empty before the first fetch; negative: not known yet. */
     readonly resolvedOffsets: Offsets;
-    /** Likewise, as committed. */
+    /** The same, as committed. */
     committedOffsets(): Offsets;
-    /** Where the next fetch of the partition begins: a `Long`. */
+    /** Where the next fetch of the partition starts: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };
-  /** Ours. */
+  /** Added by us. */
   endFetches?: () => void;
   joinAndSync(): Promise<void>;
   /** Batches of the node's partitions, an empty one for each without records. */
@@ -109,9 +109,9 @@ export interface ConsumerGroup extends CoordinatedGroup {
   ): TopicPartitions[];
   getActiveTopicPartitions(): Readonly<Record<string, ReadonlySet<number>>>;
   recoverFromFetch(error: unknown): Promise<void>;
-  /** Sends one when the last one was `interval` milliseconds ago or more. */
+  /** Sends a heartbeat if the last one was `interval` milliseconds ago or more. */
   heartbeat(request: { readonly interval: number }): Promise<void>;
-  /** The next fetch of the partition begins after `offset`. */
+  /** The next fetch of the partition starts after `offset`. */
   resolveOffset(at: {
     readonly topic: string;
     readonly partition: number;
@@ -134,7 +134,7 @@ export interface OffsetsOfTopic {
   }[];
 }
 
-/** kafkajs' `Batch`: what one fetch returned of one partition. */
+/** kafkajs' `Batch`: what one fetch returned for one partition. */
 export interface KafkajsBatch {
   readonly topic: string;
   readonly partition: number;
@@ -142,7 +142,7 @@ export interface KafkajsBatch {
   readonly highWatermark: string;
   /** Without control records, aborted transactions and records before the fetched offset. */
   readonly messages: readonly (FetchedRecord | OldMessage)[];
-  /** With all of them. */
+  /** Including all of them. */
   readonly rawMessages: readonly unknown[];
   lastOffset(): string | number;
 }

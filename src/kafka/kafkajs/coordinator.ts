@@ -1,15 +1,16 @@
 /**
- * Requests to a group's coordinator, which moves to another broker whenever the leader of its
+ * Sends requests to a group's coordinator, which moves to another broker whenever the leader of its
  * partition does: at each restart of a broker, at an election.
  *
  *   the coordinator                        kafkajs                              here
- *   answers                                that is it                           the same
- *   says that it is another broker         asks the same one until the session  asks who it is now, and
- *   cannot be reached                      is over; then joins as a new member  asks that one
- *   is loading the group                   the same                             asks it again
+ *   responds                               is done                              the same
+ *   is another broker, by its response     repeats the request until the        finds the new coordinator
+ *   is unreachable                         session is over; then joins as a     and sends the request to it
+ *                                          new member
+ *   is loading the group                   the same                             sends the request again
  *
  * Members keep their partitions when their coordinator moves. Without this all members of the group
- * lost them, together with everything that was finished and could not be committed any more.
+ * would lose them, together with everything that was processed and not committed yet.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CoordinatedGroup } from "./consumer-group.ts";
 import { DRIVER_OUTAGE } from "./error-names.ts";
 
-/** The new coordinator is known within a second or two, when the old one has handed over in good order. */
+/** The new coordinator is known within a second or two if the old one has handed over in good order. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "NOT_COORDINATOR_FOR_GROUP",
@@ -26,10 +27,10 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ]);
 const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 
-/** One look for each group at a time. */
+/** One lookup for each group at a time. */
 const lookups = new WeakMap<CoordinatedGroup, Promise<void>>();
 
-/** @param send may be called several times: what it asks for must do no harm when it is done twice. */
+/** @param send may be called several times, so its request must be idempotent. */
 export async function atCoordinator(
   group: CoordinatedGroup,
   send: () => Promise<void>,

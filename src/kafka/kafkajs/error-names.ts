@@ -1,12 +1,12 @@
-/** Names of kafkajs' errors, by what they mean. Others tell more by their `type` or their cause. */
+/** Names of kafkajs' errors, by meaning. Other errors are classified by their `type` or their cause. */
 
-/** The brokers refuse the credentials. */
+/** The brokers rejected the credentials. */
 export const DRIVER_AUTHENTICATION_FAILED = "KafkaJSSASLAuthenticationError";
 
 /** The connection has ended, or there was none. */
 export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
 
-/** Stay until somebody changes something. */
+/** They stay until somebody changes something. */
 export const DRIVER_FATAL = [
   DRIVER_AUTHENTICATION_FAILED,
   "KafkaJSServerDoesNotSupportApiKey",
@@ -14,7 +14,7 @@ export const DRIVER_FATAL = [
   "KafkaJSUnsupportedMagicByteInMessageSet",
 ] as const;
 
-/** Brokers cannot be reached, or did not answer in time. */
+/** Brokers are unreachable, or did not respond in time. */
 export const DRIVER_OUTAGE = [
   "KafkaJSConnectionError",
   DRIVER_CLOSED,

@@ -1,10 +1,10 @@
 /**
  * Decodes Fetch responses with `wire/decode-records.ts`, from version 4 (Kafka 0.11) on.
  *
- * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call and so
- * runs out of stack at about 100,000. It does not know what was asked for, nor of which topic and
- * partition. So the request leaves that for the response (`fetchContext`): the offsets, and with
- * each partition a `FetchPolicy`, which our fetches put there.
+ * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call, which
+ * overflows the stack at about 100,000. It does not get the request, nor the topic and partition. So
+ * the request leaves these for the response (`fetchContext`): the offsets, and with each partition a
+ * `FetchPolicy`, which our fetches add.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -13,20 +13,20 @@ import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/dec
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
-/** For fetches that bring no policy: those of tests. */
+/** For fetches without a policy: those of tests. */
 const RECORD_MAX_BYTES = 64 * 1024 * 1024;
-/** The broker cannot read its own log there: the length of a batch is corrupt. */
+/** The broker cannot read its own log at this offset: the length of a batch is corrupt. */
 const CORRUPT_MESSAGE = 2;
 
-/** Limits of a consumer for one partition. They travel in the partition's entry of the request. */
+/** Limits of a consumer for one partition. They are passed in the partition's entry of the request. */
 export interface FetchPolicy {
   readonly recordMaxBytes: number;
-  /** A corrupt batch comes as one without records, if its end is known. By default it is an error. */
+  /** `true`: a corrupt batch whose end is known is returned without records. By default it is an error. */
   readonly skipsCorrupt?: boolean;
 }
 
 interface Requested extends Partial<FetchPolicy> {
-  /** The offset. */
+  /** The requested offset. */
   readonly from: number;
   /** See `Wanted`. */
   readonly comesInPieces?: (() => void) | undefined;

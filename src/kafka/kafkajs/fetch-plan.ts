@@ -1,31 +1,31 @@
 /**
- * The fetches of a process from one broker: which partitions go into which request, and what a
- * response means. A member's fetch is a cursor: partitions, each at an offset. All cursors share one
- * fetch session (KIP-227), in which the broker remembers what was requested.
+ * The fetches of a process from one broker: which partitions are in which request, and what a response
+ * means. A member's fetch is a cursor: partitions, each at an offset. All cursors share one fetch
+ * session (KIP-227), in which the broker remembers what was requested.
  *
- *   a partition, when a request is made        in the request
+ *   a partition, when a request is built       in the request
  *   of a cursor, new to the session            requested
- *   of a cursor, at another offset or limit    requested again
- *   of a cursor, as before                     nothing: the broker remembers
- *   in the session, and of no cursor           forgotten: a held or paused one costs nothing
- *   when a session starts                      requested, if it is of a cursor
+ *   of a cursor, with another offset or limit  requested again
+ *   of a cursor, unchanged                     nothing: the broker remembers it
+ *   in the session, without a cursor           forgotten: one on hold or paused costs nothing
+ *   when a session starts                      requested, if it has a cursor
  *
  *   in a response                              then
- *   the session is not known, or its epoch     a new session; all cursors stay as before
- *   is another one
- *   another error of the whole                 cursors that were in the request fail
- *   session id 0                               the broker keeps none: the next request is whole again
- *   a partition of no cursor, or at another    it is dropped: it responds to an earlier cursor
- *   offset
- *   a partition with an error                  its cursor fails, and no other
- *   a partition with records                   its cursor has them; it ends, or moves behind them
- *   a partition without                        its end is noted; the cursor stays
+ *   the session is unknown, or has another     a new session; all cursors stay
+ *   epoch
+ *   another error of the whole response        cursors that were in the request fail
+ *   session ID 0                               the broker has no session: the next request is whole again
+ *   a partition without a cursor, or at        it is dropped: it responds to an earlier cursor
+ *   another offset
+ *   a partition with an error                  only its cursor fails
+ *   a partition with records                   its cursor gets them; it ends, or moves past them
+ *   a partition without records                its log end offset is noted; the cursor stays
  *
- *   a connection that is lost                  ends the session: the next one replaces it
+ *   a lost connection                          ends the session: the next one replaces it
  *
  * One request of the session is in flight at a time: `request` is called again after `applyResponse`
- * or `endSession`. A partition has one cursor at a time. A later one of the same owner takes it over,
- * one of another owner (another group) goes to another plan: see `isTaken`.
+ * or `endSession`. A partition has one cursor at a time. A later cursor of the same owner takes it over;
+ * one of another owner (another group) belongs in another plan: see `isTaken`.
  */
 
 import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
@@ -39,7 +39,7 @@ const EPOCH_MAX = 2 ** 31 - 1;
 export interface FetchCursor {
   readonly owner: object;
   readonly partitions: readonly RequestedPartition[];
-  /** The plan's own, while the cursor is in it. */
+  /** Set by the plan while the cursor is in it. */
   entry?: CursorEntry | undefined;
 }
 
@@ -48,28 +48,28 @@ interface CursorEntry extends InFlightItem {
   readonly cursor: FetchCursor;
   /** In the order of the cursor's partitions. Others may have taken some of them over. */
   readonly slots: readonly Slot[];
-  /** How many of its partitions are still its own. */
+  /** How many partitions it still has. */
   left: number;
-  /** The request before it. */
+  /** The number of the request before it. */
   readonly after: number;
 }
 
 /**
- * A partition of a cursor, or one that the broker remembers. It stays while cursors come and go: a map
- * of cursors would be rebuilt again and again (`runtime/in-flight-set.ts`).
+ * A partition that has a cursor, or that the broker remembers. It stays while cursors come and go,
+ * because a map of cursors would be rebuilt again and again (`runtime/in-flight-set.ts`).
  */
 interface Slot {
   readonly key: string;
   entry: CursorEntry | null;
-  /** As its cursor wants it; null: it has no cursor. */
+  /** As its cursor requests it; null: it has no cursor. */
   requested: RequestedPartition | null;
-  /** Of the partitions with a cursor, the one with the lowest has waited longest. */
+  /** Among the partitions with a cursor, the one with the lowest turn has waited longest. */
   turn: number;
-  /** As the broker remembers it; null: it does not know the partition. */
+  /** As the broker remembers it; null: the partition is not in the session. */
   known: RequestedPartition | null;
-  /** The partition's end; null: not known yet. */
+  /** The log end offset; null if not known yet. */
   end: number | null;
-  /** It may differ from what the broker remembers, and stands in the list of those. */
+  /** It may differ from what the broker remembers, and is in the list of such partitions. */
   isChanged: boolean;
 }
 
@@ -93,7 +93,7 @@ export class FetchPlan<W extends FetchCursor> {
   #epoch = 0;
   #requests = 0;
 
-  /** Partitions with a cursor. */
+  /** The number of partitions with a cursor. */
   get size(): number {
     return this.#wanted;
   }
@@ -160,13 +160,13 @@ export class FetchPlan<W extends FetchCursor> {
     }
   }
 
-  /** Whether a request that it was in has a response: only then is it known that there is nothing. */
+  /** `true` if a request that contained it has a response: only then is it known that there are no records. */
   wasRequested({ entry }: W, isInFlight: boolean): boolean {
     if (entry === undefined) return false;
     return entry.after < (isInFlight ? this.#requests - 1 : this.#requests);
   }
 
-  /** The partitions of a cursor whose ends are known, without records. */
+  /** The cursor's partitions with known log end offsets, without records. */
   ends({ entry, partitions }: W): readonly FetchedSet[] {
     return (entry?.slots ?? []).flatMap((slot, at) => {
       const { end } = slot;
@@ -179,7 +179,7 @@ export class FetchPlan<W extends FetchCursor> {
     });
   }
 
-  /** Null: there is no cursor. */
+  /** Null if there is no cursor. */
   request(): Planned | null {
     if (this.#wanted === 0) return null;
     this.#requests += 1;
@@ -212,7 +212,7 @@ export class FetchPlan<W extends FetchCursor> {
     return { kind: "results", results };
   }
 
-  /** The connection, or the session, is gone. The next request lets the broker drop it. */
+  /** The connection, or the session, is gone. The next request makes the broker drop the session. */
   endSession(): void {
     this.#epoch = 0;
     for (const slot of this.#slots.values()) slot.known = slot.end = null;
@@ -246,7 +246,7 @@ export class FetchPlan<W extends FetchCursor> {
     this.#changed.push(slot);
   }
 
-  /** The longest waiting first: a broker without sessions fills a response from the front. */
+  /** The longest waiting first, because a broker without sessions fills a response from the front. */
   #whole(): Pick<Planned, "requested" | "forgotten"> {
     const wanted: Slot[] = [];
     for (const slot of this.#slots.values()) {

@@ -1,6 +1,6 @@
 /**
- * A fetch of kafkajs as the shared fetch has it: the partitions that it requests, and the response,
- * decoded in the shape that kafkajs reads.
+ * One of kafkajs' fetches as part of the shared fetch: the partitions that it requests, and the
+ * response, decoded into the form that kafkajs reads.
  */
 
 import type { DecodeMessageSet, Inflated } from "../wire/decode-records.ts";
@@ -11,7 +11,7 @@ import type { FetchPolicy } from "./fetch-decoder.ts";
 import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { loadInternal } from "./kafkajs.ts";
 
-/** A partition's share of what its member may fetch is no smaller. */
+/** The minimum of a partition's share of what its member may fetch. */
 const PARTITION_MIN_BYTES = 64 * 1024;
 
 export interface FetchResult {
@@ -23,7 +23,7 @@ export interface FetchResult {
 
 export interface DecodedPartition {
   readonly partition: number;
-  /** The offset that was asked for. */
+  /** The requested offset. */
   readonly fetchOffset: number;
   readonly errorCode: number;
   readonly highWatermark: string;
@@ -37,7 +37,7 @@ export interface Requested extends RequestedPartition {
   readonly policy: FetchPolicy;
 }
 
-/** Returns where each of the partitions is read on, by topic and partition; null: not by this fetch. */
+/** Returns where each partition continues, by topic and partition; null if this fetch ends. */
 export type TakeResult = (result: FetchResult) => NextOffset[] | null;
 
 export interface NextOffset {
@@ -54,7 +54,7 @@ export const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.j
 };
 export function requestedIn({ topics, maxBytes }: FetchRequest): Requested[] {
   const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
-  // kafkajs limits an answer as a whole, and an answer is for many here.
+  // kafkajs limits a whole response, and here a response is for many.
   const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
   return topics.flatMap(({ topic, partitions }) =>
     partitions.map((each) => ({
@@ -100,7 +100,7 @@ interface Place {
   readonly partition: number;
 }
 
-/** Partitions of topics, told apart. */
+/** `true` if both are the same partition of the same topic. */
 export function isSame(one: Place, other: Place): boolean {
   return one.partition === other.partition && one.topic === other.topic;
 }
@@ -118,7 +118,7 @@ interface DecodeHow {
 const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
 
 /**
- * Decodes what a response has for one fetch.
+ * Decodes the part of a response that is for one fetch.
  *
  * @param partitions those requested. Others are skipped.
  * @throws CorruptBatchError
@@ -145,7 +145,7 @@ export function partitionsWithRecords(results: Iterable<readonly FetchedSet[]>):
   return count;
 }
 
-/** From a chance one on, and round. */
+/** Starts at a random item and wraps around. */
 export function rotated<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;
   const first = Math.floor(Math.random() * items.length);

@@ -1,31 +1,31 @@
 /**
- * When the next fetch is sent to a broker, for how much, and how long the broker may wait for a record.
+ * Decides when the next fetch is sent to a broker, for how many bytes, and how long the broker may wait
+ * for a record.
  *
  *   the next request                     starts
- *   after a quiet time                   at once, and so do the three behind it: a call is fetched, and
- *                                        what became of it right after that
- *   behind these                         one in 10 ms, and 10 µs more for each partition: the broker
- *                                        looks at each of them
- *   when a member that had records is    not before a millisecond after the last response: its fetch
- *   without a fetch                      is about to come
+ *   after a quiet time                   immediately, and so do the three after it: a call is fetched, and
+ *                                        its deliveries directly after that
+ *   after these                          one per 10 ms, plus 10 µs for each partition, because the broker
+ *                                        checks each of them
+ *   while a member that had records has  at least a millisecond after the last response: its next fetch is
+ *   no fetch                             about to come
  *
- *   after throttled responses without    not before 2, 4, and then 8 s after the last one: a broker that
- *   records, from the second one         counts a client above its quota gives it no records, and
- *                                        each request is counted
+ *   after throttled responses without    at least 2, 4, and then 8 s after the last one: a broker returns
+ *   records, from the second one         no records to a client above its quota, and counts each request
  *
  *   a response may have                  bytes
- *   at first                             4 MiB: records of many members that are in memory before any
- *                                        of them has counted them
+ *   at first                             4 MiB: records of many members are in memory before any of them
+ *                                        has counted them
  *   after a throttled response without   a sixteenth, at least 1 KiB: a broker withholds a response that
- *   records                              is larger than what the quota leaves for some 10 s, and would
- *                                        do so each time
+ *   records                              exceeds what the quota leaves for about 10 s, and would do so
+ *                                        each time
  *   after one with records               sixteen times as many, up to 4 MiB
  *
  *   fetches                              the broker waits at most
- *   all members' that read from it       a second: a new member's first fetch waits for the response
- *   not those of a member that had        as long as no record came, at least 10 ms, at most a second:
- *   records, or is held or paused        its fetch may come any moment, and waits for the response, too
- *   one that must not wait               not at all
+ *   of all members that read from it     a second: a new member's first fetch waits for the response
+ *   except those of a member that had    as long as no record has arrived, at least 10 ms, at most a
+ *   records, is on hold or paused        second: its fetch may come any moment, and waits for the response
+ *   including one that must not wait     not at all
  */
 
 const SPACING_MS = 10;
@@ -35,17 +35,17 @@ const SPACING_OF_PARTITION_MS = 0.01;
 const AFTER_RESPONSE_MS = 1;
 const WAIT_MIN_MS = 10;
 const WAIT_MAX_MS = 1_000;
-/** Below the 11 s for which brokers sum up what a client has used. */
+/** Less than the 11 s over which brokers sum up a client's usage. */
 const THROTTLED_PAUSE_MAX_MS = 8_000;
 
 const RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
-/** A broker gives the first batch in any case. */
+/** A broker returns the first batch in any case. */
 const RESPONSE_MIN_BYTES = 1024;
 const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 interface Pacing {
-  /** Until then requests so far are enough, evenly spaced: `spacedUntilMs` of the last one. */
+  /** Until then the requests so far suffice, evenly spaced: `spacedUntilMs` of the last one. */
   readonly untilMs: number;
   readonly respondedAtMs: number;
   readonly partitions: number;
@@ -59,7 +59,7 @@ export function startsInMs(pacing: Pacing, nowMs: number): number {
   return Math.max(0, spacedAtMs - nowMs, everybodyAtMs - nowMs);
 }
 
-/** Of a request that starts now. */
+/** For a request that starts now. */
 export function spacedUntilMs(
   { untilMs, partitions }: Pick<Pacing, "untilMs" | "partitions">,
   nowMs: number,
@@ -82,7 +82,7 @@ interface LastResponse {
   readonly isWithheld: boolean;
 }
 
-/** @param bytes what the response before might have; `undefined` at first. */
+/** @param bytes the limit of the previous response; `undefined` at first. */
 export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
   if (bytes === undefined || last === undefined) return RESPONSE_MAX_BYTES;
   if (last.hasRecords) return Math.min(RESPONSE_MAX_BYTES, bytes * RESPONSE_FACTOR);
@@ -90,9 +90,9 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
 }
 
 interface Waiting {
-  /** Whether no member that reads from this broker is without a fetch. */
+  /** `true` if every member that reads from this broker has a fetch. */
   readonly isEverybodyIn: boolean;
-  /** Since the last records. */
+  /** Time since the last records. */
   readonly quietMs: number;
   /** The shortest of the fetches that have not been sent yet. */
   readonly requestedWaitMs: number;

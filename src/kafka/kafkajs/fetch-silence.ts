@@ -1,37 +1,38 @@
 /**
- * Finds a broker that does not respond to Fetch requests, although it may respond to all others. A
+ * Detects a broker that does not respond to Fetch requests, although it may respond to all others. A
  * broker waits at most a second for records (`fetch-schedule.ts`), so a request that waits longer is
  * not an idle one.
  *
- *   since the look before                        the broker is
- *   no request was in progress all the time      fine
- *   bytes of a response came                     fine, however slowly they come
+ *   since the last check                         the broker is
+ *   there was a time without a request           fine
+ *   bytes of a response arrived                  fine, however slowly they arrive
  *   the request has not been sent: the broker    fine: a quota
- *     asked for a pause
- *   this process looked late itself              fine: responses may wait to be read
+ *     requested a pause
+ *   this process itself was late                 fine: responses may wait to be read
  *   none of these, for SILENT_MS                 silent. The connection is closed, which ends its
- *                                                request; the next one goes by a new connection
+ *                                                request; the next one uses a new connection
  *
- * It counts as silent until it responds to a Fetch request, or nobody has fetched from it for a while.
+ * It counts as silent until it responds to a Fetch request, or nothing has been fetched from it for a
+ * while.
  */
 
 export const SILENT_MS = 10_000;
-/** Looks are 2.5 s apart. */
+/** Checks are 2.5 s apart. */
 const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
-/** A connection for fetches, as it is seen from outside. */
+/** The state of a connection for fetches, observed from outside. */
 export interface FetchObservation {
-  /** Requests so far; null: none is in progress. */
+  /** Requests so far; null: none is in flight. */
   readonly requestNumber: number | null;
-  /** Of the connection. */
+  /** Bytes read from the connection. */
   readonly bytesRead: number;
   /** The request waits in this process. */
   readonly hasPending: boolean;
   readonly respondedAtMs: number;
 }
 
-/** `silent`: it has become so, or still is after another connection. */
+/** `silent`: it has become silent, or still is on another connection. */
 type FetchFinding = "nothing" | "silent" | "unused";
 
 export class FetchSilence {
@@ -64,7 +65,7 @@ export class FetchSilence {
     return isUnused && this.recordResponse() ? "unused" : "nothing";
   }
 
-  /** @returns whether the broker was silent. */
+  /** @returns `true` if the broker was silent. */
   recordResponse(): boolean {
     const wasSilent = this.#isSilent;
     this.#isSilent = false;

@@ -1,6 +1,6 @@
 /**
- * Between the fetches of a group and the shared fetch: a policy for each partition, and records that
- * come while a fetch goes on.
+ * Connects the fetches of a group with the shared fetch: a policy for each partition, and records that
+ * arrive while a fetch continues.
  */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
@@ -26,10 +26,10 @@ const ResponseBatch = loadInternal("src/consumer/batch.js") as new (
 ) => KafkajsBatch;
 
 /**
- * From now on the group's fetches bring a policy with each partition, for the decoder of the answer.
+ * From now on the group's fetches pass a policy with each partition, for the decoder of the response.
  *
- * @param takes by node: who takes what comes, while a fetch goes on.
- * @param fetches how long they last.
+ * @param takes by node: takes what arrives while a fetch continues.
+ * @param fetches decides how long they last.
  */
 export function addPolicy(
   group: ConsumerGroup,
@@ -65,8 +65,8 @@ export function addPolicy(
 }
 
 /**
- * Gives what came on, past kafkajs: it would make a new fetch for each record. Its position moves on
- * as the batches are taken.
+ * Passes on what has arrived without kafkajs, which would start a new fetch for each record. Its position
+ * advances as the batches are taken.
  */
 function takeResult(
   group: ConsumerGroup,
@@ -76,7 +76,7 @@ function takeResult(
   const batches = responses.flatMap(({ topicName, partitions }) =>
     partitions.map((each) => batchOf(new ResponseBatch(topicName, `${each.fetchOffset}`, each))),
   );
-  // As kafkajs does: what came of a partition that is paused now is fetched again.
+  // As in kafkajs: what arrived for a partition that is paused now is fetched again.
   const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));
   if (isPaused || !take(batches)) return null;
   return batches.map(({ topic, partition, last, from }) => {
@@ -88,7 +88,7 @@ export function batchOf(batch: KafkajsBatch): FetchedBatch {
   return new Batch(batch);
 }
 
-/** Makes a record only when it is asked for: a fetch has thousands that wait for their turn. */
+/** Creates a record only when it is read: a fetch has thousands that wait for their turn. */
 class Batch implements FetchedBatch {
   readonly topic: string;
   readonly partition: number;
@@ -105,7 +105,7 @@ class Batch implements FetchedBatch {
     this.corrupt = corruptInPlaceOf(batch.rawMessages);
     if (this.corrupt !== null) this.last = this.corrupt.behind - 1;
     else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
-    // Records that are appended while the broker reads come with an end from before.
+    // Records that are appended while the broker reads arrive with the previous log end offset.
     this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);
     this.#messages = batch.messages;
   }

@@ -1,12 +1,12 @@
 /**
- * Two moments that kafkajs keeps to itself. A consumer of ours hears of both:
+ * Hooks for two events that kafkajs does not expose:
  *
  *   before each join     finish and commit what is in flight, while the partitions are still ours
  *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
  *
  * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`.
- * A consumer is recognised by its cluster object: kafkajs makes one for each consumer and shows it
- * to the assigners of that consumer's configuration, which is why the hooks travel as an assigner.
+ * A consumer is recognized by its cluster object: kafkajs creates one for each consumer and passes it to
+ * the assigners of that consumer's configuration, which is why the hooks are passed as an assigner.
  */
 
 import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
@@ -18,18 +18,18 @@ import { readTopicIds } from "./raw-request.ts";
 
 export interface ConsumerGroupHooks {
   /**
-   * Called before each join, the first one included, when kafkajs has decided to join; the join
-   * waits for it. Handlers of other brokers' fetch loops may still run. Called once for joins
-   * that are asked for at the same time. It should not reject: that counts as a failed join.
+   * Called before each join, including the first, when kafkajs has decided to join; the join waits for
+   * it. Handlers of other brokers' fetch loops may still run. Called once for concurrent joins. It
+   * should not reject: that counts as a failed join.
    */
   readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
   /**
-   * Called after each join with all assigned partitions, when the group's offsets have been read
-   * and before the first fetch; called again for a partition whose offset was out of range.
-   * Returns those that are read from their beginning. Must not throw.
+   * Called after each join with all assigned partitions, when the group's offsets have been read and
+   * before the first fetch; called again for a partition whose offset was out of range. Returns those
+   * that are read from their first offset. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
-  /** Called when joining has failed; resolves with whether to try once more. */
+  /** Called when joining has failed; resolves with `true` to try once more. */
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
 }
 
@@ -39,8 +39,8 @@ const hooksOf = new WeakMap<object, ConsumerGroupHooks>();
 
 /**
  * The part of a consumer's configuration that connects the hooks:
- * `kafka.consumer({ groupId, ...consumerGroupHooks(roundRobin, hooks) })`. Two consumers of the
- * same group have hooks of their own. Without the replacements the hooks are never called.
+ * `kafka.consumer({ groupId, ...consumerGroupHooks(roundRobin, hooks) })`. Two consumers in the same
+ * group have separate hooks. Without the replacements the hooks are never called.
  */
 export function consumerGroupHooks(
   assigner: PartitionAssigner,
@@ -116,7 +116,7 @@ export const commitMetadataHook: Replacement = {
     manager.prototype.resolveOffsets = function resolveOffsets(this: OffsetManager) {
       const hooks = hooksOf.get(this.cluster);
       if (hooks === undefined) return resolve.call(this);
-      // The original runs on an object that differs from `this` in the coordinator alone.
+      // The original runs on an object that differs from `this` only in the coordinator.
       const getCoordinator = async (): Promise<Pick<Coordinator, "offsetFetch">> => {
         const coordinator = await this.getCoordinator();
         return {
@@ -135,7 +135,7 @@ export const commitMetadataHook: Replacement = {
   },
 };
 
-/** The same answer, as if nothing had been committed for these. */
+/** The same response, as if nothing had been committed for these. */
 function withoutOffsets(
   { responses }: OffsetFetchResponse,
   restarted: readonly FetchedOffset[],

@@ -1,11 +1,11 @@
 /**
- * Heartbeats and commits of a member, past kafkajs where connections are shared. kafkajs makes some
- * twenty promises, and several buffers, for each. A thousand members send 400 a second.
+ * Sends a member's heartbeats and commits without kafkajs if connections are shared. kafkajs creates
+ * about twenty promises, and several buffers, for each. A thousand members send 400 a second.
  *
- *   the coordinator              the request goes
- *   knows the version, and its   as one of ours (`wire/group-requests.ts`)
+ *   the coordinator                    the request is sent
+ *   accepts the version, and its       as one of ours (`wire/group-requests.ts`)
  *   connection is shared
- *   else                         through kafkajs
+ *   otherwise                          through kafkajs
  */
 
 import type { OffsetToCommit } from "../membership.ts";
@@ -24,12 +24,12 @@ import { createErrorFromCode } from "./internals.ts";
 import { MemberPool } from "./member-pool.ts";
 
 const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatResponse };
-// The earlier of two commits could come last, after a later one.
+// Not repeatable, because the earlier of two commits could arrive after the later one.
 const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitResponse };
 
 /**
- * Sends none when the last one was less than `interval` ago, and gives the answer of the one in flight
- * to all who ask meanwhile. The group's own `heartbeat` does the same.
+ * Sends no heartbeat if the last one was less than `interval` ago, and returns the response of the one
+ * in flight to all concurrent callers. The group's own `heartbeat` does the same.
  */
 export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   const ofKafkajs = group.heartbeat.bind(group);
@@ -75,7 +75,7 @@ export async function commit(
     if (isElsewhere(error)) await cluster.refreshMetadata();
     throw error;
   }
-  // kafkajs goes on reading there where it has read nothing yet.
+  // kafkajs continues from there if it has read nothing yet.
   const committed = offsetManager.committedOffsets();
   for (const { topic, partition, offset } of offsets) {
     const ofTopic = committed[topic];
@@ -88,7 +88,7 @@ async function exchange(pool: MemberPool, request: DirectRequest<GroupResponse>)
   if (errorCode !== 0) throw createErrorFromCode(errorCode);
 }
 
-/** There is one version. */
+/** There is only one version. */
 function sent({ apiKey, apiName, versions }: RequestKind) {
   return { apiKey, apiName, apiVersion: Math.max(...versions) };
 }

@@ -1,9 +1,9 @@
 /**
- * The internals of kafkajs that this folder uses directly, with types: its connections, to send
- * requests that its producer and admin have no room for.
+ * The internals of kafkajs that this folder uses directly, with types: its connections, to send requests
+ * that its producer and admin do not support.
  *
- * Responses are taken as decoded. kafkajs' own `parse` throws the first partition's error and with
- * it forgets which partitions went well.
+ * Responses are used as decoded. kafkajs' own `parse` throws the first partition's error, and with that
+ * loses which partitions succeeded.
  */
 
 import type { Socket } from "node:net";
@@ -21,7 +21,7 @@ export interface Protocol {
   };
 }
 
-/** Builds the fields of a request, big-endian. Arrays hold encoders or plain values. */
+/** Builds the fields of a request, big-endian. Arrays contain encoders or plain values. */
 export interface Encoder {
   writeInt8(value: number): this;
   writeInt32(value: number): this;
@@ -49,7 +49,7 @@ export interface Connection {
   readonly sasl: unknown;
   readonly socket?: Socket;
   readonly requestQueue: {
-    /** Not sent yet. */
+    /** Requests that are not sent yet. */
     readonly pending: readonly unknown[];
     /** The latest response had a throttle time. */
     readonly isThrottled: boolean;
@@ -59,7 +59,7 @@ export interface Connection {
   };
   nextCorrelationId(): number;
   isAuthenticated(): boolean;
-  /** While a log-in waits for an answer. */
+  /** While an authentication waits for a response. */
   readonly authHandlers: { onError(): void } | null;
   isConnected(): boolean;
   rejectRequests(error: Error): void;
@@ -93,7 +93,7 @@ export interface BrokerPool {
   };
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  /** Takes the next address of the list. */
+  /** Uses the next address of the list. */
   createSeedBroker(): Promise<void>;
   createBroker(options: object): Broker;
 }
@@ -132,7 +132,7 @@ export const { createErrorFromCode } = loadInternal("src/protocol/error.js") as 
 export const Encoder = loadInternal("src/protocol/encoder.js") as new () => Encoder;
 export const Decoder = loadInternal("src/protocol/decoder.js") as new (payload: Buffer) => Decoder;
 
-/** Connections to a cluster, without kafkajs' list of target topics (one bad topic spoils it). */
+/** Connections to a cluster, without kafkajs' list of target topics (one bad topic breaks it). */
 export function brokerPool(options: ClusterOptions): BrokerPool {
   return new ClusterClass(options).brokerPool;
 }
@@ -144,7 +144,7 @@ const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
   ) => Error;
 };
 
-/** The error of a connection that is closed from here. */
+/** The error of a connection that is closed by us. */
 export function closedError(
   message: string,
   broker: { readonly host: string; readonly port: number },
@@ -153,20 +153,20 @@ export function closedError(
 }
 
 /**
- * Gives up the connections to a broker that does not answer; requests on them fail at once. kafkajs'
- * own `disconnect` waits for the answers, and nothing limits that wait: its check for requests that
- * take too long ends with the connection.
+ * Abandons the connections to a broker that does not respond; requests on them fail immediately. kafkajs'
+ * own `disconnect` waits for the responses without a limit, because its check for timeouts ends with the
+ * connection.
  */
 export function cutOff(broker: Broker): void {
   for (const connection of broker.connectionPool.pool) {
     connection.authHandlers?.onError();
-    connection.rejectRequests(new KafkaJSConnectionClosedError("Given up: no answer"));
+    connection.rejectRequests(new KafkaJSConnectionClosedError("The broker did not respond"));
     connection.socket?.destroy();
   }
   broker.disconnect().catch(() => undefined);
 }
 
-/** Has the pool ask the next address of its list from now on. The broker from before is cut off. */
+/** Makes the pool use the next address of its list. The previous broker is cut off. */
 export async function nextSeed(pool: BrokerPool): Promise<void> {
   // There is none before the first connection.
   const before = pool.seedBroker as Broker | undefined;
@@ -174,7 +174,7 @@ export async function nextSeed(pool: BrokerPool): Promise<void> {
   await pool.createSeedBroker();
 }
 
-/** Sends a request and gives the response as decoded, error codes and all. */
+/** Sends a request and returns the response as decoded, including error codes. */
 export async function request<Decoded>(
   broker: Broker,
   name:
@@ -204,10 +204,10 @@ export function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promis
   return sendThrough(broker.connectionPool, protocol);
 }
 
-/** A Fetch on the connection of all other requests, where kafkajs would open one for it alone. */
+/** Sends a Fetch on the connection for all other requests, where kafkajs would open one only for it. */
 export async function fetchInTurn<Decoded>(broker: Broker, options: object): Promise<Decoded> {
   const [connection] = broker.connectionPool.pool;
-  if (connection === undefined) throw new Error("kafkajs gives no connection to the broker");
+  if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");
   return await sendThrough(connection, protocolOf(broker, "Fetch", options));
 }
 

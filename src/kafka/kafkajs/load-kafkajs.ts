@@ -1,26 +1,26 @@
 /**
  * Loads kafkajs with some of its modules replaced.
  *
- * kafkajs is no longer maintained, and what is wrong or slow in it sits in internal modules. A
- * replacement is put into Node's require cache before kafkajs is loaded, so that kafkajs itself
- * gets it from `require`. That is only safe with the exact version the replacements were written
- * against: with any other one, every replacement is left out and kafkajs runs as it is.
+ * kafkajs is no longer maintained, and what is wrong or slow in it is in internal modules. A replacement
+ * is put into Node's require cache before kafkajs is loaded, so that kafkajs itself gets it from
+ * `require`. That is safe only with the exact version that the replacements were written against: with
+ * any other one, all replacements are omitted and kafkajs runs unchanged.
  */
 
 import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 
-/** Gives the exports of an internal module, such as `src/protocol/encoder.js`. */
+/** Returns the exports of an internal module, such as `src/protocol/encoder.js`. */
 export type LoadInternal = (path: string) => unknown;
 
 export interface Replacement {
-  /** For the log line at start. */
+  /** For the log line at the start. */
   readonly name: string;
   /** The module's path in the package. */
   readonly module: string;
   /**
-   * Makes the module's exports from now on: new ones, or those that `load` gives for the module
-   * itself, changed in place. Loads only modules that no later replacement replaces.
+   * Creates the module's exports: new ones, or those that `load` returns for the module itself, changed
+   * in place. Loads only modules that no later replacement replaces.
    */
   readonly replace: (load: LoadInternal) => unknown;
 }
@@ -28,16 +28,16 @@ export interface Replacement {
 interface LoadedKafkajs {
   readonly exports: unknown;
   readonly version: string;
-  /** Names of the replacements in use; empty when the version is another one. */
+  /** Names of the replacements in use; empty if the version is another one. */
   readonly active: readonly string[];
   /** Internals of this copy. */
   readonly load: LoadInternal;
 }
 
 /**
- * Loads a copy of kafkajs of its own, even if kafkajs has been loaded before. kafkajs requires some
- * modules when they are first used and gets them from the latest copy, so one copy is in use at a
- * time; an earlier one serves for comparison.
+ * Loads a separate copy of kafkajs, even if kafkajs has been loaded before. kafkajs requires some
+ * modules when they are first used and gets them from the latest copy, so only one copy is in use at a
+ * time; an earlier one is for comparison.
  */
 export function loadKafkajs(
   supportedVersion: string,
@@ -56,7 +56,7 @@ export function loadKafkajs(
     const filename = require.resolve(join(folder, module));
     if (require.cache[filename] !== undefined) {
       throw new Error(
-        `The kafkajs replacement "${name}" comes too late: ${module} is loaded already. Move it up in the list.`,
+        `The kafkajs replacement "${name}" is too late: ${module} is already loaded. Move it up in the list.`,
       );
     }
     const exports = replace(load);

@@ -1,31 +1,32 @@
 /**
- * How long the fetches of a member last, and what ends them. kafkajs looks at leaders, partitions and
- * the assignment when a fetch begins, and at nothing while it goes on. So a fetch that was asked with
- * what has changed since would leave out a partition for as long as it lasts.
+ * How long the fetches of a member last, and what ends them. kafkajs checks leaders, partitions and the
+ * assignment only when a fetch starts. A fetch that was started before a change would therefore miss a
+ * partition for as long as it lasts.
  *
  *   a fetch                                        lasts
  *   in the shared session                          until there are records, at most 5 to 15 minutes,
- *                                                  which differ: those of a start would end together
+ *                                                  at random: those of a start would end together
  *   the same, while a partition is paused          as long as the member polls: 250 ms
- *   by a connection of its own (an old broker)     as long as the member polls
- *   of a broker that leads nothing of it           as the first two. It asks for nothing
+ *   on its own connection (an old broker)          as long as the member polls
+ *   from a broker that leads none of its           as the first two, without a request
+ *   partitions
  *
  *   the group                                      then fetches
- *   refreshed its metadata, and leaders,           end, those too that have begun and not yet asked
- *   partitions or brokers are others
+ *   refreshed its metadata, and leaders,           end, including those that have started but not sent a
+ *   partitions or brokers have changed             request yet
  *   has an assignment                              the same
  *   drops a broker                                 the same
- *   resumes a partition                            that have begun and not yet asked end: the others
- *                                                  last no longer than 250 ms
+ *   resumes a partition                            end if they have started but not sent a request yet:
+ *                                                  the others last no longer than 250 ms
  */
 
 import { Signal } from "../../runtime/signal.ts";
 import type { FetchOnly, IsWanted } from "../membership.ts";
 import type { ConsumerGroup, KafkajsBatch, TopicMetadata } from "./consumer-group.ts";
 
-/** Nothing is known that only this finds: it is a net. */
+/** Only a safety net: every known change ends fetches. */
 const FETCH_MIN_MS = 300_000;
-/** Node keeps a list for each length of a timer, so there are 61 of them. */
+/** Node keeps a list for each length of a timer, so there are 61 lengths. */
 const FETCH_STEP_MS = 10_000;
 const FETCH_STEPS = 60;
 
@@ -33,11 +34,11 @@ export class MemberFetches {
   readonly #group: ConsumerGroup;
   readonly #pollMs: number;
   readonly #endShared: () => void;
-  /** Fires when fetches that ask for nothing are to end. */
+  /** Fires when fetches without a request are to end. */
   readonly #ends = new Signal();
-  /** Changes with whatever a fetch that begins looks at. */
+  /** Changes with everything that a new fetch checks. */
   #changes = 0;
-  /** By node: what it was when the fetch began. */
+  /** By node: what it was when the fetch started. */
   readonly #started = new Map<string, number>();
 
   /**
@@ -70,14 +71,14 @@ export class MemberFetches {
     };
   }
 
-  /** All fetches end with nothing, and begin again. */
+  /** All fetches end without records, and start again. */
   end(): void {
     this.#changes += 1;
     this.#endShared();
     this.#ends.fire();
   }
 
-  /** A fetch that is about to ask may lack a partition. */
+  /** A fetch that is about to be sent may lack a partition. */
   markResumed(): void {
     this.#changes += 1;
   }
@@ -90,21 +91,21 @@ export class MemberFetches {
     if (group.maxWaitTime < this.#pollMs || readsFrom(group, nodeId, all)) {
       return await fetch.call(group, nodeId);
     }
-    // kafkajs would sleep, however many groups wake up for nothing. It looks at its metadata first.
+    // kafkajs would sleep, and many groups would wake up for nothing. It checks its metadata first.
     const found = await fetchOnly(group, fetch, nodeId, 0, all);
     const isChanged = this.#started.get(nodeId) !== this.#changes;
     if (found.length === 0 && !isChanged) await this.#ends.wait(someMinutes());
     return found;
   }
 
-  /** How long a fetch lasts that is about to ask by the shared session; null: it ends at once. */
+  /** How long a fetch lasts that is about to use the shared session; null: it ends immediately. */
   lastsMs(nodeId: string, pollMs: number): number | null {
     if (this.#started.get(nodeId) !== this.#changes) return null;
     return pollMs < this.#pollMs ? pollMs : someMinutes();
   }
 }
 
-/** Whether the group knows other leaders of the topic than these, by partition. */
+/** `true` if the group knows other leaders of the topic than these, by partition. */
 export function isStale(group: ConsumerGroup, topic: string, leaders: readonly number[]): boolean {
   const known = group.cluster.brokerPool?.metadata?.topicMetadata.find(
     (each) => each.topic === topic,
@@ -115,7 +116,7 @@ export function isStale(group: ConsumerGroup, topic: string, leaders: readonly n
   return partitionMetadata.some(({ partitionId, leader }) => leaders[partitionId] !== leader);
 }
 
-/** 5 to 15 minutes. A thousand fetches that end together are a second of work for one that begins then. */
+/** 5 to 15 minutes. A thousand fetches that end together would delay one that starts then by a second. */
 function someMinutes(): number {
   return FETCH_MIN_MS + FETCH_STEP_MS * Math.floor(Math.random() * (FETCH_STEPS + 1));
 }
@@ -138,7 +139,7 @@ function leadersOf({ topic, partitionMetadata }: TopicMetadata): string {
 /** The group's own `fetch`, before it is wrapped. */
 type GroupFetch = (this: ConsumerGroup, nodeId: string) => Promise<KafkajsBatch[]>;
 
-/** Whether a fetch from the node would ask for any of them. False while that cannot be told. */
+/** `true` if a fetch from the node would request any of them. False while that is unknown. */
 export function readsFrom(group: ConsumerGroup, nodeId: string, isWanted: IsWanted): boolean {
   const wanted = Object.entries(activeOnly(group, isWanted))
     .map(([topic, partitions]) => ({ topic, partitions: [...partitions] }))
@@ -148,15 +149,15 @@ export function readsFrom(group: ConsumerGroup, nodeId: string, isWanted: IsWant
     const here = group.filterPartitionsByNode(nodeId, wanted);
     return here.some(({ partitions }) => partitions.length > 0);
   } catch {
-    // The topic's leaders are not known at the moment: the next fetch of all asks for them.
+    // The topic's leaders are unknown at the moment: the next fetch of all partitions looks them up.
     return false;
   }
 }
 
 /**
- * Fetches some of a consumer's partitions alone. They are not chosen by pausing the others: that
- * would reach into fetches of other brokers, which drop what has come of a partition that is paused.
-
+ * Fetches only some of a consumer's partitions. Pausing the others would not do: it would affect fetches
+ * from other brokers, which drop what has arrived for a paused partition.
+ *
  * @param maxWaitMs how long the broker may wait for a record.
  */
 function fetchOnly(
@@ -166,7 +167,7 @@ function fetchOnly(
   maxWaitMs: number,
   isWanted: IsWanted,
 ): Promise<KafkajsBatch[]> {
-  // The original runs on an object that differs from the group in these alone.
+  // The original runs on an object that differs from the group only in these properties.
   const narrowed = Object.create(group, {
     maxWaitTime: { value: maxWaitMs },
     getActiveTopicPartitions: { value: () => activeOnly(group, isWanted) },
@@ -176,7 +177,7 @@ function fetchOnly(
   return fetch.call(narrowed, nodeId);
 }
 
-/** kafkajs looks every topic up, so that each has to be there. */
+/** Contains every topic, because kafkajs looks up each of them. */
 function activeOnly(group: ConsumerGroup, isWanted: IsWanted): Record<string, Set<number>> {
   return Object.fromEntries(
     Object.entries(group.getActiveTopicPartitions()).map(([topic, partitions]) => [

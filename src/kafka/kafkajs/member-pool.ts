@@ -1,12 +1,12 @@
 /**
- * The shared connections to a broker as kafkajs sees them: as the pool of connections that belongs to
- * one client. A client that gives up, or is destroyed, ends its own requests and nobody else's.
+ * The shared connections to a broker in the form that kafkajs expects: as the pool of connections of one
+ * client. A client that is stopped or destroyed ends its own requests and no others.
  *
- *   kafkajs asks             it is told
- *   for a connection         when the shared one is there
- *   for the API's versions   those of the shared connection
- *   for a log-in             done: the shared connection has done it
- *   to close it              its own requests fail, the shared connection stays
+ *   kafkajs requests              result
+ *   a connection                  resolves when the shared one is established
+ *   the API's versions            those of the shared connection
+ *   authentication                done: the shared connection has authenticated
+ *   to close it                   its own requests fail, the shared connection stays
  */
 
 import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
@@ -31,7 +31,7 @@ interface Waiting extends InFlightItem {
   readonly abort: (error: Error) => void;
 }
 
-/** One client of kafkajs on shared connections. */
+/** One kafkajs client on shared connections. */
 export class SharedMember {
   readonly #pools = new Set<MemberPool>();
   #isDestroyed = false;
@@ -43,7 +43,7 @@ export class SharedMember {
     });
   }
 
-  /** From now on the pool has requests to give up. */
+  /** From now on the pool has requests that may have to be abandoned. */
   addPool(pool: MemberPool): void {
     this.#pools.add(pool);
   }
@@ -52,12 +52,12 @@ export class SharedMember {
     this.#pools.delete(pool);
   }
 
-  /** Its fetches in flight end with nothing. */
+  /** Its fetches in flight end without records. */
   endFetches(): void {
     for (const pool of this.#pools) pool.endFetch();
   }
 
-  /** The last answer to a fetch that goes on, in epoch milliseconds; null: there is none. */
+  /** The last response to a fetch that continues, in epoch milliseconds; null if there is none. */
   fetchRespondedAtMs(): number | null {
     return latest([...this.#pools].map((pool) => pool.fetchRespondedAtMs()));
   }
@@ -79,7 +79,7 @@ export class MemberPool {
   rack: string | null | undefined;
   readonly sasl: unknown;
   readonly connectionTimeout: number;
-  /** For `cutOff`, which walks through connections. */
+  /** For `cutOff`, which iterates over connections. */
   readonly pool: readonly object[];
   readonly #member: SharedMember;
   readonly #shared: SharedBroker;
@@ -109,7 +109,7 @@ export class MemberPool {
     this.pool = [{ authHandlers: null, rejectRequests }];
   }
 
-  /** Whether the broker accepts the version of a fetch that carries a session. */
+  /** `true` if the broker accepts the version of a fetch with a session. */
   get sharesFetches(): boolean {
     return this.supports(FETCH);
   }
@@ -142,12 +142,12 @@ export class MemberPool {
     return await this.#untilAbandoned(() => this.#shared.send(apiKey, protocol, signal));
   }
 
-  /** Whether the broker accepts a version of it. */
+  /** `true` if the broker accepts a version of it. */
   supports({ apiKey, versions }: RequestKind): boolean {
     return highestCommon(versions, this.#shared.connection.versions?.[apiKey]) !== null;
   }
 
-  /** As `send` does for requests of kafkajs. */
+  /** Like `send`, for requests that kafkajs does not encode. */
   sendDirect(request: DirectRequest<GroupResponse>): Promise<GroupResponse> {
     return this.#untilAbandoned(() => this.#shared.sendDirect(request));
   }
@@ -192,7 +192,7 @@ export class MemberPool {
     return { errorCode: 0, apiVersions };
   }
 
-  /** Fetches without a session wait by themselves, and so they need a connection for them. */
+  /** Fetches without a session block their connection, so they need their own. */
   async #sendByOwn(protocol: KeyedProtocol): Promise<unknown> {
     const { versions } = await this.#shared.connection.open();
     if (this.#own === null) {
@@ -203,7 +203,7 @@ export class MemberPool {
     return await this.#own.send(protocol);
   }
 
-  /** A signal keeps its listeners in a map, which is then recreated each time (`runtime/in-flight-set.ts`). */
+  /** A signal keeps its listeners in a map, which would be recreated each time (`runtime/in-flight-set.ts`). */
   #untilAbandoned<Result>(send: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);

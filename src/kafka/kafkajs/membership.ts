@@ -1,9 +1,8 @@
 /**
- * A member of a consumer group as kafkajs has it.
+ * A member of a consumer group, implemented with kafkajs.
  *
- * Records come in where kafkajs fetches: our wrapper around `ConsumerGroup.fetch` takes the batches
- * and gives kafkajs none, so that nothing waits in its queues when a rebalance comes. Its handlers
- * of batches do nothing.
+ * Records are taken where kafkajs fetches: our wrapper around `ConsumerGroup.fetch` takes the batches and
+ * passes kafkajs none, so that nothing waits in its queues at a rebalance. Its batch handlers do nothing.
  */
 
 import type { Assigner, Consumer as KafkajsConsumer, PartitionAssigner } from "kafkajs";
@@ -29,14 +28,14 @@ import { commit, heartbeatOf } from "./group-requests.ts";
 import { AssignerProtocol, PartitionAssigners } from "./kafkajs.ts";
 import { isStale, MemberFetches, readsFrom } from "./member-fetches.ts";
 
-/** The watch of topics says so earlier where something has changed. */
+/** The topic watch reports changes earlier. */
 const METADATA_AGE_MAX_MS = 600_000;
 
 interface MembershipClient extends Pick<DriverClient, "kafka"> {
   destroy(): void;
-  /** Of a client on shared connections. */
+  /** For a client on shared connections. */
   readonly fetches?: {
-    /** Those in flight end with nothing. */
+    /** Those in flight end without records. */
     end(): void;
     respondedAtMs(): number | null;
   };
@@ -84,7 +83,7 @@ export class KafkajsMembership implements Membership {
       maxBytesPerPartition: options.fetchMaxBytes,
       metadataMaxAge: METADATA_AGE_MAX_MS,
       allowAutoTopicCreation: false,
-      // Every crash ends this member. kafkajs would start again with connections in an odd state.
+      // Every crash ends this member. kafkajs would restart with connections in an inconsistent state.
       retry: { restartOnFailure: async () => false },
       ...consumerGroupHooks(assigner, {
         beforeJoin: (group) => events.beforeJoin(this.#memberOf(group)),
@@ -127,7 +126,7 @@ export class KafkajsMembership implements Membership {
 
   stop(): Promise<void> {
     this.#topicWatch.delete(this.#watching);
-    // kafkajs would join again if it heard of a rebalance now.
+    // kafkajs would join again if it learned of a rebalance now.
     if (this.#group !== null) this.#group.heartbeat = async () => undefined;
     return this.#consumer.stop();
   }
@@ -141,7 +140,7 @@ export class KafkajsMembership implements Membership {
     this.#client.destroy();
   }
 
-  /** The next fetch asks the brokers then, as kafkajs does when its metadata is old. */
+  /** The next fetch then queries the brokers, as kafkajs does when its metadata is old. */
   #found(leaders: TopicLeaders): void {
     const group = this.#group;
     const pool = group?.cluster.brokerPool;
@@ -173,9 +172,9 @@ export class KafkajsMembership implements Membership {
 }
 
 /**
- * From now on fetches and heartbeats of the group go through the events.
+ * From now on the group's fetches and heartbeats go through the events.
  *
- * @param takes who takes what comes while a fetch of a node goes on.
+ * @param takes takes what arrives while a fetch from a node continues.
  */
 export function watch(
   group: ConsumerGroup,
@@ -239,10 +238,10 @@ export class KafkajsMember implements Member {
     return readsFrom(this.#group, nodeId, isWanted);
   }
 
-  /** kafkajs moves it back by itself when it resets an offset. */
+  /** kafkajs moves it back on its own when it resets an offset. */
   positionOf(topic: string, partition: number): number {
     const { offsetManager } = this.#group;
-    // Mostly so, and without a `Long`.
+    // The usual case, without a `Long`.
     const resolved = Number(offsetManager.resolvedOffsets[topic]?.[partition]);
     if (resolved >= 0) return resolved;
     return Number(offsetManager.nextOffset(topic, partition).toString());
@@ -266,7 +265,7 @@ export class KafkajsMember implements Member {
     this.#onResumed();
   }
 
-  /** kafkajs keeps partitions paused over rebalances, also those that were lost and regained. */
+  /** kafkajs keeps pauses over rebalances, even for partitions that were lost and regained. */
   resumeAll(): void {
     this.#group.resume(this.#group.paused());
   }
@@ -274,18 +273,18 @@ export class KafkajsMember implements Member {
 
 const UUID_LENGTH = 36;
 
-/** A member ID is the client ID, a hyphen and a UUID, as the coordinator makes them up. */
+/** The coordinator builds a member ID from the client ID, a hyphen and a UUID. */
 export function clientIdOf(memberId: string): string {
   return memberId.slice(0, -(UUID_LENGTH + 1));
 }
 
 /**
- * Partitions are given to the processes of Switchyard alone. Another program that joins one of its
- * groups would read calls and commit them, so that nobody delivers them.
+ * Assigns partitions only to Switchyard's processes. Another program that joins one of its groups would
+ * read calls and commit them, so that they would never be delivered.
  *
  *   the leader of the group is      a member that is another program     reported to
- *   a process of Switchyard         is given no partitions               the leader
- *   another program                 is given what that program likes     all processes, of the leader alone
+ *   a Switchyard process            gets no partitions                   the leader
+ *   another program                 gets what that program assigns       all processes, only about the leader
  *
  * @param report called by the leader at each rebalance, with the client IDs of other programs.
  */
@@ -296,7 +295,7 @@ export function ownMembersOnly(
 ): PartitionAssigner {
   return (config): Assigner => {
     const own = assigner(config);
-    // Clients of other languages do not read an assignment without any bytes.
+    // Clients in other languages cannot read an assignment without any bytes.
     const nothing = AssignerProtocol.MemberAssignment.encode({
       version: own.version,
       assignment: {},

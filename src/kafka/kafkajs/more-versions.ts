@@ -1,4 +1,4 @@
-/** Versions of requests that kafkajs lacks: `request-versions.ts` has the table. */
+/** Versions of requests that kafkajs does not have; `request-versions.ts` has the table. */
 
 import type { LoadInternal } from "./load-kafkajs.ts";
 
@@ -47,7 +47,7 @@ interface Codec {
 
 type Create = (options: never) => Protocol;
 
-/** Definitions that stand in for kafkajs' own, by its names. */
+/** Definitions that replace kafkajs' own, by its names. */
 export function moreVersions(
   requests: Readonly<Record<string, Definition>>,
   load: LoadInternal,
@@ -80,7 +80,7 @@ function extended(own: Definition, added: Readonly<Record<number, Create>>): Def
   };
 }
 
-/** With the same bytes. */
+/** The same bytes with another version. */
 function as(apiVersion: number, create: Create): Create {
   return (options) => {
     const { request, response } = create(options);
@@ -125,11 +125,11 @@ function describeConfigs(create: Create, { Decoder }: Codec): Create {
   };
 }
 
-/** Kafka's number of a broker's built-in default. */
+/** Kafka's code for a broker's built-in default. */
 const DEFAULT = 5;
 /** A client that is not a broker. */
 const NO_REPLICA = -1;
-/** Any: the broker does not compare it with its own. */
+/** Unknown: the broker does not compare it with its own. */
 const NO_EPOCH = -1;
 const READ_COMMITTED = 1;
 

@@ -1,6 +1,6 @@
 /**
- * Sends a request whose bytes are made and read elsewhere, through a connection of kafkajs, in the
- * highest version that the broker accepts.
+ * Sends a request whose bytes are encoded and decoded elsewhere through one of kafkajs' connections, in
+ * the highest version that the broker accepts.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -20,7 +20,7 @@ export interface RawTarget {
   readonly versions: BrokerVersions | null;
 }
 
-/** Counts as kafkajs' own, which cannot be had here: it loads this file. */
+/** Counts as kafkajs' own error, which cannot be imported because kafkajs loads this file. */
 class NotConnectedError extends Error {
   override readonly name = DRIVER_CLOSED;
 }
@@ -28,7 +28,7 @@ class NotConnectedError extends Error {
 interface Raw<Result> {
   /** @returns the bytes after the client ID. */
   readonly encode: (version: number) => Buffer;
-  /** @param payload the answer after its correlation id. */
+  /** @param payload the response after its correlation ID. */
   readonly read: (payload: Buffer, version: number) => Result;
 }
 
@@ -56,10 +56,11 @@ export async function rawRequest<Result>(
 }
 
 /**
- * Reads topics' ids through a connection of kafkajs, which knows none: it stops at version 6 of Metadata.
+ * Reads topic IDs through one of kafkajs' connections. kafkajs itself has only version 6 of Metadata,
+ * without IDs.
  *
- * Ids of those of the topics that exist, by name, as UUIDs. Empty when the broker is too old to
- * know ids. Creates no topic.
+ * Returns the IDs of those topics that exist, by name, as UUIDs. Empty if the broker is too old to have
+ * IDs. Creates no topic.
  */
 export async function readTopicIds(
   broker: RawTarget,

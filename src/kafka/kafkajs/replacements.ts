@@ -1,4 +1,4 @@
-/** The modules of kafkajs that are replaced, and those of the replacements that are short. */
+/** The list of kafkajs' modules that are replaced, and the short replacements themselves. */
 
 import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
@@ -21,14 +21,14 @@ interface FrameArguments {
   readonly request: {
     readonly apiKey: number;
     readonly apiVersion: number;
-    /** Our encoders leave the room that they are asked for; kafkajs' own leave none. */
+    /** Our encoders leave the requested room; kafkajs' own leave none. */
     encode(roomBytes: number): Promise<{ readonly buffer: Buffer; readonly roomBytes?: number }>;
   };
 }
 
 /**
- * Frames requests with `wire/frame-request.ts`. kafkajs copies the whole request twice for it,
- * through buffers that it fills with zeros.
+ * Frames requests with `wire/frame-request.ts`. kafkajs copies the whole request twice for that, through
+ * buffers that it fills with zeros.
  */
 const requestFrame: Replacement = {
   name: "frame-request",
@@ -55,12 +55,12 @@ interface Encoder {
 }
 
 /**
- * Encodes our producer's requests with `wire/encode-produce.ts`. kafkajs grows a buffer for every
- * record and computes CRC-32C in JavaScript.
+ * Encodes our producer's requests with `wire/encode-produce.ts`. kafkajs grows a buffer for every record
+ * and computes CRC-32C in JavaScript.
  *
- * Stands in for kafkajs' version 3 of the request, to which its versions 4 to 7 delegate. A broker
- * that knows only versions below 3 (Kafka before 0.11) still gets kafkajs' own encoding. So does
- * kafkajs' own producer, which nothing here uses.
+ * Replaces kafkajs' version 3 of the request, to which its versions 4 to 7 delegate. A broker that
+ * accepts only versions below 3 (Kafka before 0.11) still gets kafkajs' own encoding. So does kafkajs'
+ * own producer, which is not used here.
  */
 const produceEncoder: Replacement = {
   name: "encode-produce",
@@ -85,15 +85,15 @@ const produceEncoder: Replacement = {
   },
 };
 
-/** Our batches bring their own producer ids. kafkajs' have one for the whole request. */
+/** Our batches have their own producer IDs. kafkajs has one for the whole request. */
 function isOurs(produce: object): produce is ProduceRequest {
   const [topic] = (produce as ProduceRequest).topicData;
   return topic?.partitions[0]?.producerId !== undefined;
 }
 
 /**
- * Leaves out aborted transactions with `wire/without-aborted.ts`. kafkajs takes any record with a
- * key of four zero bytes for a marker. Of several aborted transactions it leaves out only the first.
+ * Filters out aborted transactions with `wire/without-aborted.ts`. kafkajs mistakes any record with a key
+ * of four zero bytes for a marker, and filters out only the first of several aborted transactions.
  */
 const abortedFilter: Replacement = {
   name: "filter-aborted",
@@ -106,13 +106,13 @@ interface Options {
 }
 
 interface Builder {
-  /** Without an address: of the next one that is configured. */
+  /** Without an address, the next configured one. */
   build(to?: Partial<Address>): Promise<unknown>;
 }
 
 /**
- * The configured addresses, one after the other, as host and port. kafkajs cuts them at the first
- * colon, which an IPv6 address has many of.
+ * The configured addresses in turn, as host and port. kafkajs cuts them at the first colon, of which an
+ * IPv6 address has many.
  */
 const seedAddresses: Replacement = {
   name: "seed-addresses",
@@ -139,12 +139,12 @@ interface Cluster {
 }
 
 /**
- * Keeps what a broker answers to the question for a group's coordinator. kafkajs asks one broker after
- * the other, forgets all errors, and says that there is no coordinator, which looks like an outage: a
- * consumer without the permission on its group would wait for ever.
+ * Keeps the brokers' responses to the request for a group's coordinator. kafkajs queries one broker after
+ * another, drops all errors, and reports that there is no coordinator, which looks like an outage: a
+ * consumer without the permission on its group would wait forever.
  *
- *   the last broker answered               the error is
- *   no coordinator now, or nothing at all  that of kafkajs
+ *   the last broker's response             the error is
+ *   no coordinator now, or no response     that of kafkajs
  *   anything else: no permission           the broker's
  */
 const coordinatorResponse: Replacement = {
@@ -155,7 +155,7 @@ const coordinatorResponse: Replacement = {
     const find = cluster.prototype.findGroupCoordinatorMetadata;
     cluster.prototype.findGroupCoordinatorMetadata = async function findMetadata(of) {
       let lastError: unknown = null;
-      // The original runs on an object that differs from `this` in how brokers are asked alone.
+      // The original runs on an object that differs from `this` only in how brokers are queried.
       const brokerPool: BrokerPool = {
         withBroker: (send) =>
           this.brokerPool.withBroker(async (at) => {
@@ -177,7 +177,7 @@ const coordinatorResponse: Replacement = {
   },
 };
 
-/** An answer of a broker that time does not mend. */
+/** A broker's error that waiting does not fix. */
 function isLasting(error: unknown): boolean {
   if (!(error instanceof Error) || DRIVER_OUTAGE.some((name) => name === error.name)) return false;
   return "type" in error && !("retriable" in error && error.retriable === true);
@@ -193,13 +193,14 @@ interface Runner {
 
 /**
  * Ends the fetch loops of a consumer that is stopped. When the brokers of a cluster change, kafkajs ends
- * its fetch loops and makes new ones. A stop that comes in between ends the old ones only:
+ * its fetch loops and creates new ones. A stop in between ends only the old ones:
  *
- *   a fetch of a stopped consumer    kafkajs                                 here
- *   its loop is told to end          is not made                             the same
- *   its loop was made meanwhile      gives nothing at once, again and        fails, which ends the loop
- *                                    again: the process does nothing else
- *   another loop has failed          is waited for, however long it lasts    is ended
+ *   a fetch of a stopped consumer        kafkajs                              here
+ *   its loop has been asked to end       does not start it                    the same
+ *   its loop was created meanwhile       returns nothing immediately, again   fails, which ends the loop
+ *                                        and again: the process does nothing
+ *                                        else
+ *   another loop has failed              waits for it, however long it lasts  ends it
  */
 const stoppedFetch: Replacement = {
   name: "stopped-fetch",
@@ -212,7 +213,7 @@ const stoppedFetch: Replacement = {
       try {
         return await fetch.call(this, nodeId);
       } catch (error) {
-        // The other loops have been told to end by then.
+        // By then the other loops have been asked to end.
         setImmediate(() => this.consumerGroup.endFetches?.());
         throw error;
       }

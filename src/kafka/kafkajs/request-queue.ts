@@ -1,25 +1,25 @@
 /**
- * Two timers of kafkajs' request queue, and the map of requests that are not answered. Each
- * connection has a queue.
+ * Two timers of kafkajs' request queue, and its map of requests without a response. Each connection has
+ * a queue.
  *
  *   timer                      kafkajs                       here
- *   check of pending requests  always running, each          only while requests are pending: until
+ *   check of pending requests  always running, every         only while requests are pending: until
  *                              millisecond when idle         the throttle ends, or every 10 ms
  *   check for timeouts         every 100 ms                  every 100 ms to 1 s, a twentieth of
  *                                                            the request timeout
  *
- * A request is pending while the broker has asked for a pause (throttling) or when too many are
- * in flight. Nothing is pending otherwise: it has been sent at once.
+ * A request is pending while the broker has requested a pause (throttling) or too many are in flight.
+ * Otherwise it is sent immediately.
  *
- * A connection with a request that took too long is closed, as Java's client does: a broker answers
- * in order, so nothing more comes of it. kafkajs would go on asking there, 30 s each time.
+ * A connection with a request that timed out is closed, as in Java's client: a broker responds in order,
+ * so nothing more can arrive on it. kafkajs would continue to use it, 30 s for each request.
  *
- * A response with a throttle time (KIP-219) says that the broker reads nothing more from the
- * connection for that time. kafkajs sends what is pending before it has read that. Here the throttle
- * time counts first, and from then on one request is sent at a time, until a response has none: what
- * waits in the broker can be neither sent by another connection nor kept out of the time limits.
+ * A response with a throttle time (KIP-219) means that the broker reads nothing more from the connection
+ * for that time. kafkajs sends pending requests before it has read that. Here the throttle time is
+ * applied first, and from then on one request is sent at a time, until a response has none: requests that
+ * wait in the broker can neither be moved to another connection nor excluded from the timeouts.
  *
- * While a connection logs in again (`sessions.ts`) its other requests are held, in their order.
+ * While a connection authenticates again (`sessions.ts`), its other requests wait in order.
  */
 
 import { throttleMsIn } from "../wire/throttle-time.ts";
@@ -67,15 +67,15 @@ interface Fulfilled {
 
 /** The part of the replacement that others use. */
 export interface HoldingQueue {
-  /** Called when the broker asks for a pause. */
+  /** Called when the broker requests a pause. */
   onThrottled: ((request: string, throttleMs: number) => void) | null;
   /** The latest response had a throttle time. */
   readonly isThrottled: boolean;
-  /** Called when a request has taken too long. */
+  /** Called when a request has timed out. */
   onTimedOut: (() => void) | null;
-  /** From now on only requests of a log-in are sent. */
+  /** From now on only requests of an authentication are sent. */
   hold(): void;
-  /** Sends those that were held, if the connection is still there. */
+  /** Sends those that waited, if the connection still exists. */
   release(): void;
 }
 
@@ -104,7 +104,7 @@ function scheduleCheckPendingRequests(this: RequestQueue): void {
   );
 }
 
-/** How often requests are looked through for those that take too long. */
+/** How often requests are checked for timeouts. */
 export function timeoutCheckMs(requestTimeoutMs: number): number {
   return Math.min(requestTimeoutMs, Math.max(100, Math.min(requestTimeoutMs / 20, 1000)));
 }
@@ -124,8 +124,8 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
 }
 
 /**
- * Stands in for the queue's `Map`, for the handful of requests that a connection has in flight. V8
- * gives a map a new table whenever it has emptied (`in-flight-set.ts`), here with each answer.
+ * Replaces the queue's `Map`, for the handful of requests that a connection has in flight. V8 allocates
+ * a new table for a map each time it is emptied (`in-flight-set.ts`), here with each response.
  */
 class RequestsInFlight {
   readonly #ids: number[] = [];
@@ -156,7 +156,7 @@ class RequestsInFlight {
     this.#requests.splice(at, 1);
   }
 
-  /** A copy: some leave while they are walked through. */
+  /** A copy, because requests may leave while the caller iterates. */
   values(): readonly SocketRequest[] {
     return this.#requests.slice();
   }

@@ -1,13 +1,13 @@
 /**
- * Negotiates the versions of kafkajs' own requests, and gives it some newer ones. `lookup` is the one
- * place where kafkajs chooses a version.
+ * Negotiates the versions of kafkajs' own requests, and adds some newer ones. `lookup` is the only place
+ * where kafkajs chooses a version.
  *
  *   a broker                            kafkajs                      here
- *   has dropped what kafkajs can send   sends it; the broker closes  an error that names request,
- *                                       the connection               versions, broker and what to do
- *   is upgraded at its address          sends what it knew before    looks again with each connection
- *   of a cluster knows other versions   sends what the first broker  asks each broker
- *   than another one                    knows
+ *   has dropped what kafkajs can send   sends it; the broker closes  an error with the request, the
+ *                                       the connection               versions, the broker and the fix
+ *   is upgraded at its address          sends the old versions       negotiates with each connection
+ *   accepts other versions than         sends what the first broker  negotiates with each broker
+ *   another one                         accepts
  *
  * The newer versions are those with an encoding like kafkajs' last one. With them no request that
  * changes or describes topics is sent in the lowest version that Kafka 4 accepts, or the one above it.
@@ -15,8 +15,8 @@
  *   request          kafkajs   and here   which adds
  *   CreateTopics     0 to 3    4          nothing in these bytes
  *   DeleteTopics     0, 1      2, 3       an error code
- *   DescribeConfigs  0 to 2    3          documentation, which is not asked for
- *   ListOffsets      0 to 3    4, 5       the epoch of the leader
+ *   DescribeConfigs  0 to 2    3          documentation, which is not requested
+ *   ListOffsets      0 to 3    4, 5       the leader epoch
  */
 
 import {
@@ -31,7 +31,7 @@ import { type Definition, moreVersions } from "./more-versions.ts";
 const REQUESTS = "src/protocol/requests/index.js";
 const API_KEYS = "src/protocol/requests/apiKeys.js";
 const BROKER = "src/broker/index.js";
-/** kafkajs' name of a request, where it is not Kafka's. */
+/** kafkajs' names of requests that differ from Kafka's. */
 const KAFKAS_NAMES: Readonly<Record<string, string>> = { GroupCoordinator: "FindCoordinator" };
 const NO_API_VERSIONS = "API Versions not supported";
 
@@ -48,7 +48,7 @@ interface Broker {
   apiVersions(): Promise<BrokerVersions>;
 }
 
-/** `host:port` of the broker that has listed these. */
+/** `host:port` of the broker that listed these versions. */
 const addressOf = new WeakMap<BrokerVersions, string>();
 
 export const requestVersions: Replacement = {
@@ -86,7 +86,7 @@ export const brokerVersions: Replacement = {
           throw worded(error, this.brokerAddress, kind("ApiVersions"));
         });
         addressOf.set(versions, this.brokerAddress);
-        // Else kafkajs takes a broker for one that is too old to know this request at all.
+        // Otherwise kafkajs concludes that the broker is too old to know this request.
         const accepted = versions[saslAuthenticate.apiKey];
         if (accepted !== undefined && this.connectionPool.sasl != null)
           commonVersion(saslAuthenticate, accepted, this.brokerAddress);
@@ -96,7 +96,7 @@ export const brokerVersions: Replacement = {
   },
 };
 
-/** Those that kafkajs encodes for us, by the names that it gives them. */
+/** The requests that kafkajs encodes for us, by its own names. */
 const USED = [
   ...["Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"],
   ...["GroupCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup", "SaslHandshake"],
@@ -130,6 +130,6 @@ function worded(error: unknown, broker: string, { versions }: RequestKind): unkn
   if (!(error instanceof Error) || error.message !== NO_API_VERSIONS) return error;
   const range = `${Math.min(...versions)} to ${Math.max(...versions)}`;
   return new NoCommonVersionError(
-    `The broker ${broker} accepts none of the versions ${range} of the request ApiVersions, which Switchyard can send. Upgrade Switchyard: the broker's Kafka is too new for it.`,
+    `Broker ${broker} accepts none of the versions ${range} of the request ApiVersions that Switchyard can send. Upgrade Switchyard: the broker's Kafka is too new for it.`,
   );
 }

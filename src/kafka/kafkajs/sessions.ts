@@ -1,22 +1,22 @@
 /**
- * Logging in again on an open connection, before the broker ends its session (KIP-368). Each
+ * Authenticates again on an open connection before the broker ends its session (KIP-368). Each
  * connection does so with the first request after its time has come.
  *
- *   since the log-in                    kafkajs                     here
+ *   since the authentication            kafkajs                     here
  *   under 85 to 95 % of the session     sends the request, or       sends the request
- *                                       logs in 10 s before the end
- *   later                               logs in                     logs in
- *   later, and under 1.1 s              logs in, and is refused     waits until then, logs in
+ *                                       authenticates 10 s before
+ *                                       the end
+ *   later                               authenticates               authenticates
+ *   later, and under 1.1 s              authenticates, is rejected  waits until then, authenticates
  *
- * So kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is nearly
- * used up: brokers refuse a log-in within a second of the last one. The share differs from connection to connection, so that those which were opened together do
- * not log in together, too.
+ * kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is about to expire:
+ * brokers reject an authentication within a second of the last one. The percentage differs between
+ * connections, so that those which were opened together do not authenticate together.
  *
- * A broker takes nothing but the log-in while it goes on. Requests that come meanwhile are held
- * until it is done; kafkajs sends those that it was already encoding. A log-in that fails, the first
- * one too, leaves the connection in no state to be used: it is closed, and its requests are made
- * again on another one, with what the credentials are then. So is one with a request that is not
- * answered in time.
+ * During an authentication a broker accepts no other request. Other requests wait until it is done;
+ * kafkajs would send those that it was already encoding. A failed authentication, including the first,
+ * leaves the connection unusable: it is closed, and its requests are repeated on another one with the
+ * current credentials. So is a connection with a request that times out.
  */
 
 import assert from "node:assert/strict";
@@ -32,7 +32,7 @@ const AGAIN_AFTER_MS = 1_100;
 const SHARE_MIN = 0.85;
 const SHARE_MAX = 0.95;
 
-/** @param share of the session, after which it is time. */
+/** @param share of the session after which it is time. */
 export function isTimeToAuthenticate(
   sinceLoginMs: number,
   sessionMs: number,
@@ -48,7 +48,7 @@ interface Connection {
   readonly port: number;
   readonly socketFactory: object;
   readonly socket?: net.Socket;
-  /** By `process.hrtime`; null: not logged in. */
+  /** By `process.hrtime`; null: not authenticated. */
   readonly authenticatedAt: [number, number] | null;
   /** A kind of Long, in milliseconds; 0: unlimited. */
   readonly sessionLifetime: { toString(): string };
@@ -69,14 +69,14 @@ export const sessions: Replacement = {
       constructor(options: unknown) {
         super(options);
         this.requestQueue.onTimedOut = () =>
-          this.socket?.destroy(new Error("a request was not answered in time"));
+          this.socket?.destroy(new Error("a request got no response in time"));
         const broker = hostAndPort(this.host, this.port);
         this.requestQueue.onThrottled = (request, throttleMs) =>
           throttled(this.socketFactory, { broker, request, throttleMs });
         // Under a symbol of the module, and called only through it.
         const isAuthentication = ({ description }: symbol) => description === AUTHENTICATION;
         const symbol = Object.getOwnPropertySymbols(this).find(isAuthentication);
-        assert(symbol !== undefined, "kafkajs' connection has no log-in");
+        assert(symbol !== undefined, "kafkajs' connection has no method to authenticate");
         const own = this as unknown as Record<symbol, BrokerAuthentication>;
         const authenticateToBroker = own[symbol];
         assert(authenticateToBroker !== undefined);
@@ -96,8 +96,8 @@ export const sessions: Replacement = {
         try {
           await authenticateToBroker();
         } catch (error) {
-          // kafkajs would begin again on it, in the middle of this log-in.
-          this.#close("cannot log in", error);
+          // kafkajs would start again on it, in the middle of this authentication.
+          this.#close("cannot authenticate", error);
           throw error;
         }
       }
@@ -109,8 +109,8 @@ export const sessions: Replacement = {
           if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
           await authenticateToBroker();
         } catch (error) {
-          // Its requests fail as those of a connection that is cut, and are made again.
-          this.#close("cannot log in again", error);
+          // Its requests fail like those of a lost connection, and are repeated.
+          this.#close("cannot authenticate again", error);
         } finally {
           this.requestQueue.release();
         }
@@ -124,7 +124,7 @@ export const sessions: Replacement = {
   },
 };
 
-/** Takes no turn of the event loop when the time has come. */
+/** Waits until brokers accept another authentication. */
 async function untilAllowed(at: [number, number]): Promise<void> {
   const waitMs = AGAIN_AFTER_MS - sinceMs(at);
   if (waitMs > 0) await sleep(waitMs);

@@ -1,21 +1,21 @@
 /**
- * The connections to the brokers that all members of a process share. A broker answers the requests
- * of a connection one after the other, so that one that has to wait holds up those behind it.
+ * The connections to the brokers that all members of a process share. A broker responds to the requests
+ * of a connection in order, so a request that has to wait blocks those behind it.
  *
- *   request                        how long a broker may take      goes by
- *   Fetch                          as long as it may wait for      a connection for the fetches of all
- *                                  records
- *   OffsetCommit                   until it is replicated          a connection for the commits of all
- *   JoinGroup, SyncGroup           until all members are there     one that is free, or a new one
- *   any other (heartbeats, leaving,  no time                       a connection for all of these
+ *   request                          a broker may take              connection
+ *   Fetch                            as long as it may wait for     one for the fetches of all
+ *                                    records
+ *   OffsetCommit                     until it is replicated         one for the commits of all
+ *   JoinGroup, SyncGroup             until all members have joined  an unused one, or a new one
+ *   any other (heartbeats, leaving,  no time                        one for all of these
  *   committed offsets, metadata)
  *
  * A broker that throttles reads nothing more from a connection for up to a second after each response.
- * Fetches wait for that. While the connection of a commit or of any other request is held up, the
- * request goes by one that is not. So a thousand heartbeats do not wait for one another, until
- * their sessions end. Heartbeats that the broker has not read yet are sent once more this way.
+ * Fetches wait for that. While the connection for commits or for other requests is blocked, a request
+ * uses one that is not, so a thousand heartbeats do not wait for one another until their sessions end.
+ * Heartbeats that the broker has not read yet are sent once more this way.
  *
- * Connections that nobody uses are closed: those for joins at once, the others after a minute.
+ * Unused connections are closed: those for joins immediately, the others after a minute.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -33,11 +33,11 @@ const SYNC_GROUP = 14;
 
 const LOOK_EVERY_MS = 2_500;
 const UNUSED_MS = 60_000;
-/** A member that has joined asks to sync next. */
+/** A member that has joined sends a SyncGroup next. */
 const UNUSED_JOIN_MS = 250;
-/** To one broker. A thousand members that begin together should not open a thousand connections. */
+/** To one broker. A thousand members that start together should not open a thousand connections. */
 const CONNECTIONS_MAX = 256;
-/** While a broker throttles: each connection takes about one request a second. */
+/** While a broker throttles: each connection handles about one request a second. */
 const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
@@ -48,8 +48,8 @@ export class SharedConnections {
   readonly #looks: NodeJS.Timeout;
 
   /**
-   * @param source makes connections.
-   * @param isThrottled whether the broker throttles any connection of this process.
+   * @param source opens connections.
+   * @param isThrottled `true` while the broker throttles any connection of this process.
    */
   constructor(
     source: BrokerPool,
@@ -86,13 +86,13 @@ export class SharedConnections {
 }
 
 export class SharedBroker {
-  /** For requests that are answered at once. */
+  /** For requests that get an immediate response. */
   readonly connection: BrokerConnection;
   readonly #commits: BrokerConnection;
   readonly #joins: ExclusiveConnections;
-  /** While the broker throttles. */
+  /** Used while the broker throttles. */
   readonly #spare: ExclusiveConnections;
-  /** More than one only where two groups read the same partition: a session has it once. */
+  /** More than one only if two groups read the same partition: a session can contain it once. */
   readonly #fetches: SharedFetch[] = [];
   readonly #createConnection: () => BrokerConnection;
   readonly #outages: FetchOutages;
@@ -154,12 +154,12 @@ export class SharedBroker {
     return fetch.fetch(member, request, take);
   }
 
-  /** The member's fetch ends with nothing. */
+  /** The member's fetch ends without records. */
   endFetch(member: object): void {
     for (const fetch of this.#fetches) fetch.end(member);
   }
 
-  /** The last answer that the member's fetch has waited through, in epoch milliseconds. */
+  /** The last response that the member's fetch has waited through, in epoch milliseconds. */
   respondedAtMs(member: object): number | null {
     return latest(this.#fetches.map((fetch) => fetch.respondedAtMs(member)));
   }
@@ -185,13 +185,13 @@ export class SharedBroker {
   }
 }
 
-/** Null: none is known. */
+/** Null if none is known. */
 export function latest(times: readonly (number | null)[]): number | null {
   const known = times.filter((atMs) => atMs !== null);
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** A member that has given up must not keep a connection until the coordinator answers. */
+/** A member that has stopped waiting must not keep a connection until the coordinator responds. */
 async function untilAborted<Result>(
   connection: BrokerConnection,
   send: (connection: BrokerConnection) => Promise<Result>,
@@ -208,13 +208,13 @@ async function untilAborted<Result>(
 }
 
 interface ExclusiveConnectionsOptions {
-  /** So many may wait for each connection before another one is made. */
+  /** This many requests may wait for each connection before another one is opened. */
   readonly waitingPerConnection: number;
-  /** A connection that has not been used for this time is closed. */
+  /** A connection that has been unused for this time is closed. */
   readonly unusedMs: number;
 }
 
-/** Connections for requests that must not wait for others, each of them for one request at a time. */
+/** Connections for requests that must not wait for others, each for one request at a time. */
 class ExclusiveConnections {
   readonly #createConnection: () => BrokerConnection;
   readonly #waitingPerConnection: number;

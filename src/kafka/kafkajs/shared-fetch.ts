@@ -1,20 +1,20 @@
 /**
- * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` says
- * what is requested and what a response means, `fetch-schedule.ts` when. One request is in flight at a time.
+ * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` decides what
+ * is requested and what a response means, `fetch-schedule.ts` when. One request is in flight at a time.
  *
  *   a member's fetch ends                         with
- *   when a partition of it has records            them, and the known ends of its other partitions
- *   when one has an error, or is corrupt          that error, as kafkajs makes it
- *   when its time is over, and it was requested   the known ends
+ *   when one of its partitions has records        them, and known log end offsets of its other partitions
+ *   when one has an error, or is corrupt          that error, as kafkajs creates it
+ *   when its time is over, and it was requested   the known log end offsets
  *   when the connection breaks, or the broker     the connection's error
  *     is silent (`fetch-silence.ts`)
- *   when the member leaves, fetches again, or has nothing
- *   it ended
+ *   when the member leaves, fetches again, or     nothing
+ *   ended it
  *
- * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is set aside then: the
+ * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is then set aside, and the
  * others continue meanwhile. Its partitions are requested again with its member's next fetch.
  *
- * Nothing is committed here, and no offset is requested that no member has requested.
+ * Nothing is committed here, and only offsets that a member has requested are requested.
  */
 
 import type { Inflated } from "../wire/decode-records.ts";
@@ -53,7 +53,7 @@ import {
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 
-/** Fetches set aside at a time. Each holds its response; one more holds up the others. */
+/** Fetches set aside at a time. Each keeps its response; one more blocks the others. */
 const ASIDE_MAX = 4;
 
 /** Called for a broker that does not respond to Fetch requests, and when that is over. */
@@ -67,30 +67,30 @@ export class SharedFetch {
   readonly #outages: FetchOutages;
   readonly #silence = new FetchSilence();
   #requestCount = 0;
-  /** A request was sent, and its response has not come. */
+  /** A request was sent, and its response has not arrived. */
   #isWaiting = false;
   readonly #plan = new FetchPlan<MemberFetch>();
   readonly #members = new Map<object, FetchingMember>();
-  /** Fetches whose batches are inflated in pieces; they are not in the plan any more. */
+  /** Fetches whose batches are inflated in pieces; they are no longer in the plan. */
   readonly #aside = new Set<MemberFetch>();
-  /** Members without a fetch. */
+  /** The number of members without a fetch. */
   #without = 0;
   #isNextTimed = false;
   #isInFlight = false;
-  /** Records are decoded: a fetch that ended now would have to fetch its own again. */
+  /** Records are being decoded: a fetch that ended now would have to fetch its own again. */
   #isDecoding = false;
   /** Their time is over, and they wait for a response. */
   #late: MemberFetch[] = [];
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #respondedAtMs = Number.NEGATIVE_INFINITY;
-  /** Responses in a row that were throttled and had nothing. */
+  /** Responses in a row that were throttled and had no records. */
   #throttled = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #responseMaxBytes = responseMaxBytes();
   /** The same as a time of day; null: never. */
   #respondedDate: number | null = null;
   #recordsAtMs = performance.now();
-  /** The shortest of the fetches that are not sent yet. */
+  /** The shortest wait of the fetches that are not sent yet. */
   #requestedWaitMs = Number.POSITIVE_INFINITY;
 
   constructor(connection: BrokerConnection, outages: FetchOutages) {
@@ -112,15 +112,15 @@ export class SharedFetch {
     this.connection.close();
   }
 
-  /** Whether another member fetches one of the partitions. */
+  /** `true` if another member fetches one of the partitions. */
   isTaken(member: object, request: FetchRequest): boolean {
     return this.#plan.isTaken({ owner: member, partitions: requestedIn(request) });
   }
 
-  /** @param take has what comes first, and may keep the fetch going. */
+  /** @param take gets what arrives first, and may keep the fetch going. */
   fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     return new Promise((resolve, reject) => {
-      // A batch may be larger than a partition's part: then a response has the first partition alone.
+      // A batch may be larger than a partition's share: then a response contains only the first partition.
       const partitions = [...rotated(requestedIn(request))];
       const fetching = this.#memberOf(member);
       const cursor: MemberFetch = {
@@ -148,13 +148,13 @@ export class SharedFetch {
     });
   }
 
-  /** The member's fetch ends with nothing. */
+  /** The member's fetch ends without records. */
   end(member: object): void {
     const cursor = this.#members.get(member)?.cursor;
     if (cursor != null) this.#settle(cursor).resolve(NOTHING);
   }
 
-  /** When the broker last responded to a request that the member's fetch was in, in epoch milliseconds. */
+  /** When the broker last responded to a request with the member's fetch, in epoch milliseconds. */
   respondedAtMs(member: object): number | null {
     const cursor = this.#members.get(member)?.cursor ?? null;
     return cursor !== null && this.#plan.wasRequested(cursor, this.#isInFlight)
@@ -192,7 +192,7 @@ export class SharedFetch {
     const nowMs = performance.now();
     const inMs = Math.max(startsInMs(pacing, nowMs), this.#pausedUntilMs - nowMs);
     this.#isNextTimed = true;
-    // A timer would wake the process once more, and no sooner than a millisecond from now.
+    // A timer would wake up the process once more, and only after a millisecond.
     if (inMs === 0) setImmediate(() => void this.#sendNext());
     else setTimeout(() => void this.#sendNext(), inMs);
   }
@@ -201,7 +201,7 @@ export class SharedFetch {
     this.#isNextTimed = false;
     this.#isInFlight = true;
     try {
-      // The plan is made when there is a connection, as late as can be.
+      // The request is built once there is a connection, as late as possible.
       await this.connection.open();
       const planned = this.#plan.request();
       if (planned === null) return;
@@ -213,7 +213,7 @@ export class SharedFetch {
       const response = await this.connection.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
       const hasRecords = response.sets.some(({ records }) => records.length > 0);
-      // One that names a partition, such as one with another leader, was not withheld.
+      // A response that names a partition, such as one with another leader, was not withheld.
       const isWithheld = this.connection.throttledForMs > 0 && response.sets.length === 0;
       this.#responseMaxBytes = responseMaxBytes(this.#responseMaxBytes, { hasRecords, isWithheld });
       this.#throttled = isWithheld ? this.#throttled + 1 : 0;
@@ -241,8 +241,8 @@ export class SharedFetch {
       for (const cursor of meaning.cursors) this.#settle(cursor).reject(error);
     }
     if (meaning.kind !== "results") return;
-    // One budget of inflated bytes: a broker fills a response with partitions of many members. When
-    // it is used up, records are left for another response, so that each has to come first once.
+    // One limit of inflated bytes, because a broker fills a response with partitions of many members.
+    // When it is used up, records are left for another response, so each partition must be first once.
     const inflated = { bytes: 0, left: partitionsWithRecords(meaning.results.values()) };
     for (const [cursor, sets] of rotated([...meaning.results])) {
       if (!this.#plan.has(cursor)) continue;
@@ -279,7 +279,7 @@ export class SharedFetch {
       if (cursor.take === undefined) this.#settle(cursor).resolve(result);
       else if (this.#plan.has(cursor)) this.#take(cursor, cursor.take(result));
       else if (this.#aside.has(cursor)) {
-        // It is not in the plan any more, so that it cannot continue. Its member fetches again.
+        // It is no longer in the plan, so it cannot continue. Its member fetches again.
         cursor.take(result);
         this.#settle(cursor).resolve(NOTHING);
       }
@@ -360,7 +360,7 @@ export class SharedFetch {
 
 /** A member's fetch, as the shared fetch keeps it. */
 interface FetchingMember {
-  /** The one that waits for an answer. A member has one at a time: a later one ends it. */
+  /** The fetch that waits for a response. A member has one at a time: a later one ends it. */
   cursor: MemberFetch | null;
 }
 
@@ -374,7 +374,7 @@ interface MemberFetch extends FetchCursor {
   isLate: boolean;
 }
 
-/** A Fetch request of a session, and its answer, as kafkajs' connections take them. */
+/** A Fetch request with a session, and its response, in the form that kafkajs' connections use. */
 function fetchProtocol(fetch: FetchWithSession): Protocol {
   return {
     request: {

@@ -1,11 +1,11 @@
 /**
- * Reports the pauses that brokers ask for. Like its pools (`connection-pools.ts`) a client is
- * recognised by its socket factory, which each of its connections has.
+ * Reports the pauses that brokers request. As with pools (`connection-pools.ts`), a client is recognized
+ * by its socket factory, which each of its connections has.
  */
 
 export interface Throttle {
   readonly broker: string;
-  /** The kind of request that the broker responded to. */
+  /** The request that the broker responded to. */
   readonly request: string;
   readonly throttleMs: number;
 }

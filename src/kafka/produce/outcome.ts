@@ -1,13 +1,13 @@
 /**
- * Decides what a broker's answer for one partition of a produce request means.
+ * Decides what a broker's response for one partition of a produce request means.
  *
  *   error                                             outcome
  *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged (the latter: by an earlier try)
- *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or refuse a single record
- *   the broker leads the partition no more, or        retry, with fresh metadata; it may be written:
- *   never heard of it                                 a broker that waits for replicas says so too
- *   our producer id or sequence is not accepted       retry, with a new producer id
- *   written here, but not replicated in time          retry the very same batch: it may be written
+ *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or reject a single record
+ *   the broker does not lead the partition, or does   retry, with fresh metadata; it may be written: a
+ *   not know it                                       broker that waits for replicas returns this too
+ *   our producer ID or sequence is not accepted       retry, with a new producer ID
+ *   written here, but not replicated in time          retry the same batch unchanged: it may be written
  *   anything else                                     retry
  */
 
@@ -42,16 +42,16 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
   INVALID_PRODUCER_ID_MAPPING: "retry-with-new-id",
 };
 
-/** Why a topic or a partition that answers so takes nothing. @param type Kafka's name of the error. */
+/** Why a topic or a partition with this error is not writable. @param type Kafka's name of the error. */
 export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
   return isAboutPermission(type) ? "forbidden" : "unavailable";
 }
 
-/** Its own name says nothing of clocks. */
+/** The name itself does not mention clocks. */
 const INVALID_TIMESTAMP = "INVALID_TIMESTAMP";
 const WRONG_CLOCK = `the broker rejects the records because their time is too far from its own clock (by default more than an hour ahead): the clock of this process or of the broker is wrong (${INVALID_TIMESTAMP})`;
 
-/** For people: Kafka's name of the error, what it means for a clock, or the permission that is missing. */
+/** For people: Kafka's name of the error, what it means for a clock, or the missing permission. */
 export function rejectionText(topic: string, type: string, identity: Identity): string {
   if (type === INVALID_TIMESTAMP) return WRONG_CLOCK;
   if (!isAboutPermission(type)) return type;
@@ -62,7 +62,7 @@ export function rejectionText(topic: string, type: string, identity: Identity): 
   return permissionText(grant, type, identity);
 }
 
-/** @param type Kafka's name of the error, or null when there was none. */
+/** @param type Kafka's name of the error, or null if there was none. */
 export function produceOutcome(type: string | null): ProduceOutcome {
   return type === null ? "acknowledged" : (OUTCOMES[type] ?? "retry");
 }

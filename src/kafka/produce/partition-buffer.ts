@@ -6,16 +6,16 @@
  *   in-flight   a batch is sent, without a response               no
  *   waiting     the last try failed, and the next one has a time  no
  *
- * One batch is in flight at a time: that keeps the order whatever is retried. Its records stay in
- * the queue until it is acknowledged, so that retrying or splitting is a matter of counting.
+ * One batch is in flight at a time, which keeps the order whatever is retried. Its records stay in the
+ * queue until it is acknowledged, so retrying or splitting it only changes counts.
  *
- * A broker takes a batch for one that it has when producer id and sequences are the same, and says
- * that it is written. So they must never stand for two batches: the buffer keeps both together, and
- * begins at 0 only with an id that it has never had.
+ * A broker recognizes a batch that it already has by its producer ID and sequences, and acknowledges it.
+ * These must therefore never be used for two batches: the buffer keeps both together, and starts at 0
+ * only with an ID that it has never had.
  *
- * A bundle is a batch of its own. One that is larger than the topic takes is sent as the records
- * that it stands for. A record that may be compressed is, once the broker has refused it, and then a
- * batch of its own as well.
+ * A bundle is a batch of its own. One that is larger than the topic allows is sent as the records that
+ * it contains. A record that may be compressed is compressed once the broker has rejected it, and is
+ * then a batch of its own as well.
  */
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
@@ -30,13 +30,13 @@ export interface SendCall extends InFlightItem {
   /** Records that are not acknowledged yet. */
   unacknowledged: number;
   readonly rejected: RejectedRecord[];
-  /** Its records come back when their topic takes nothing. */
+  /** Its records are returned if their topic is not writable. */
   readonly giveBack: boolean;
   readonly resolve: (rejected: readonly RejectedRecord[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A record, and the `send` that it is of. */
+/** A record, and the `send` that it belongs to. */
 export interface WaitingRecord {
   readonly record: OutgoingRecord;
   readonly bytes: number;
@@ -50,7 +50,7 @@ export interface BufferedTopic {
   batchWasTooLarge(bytes: number): void;
 }
 
-/** Ends the call's wait for a record that its topic does not take. */
+/** Ends the call's wait for a record that its topic does not accept. */
 export function givenBack(
   call: SendCall,
   record: OutgoingRecord,
@@ -62,15 +62,15 @@ export function givenBack(
   if (call.unacknowledged === 0) call.resolve(call.rejected);
 }
 
-/** Encoded lengths of a record beside its payload. */
+/** Bytes of an encoded record besides its payload. */
 export const RECORD_OVERHEAD_BYTES = 24;
-/** Acknowledged records are let go of when there are so many, and half of the queue. */
+/** Acknowledged records are dropped when there are this many, and they are half of the queue. */
 const COMPACT_AT = 4_096;
 const SEQUENCE_MODULUS = 2 ** 31;
-/** Far above what a batch of tiny records should hold. */
+/** Far more tiny records than a batch should contain. */
 const BATCH_RECORDS_MAX = 20_000;
 
-/** One item for each record that a bundle stands for. Its call waits for all of them. */
+/** One item for each record in a bundle. Its call waits for all of them. */
 export function unbundled({ record, call }: WaitingRecord): readonly WaitingRecord[] {
   const records = record.bundle?.records() ?? [];
   call.unacknowledged += records.length - 1;
@@ -79,32 +79,32 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
   });
 }
 
-/** An array that waits for a record grows old, and keeps alive what it has held (0043). */
+/** An array that waits for a record reaches the old generation, and keeps alive what it has held (0043). */
 const EMPTY: never[] = [];
 
 export class PartitionBuffer {
   readonly topic: BufferedTopic;
   readonly partition: number;
-  /** Node that takes the records; null when nobody does at the moment. */
+  /** The node that accepts the records; null if there is none at the moment. */
   leader: number | null = null;
   state: "idle" | "in-flight" | "waiting" = "idle";
-  /** In the line of those that are to be sent. */
+  /** It is in the queue of buffers that are to be sent. */
   isQueued = false;
   readonly block = new WriteFailures();
   #records: OutgoingRecord[] = EMPTY;
   #bytes: number[] = EMPTY;
   #calls: SendCall[] = EMPTY;
   #head = 0;
-  /** `#sequence` counts under this one. */
+  /** The producer ID that `#sequence` belongs to. */
   #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
-  /** Records and bytes of the batch that was cut last. */
+  /** Records and bytes of the latest batch. */
   #count = 0;
   #batchBytes = 0;
-  /** The batch cut last may have been written: it must be repeated exactly as it was. */
+  /** The latest batch may have been written: it must be repeated unchanged. */
   #mayBeWritten = false;
-  /** It was given a bundle at some time, or has compressed a record. */
+  /** It has had a bundle at some time, or has compressed a record. */
   #hasBundles = false;
 
   constructor(topic: BufferedTopic, partition: number) {
@@ -116,22 +116,22 @@ export class PartitionBuffer {
     return this.#head === this.#records.length;
   }
 
-  /** The batch cut last may have been written. */
+  /** The latest batch may have been written. */
   get mayBeWritten(): boolean {
     return this.#mayBeWritten;
   }
 
-  /** The producer id that the last batch was sent with. */
+  /** The producer ID that the last batch was sent with. */
   get id(): ProducerId | null {
     return this.#id;
   }
 
-  /** Of the next batch's first record, under `id`. */
+  /** The sequence of the next batch's first record, under `id`. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** Tries in a row that failed. */
+  /** Failed tries in a row. */
   get failures(): number {
     return this.#failures;
   }
@@ -150,7 +150,7 @@ export class PartitionBuffer {
     if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
   }
 
-  /** The next batch: at least one record, beyond that as many as fit. Not for an empty buffer. */
+  /** The next batch: at least one record, and as many more as fit. Not for an empty buffer. */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
       if (this.#hasBundles) this.#unbundle();
@@ -173,8 +173,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * The producer id for the batch that was cut last: the current one, unless it may be written
-   * under another already.
+   * The producer ID for the latest batch: the current one, unless the batch may already be written under
+   * another one.
    */
   idFor(current: ProducerId): ProducerId {
     if (this.#id !== null && (this.#id === current || this.#mayBeWritten)) return this.#id;
@@ -189,8 +189,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * The next batch is smaller; a single record is compressed, or else refused. If it may be written,
-   * under a new id.
+   * Makes the next batch smaller; a single record is compressed, or otherwise rejected. If it may be
+   * written, a new ID is used.
    */
   shrink(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
@@ -212,8 +212,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Gives back the records of sends that asked for it. Not while a batch is in flight. A batch that
-   * may be written is forgotten: the next one needs a new id.
+   * Returns the records of sends that requested it. Not while a batch is in flight. A batch that may be
+   * written is dropped: the next one needs a new ID.
    */
   giveBack({ by, error }: WriteFailures): void {
     const records = this.#records.slice(this.#head);
@@ -235,17 +235,17 @@ export class PartitionBuffer {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** The broker accepts nothing more under the buffer's id, which has been dropped. */
+  /** The broker accepts nothing more under the buffer's ID, which has been dropped. */
   rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;
-    // The next batch may fail before it has a new one.
+    // The next batch may fail before it has a new ID.
     this.#id = null;
   }
 
   /**
-   * Gives up all records: the topic was recreated without this partition. If a batch may be written,
-   * the caller has dropped the buffer's id.
+   * Removes all records, because the topic was recreated without this partition. If a batch may be
+   * written, the caller has dropped the buffer's ID.
    */
   abort(): readonly WaitingRecord[] {
     const given = this.#records.slice(this.#head).map((record, index) => ({
@@ -266,13 +266,13 @@ export class PartitionBuffer {
     return record?.bundle !== undefined || Boolean(record?.compression?.bytes);
   }
 
-  /** Of the batch that was cut last. */
+  /** The records of the latest batch. */
   get #batchRecords(): number {
     const first = this.#records[this.#head];
     return first !== undefined && this.#isBundle(this.#head) ? recordCount(first) : this.#count;
   }
 
-  /** Puts the records of a bundle that comes next, and is too large, in its place. */
+  /** If the next record is a bundle that is too large, replaces it by its records. */
   #unbundle(): void {
     const [record, call] = [this.#records[this.#head], this.#calls[this.#head]];
     const bytes = this.#bytes[this.#head] ?? 0;

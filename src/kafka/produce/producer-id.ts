@@ -1,4 +1,4 @@
-/** The producer id under which batches are numbered, so that brokers write none of them twice. */
+/** The producer ID under which batches are numbered, so that brokers write none of them twice. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
@@ -12,7 +12,7 @@ export interface ProducerId {
   readonly producerEpoch: number;
 }
 
-/** Means: write without idempotence. */
+/** Writes without idempotence. */
 export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
 
 export class ProducerIds {
@@ -20,7 +20,7 @@ export class ProducerIds {
   readonly #outages: OutageLog;
   readonly #identity: Identity;
   #current: Promise<ProducerId> | null = null;
-  /** The id that `#current` resolved with. */
+  /** The ID that `#current` resolved with. */
   #id: ProducerId | null = null;
 
   constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {
@@ -29,7 +29,7 @@ export class ProducerIds {
     this.#identity = connection;
   }
 
-  /** Never one that was current before another. Throws when no broker gives one. */
+  /** Never an ID that was current before another one. Throws if no broker returns one. */
   current(): Promise<ProducerId> {
     this.#current ??= this.#request().then(
       (id) => {
@@ -44,7 +44,7 @@ export class ProducerIds {
     return this.#current;
   }
 
-  /** The brokers do not accept it any more. A newer one stays. */
+  /** The brokers no longer accept it. A newer one stays. */
   drop(id: ProducerId | null): void {
     if (id === null || id !== this.#id) return;
     this.#id = null;

@@ -1,10 +1,10 @@
 /**
- * The producer of the port: all callers' records go into a queue for each partition, and each
- * broker is sent one request at a time with the next batch of every queue that it leads.
+ * The producer of the port: all callers' records go into a queue per partition, and each broker gets one
+ * request at a time with the next batch of every queue that it leads.
  *
- * While a request is in flight the next one fills up, so that load makes batches large, and
- * without load a record waits for nothing. Idempotent, because a cut connection leaves open
- * whether a batch was written: the same batch under the same sequence is not written again.
+ * While a request is in flight the next one fills up, so that batches are large under load, and without
+ * load a record does not wait. Idempotent, because after a lost connection it is unclear if a batch was
+ * written: the same batch under the same sequence is not written again.
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
@@ -23,7 +23,7 @@ import {
 import { RECORD_OVERHEAD_BYTES, type SendCall } from "./partition-buffer.ts";
 import { ProduceRounds } from "./rounds.ts";
 
-/** Encoded lengths of a header beside its payload. */
+/** Bytes of an encoded header besides its payload. */
 const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements WatchedProducer {
@@ -105,7 +105,7 @@ export class KafkaProducer implements WatchedProducer {
     }
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
     if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
-      const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} takes`;
+      const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
       call.rejected.push({ record, error });
       return;
     }

@@ -1,10 +1,11 @@
 /**
- * Sends what waits in the buffers, and deals with what brokers answer.
+ * Sends what waits in the buffers, and handles the brokers' responses.
  *
  *   a buffer has records and          then
- *   its leader is not asked now       its next batch goes into the leader's next request
- *   its leader is being asked         it waits for that answer
- *   it failed just now                it waits a while (50 ms to 2 s), and the others go on
+ *   no request to its leader is in    its next batch is part of the next request to the leader
+ *     flight
+ *   a request is in flight            it waits for the response
+ *   it has just failed                it waits a while (50 ms to 2 s), and the others continue
  *   it has no leader                  it waits until one is found
  */
 
@@ -23,9 +24,9 @@ import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
 import { BLOCK_AFTER_MS } from "./write-failures.ts";
 
-/** Of one request; the broker's `socket.request.max.bytes` is 100 MB. */
+/** For one request; the broker's `socket.request.max.bytes` is 100 MB. */
 const REQUEST_MAX_BYTES = 8_000_000;
-/** How long brokers wait for the replicas; below the driver's limit for a request. */
+/** How long brokers wait for the replicas; less than the driver's request timeout. */
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
 /** The response for a topic whose records have the producer's time. */
@@ -44,9 +45,9 @@ export class ProduceRounds {
   readonly #ids: ProducerIds;
   readonly #options: ProducerOptions;
   readonly #clock: Clock;
-  /** Idle buffers with records, in the order in which they came. */
+  /** Idle buffers with records, in the order in which they became that. */
   #queued: PartitionBuffer[] = [];
-  /** Nodes that were asked, and whether a request is in flight. */
+  /** Nodes that got a request; true while one is in flight. */
   readonly #isBusy = new Map<number, boolean>();
   #busy = 0;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -86,7 +87,7 @@ export class ProduceRounds {
     else if (buffer.state === "idle") this.#queue(buffer);
   }
 
-  /** Sends after what runs now, so that callers of the same moment share requests. */
+  /** Sends after the current synchronous code, so that concurrent callers share requests. */
   soon(): void {
     if (this.#isScheduled || this.#isClosed) return;
     this.#isScheduled = true;
@@ -104,7 +105,7 @@ export class ProduceRounds {
     this.#client.destroy();
   }
 
-  /** Topics that take nothing now. */
+  /** Topics that are not writable now. */
   blocked(): readonly BlockedTopic[] {
     const nowMs = this.#clock.nowMs();
     return [...this.#topics.all()].flatMap((topic) => {
@@ -114,7 +115,7 @@ export class ProduceRounds {
     });
   }
 
-  /** Looks at the topic when it may have refused for long enough. */
+  /** Checks the topic when it may have rejected writes for long enough. */
   #watch(topic: ProduceTopic): void {
     topic.mayBeBlocked = true;
     if (topic.isWatched || this.#isClosed) return;
@@ -132,7 +133,7 @@ export class ProduceRounds {
     if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
       this.#options.onMissing?.(topic.name);
     topic.giveBack(nowMs, (buffer) => {
-      // Others will stand where it may be written: they need other sequences.
+      // Other records will follow where it may be written, and need other sequences.
       if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
     });
   }
@@ -152,7 +153,7 @@ export class ProduceRounds {
     for (const buffer of queued) {
       const { leader } = buffer;
       if (buffer.isEmpty) {
-        // Its records were given back, or its partition is gone and they wait elsewhere.
+        // Its records were returned, or its partition is gone and they wait elsewhere.
         buffer.isQueued = false;
       } else if (leader === null) {
         buffer.isQueued = false;
@@ -219,7 +220,7 @@ export class ProduceRounds {
     return response;
   }
 
-  /** A batch that may have been written before has the time of then. */
+  /** A batch that may have been written before has the earlier time. */
   #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
     const respondedAtMs = performance.now();
     for (const { topicName, partitions } of topics) {
@@ -245,21 +246,21 @@ export class ProduceRounds {
         else if (!buffer.isEmpty) this.#queue(buffer);
       }
     }
-    // No broker leaves one out. But a buffer whose answer is missing would wait forever.
+    // No broker omits a partition. But a buffer without a response would wait forever.
     for (const buffer of batches.keys()) {
       if (buffer.state !== "in-flight") continue;
       buffer.recordFailure(true);
       failed.push(buffer);
     }
     this.#retry(failed);
-    // A probe comes back with the first error.
+    // A probe is returned with the first error.
     const nowMs = this.#clock.nowMs();
     for (const { topic, block } of failed) {
       if (block.isBlocked(nowMs)) this.#giveBack(this.topic(topic.name));
     }
   }
 
-  /** False when the buffer has to wait before it is tried again. */
+  /** Returns false if the buffer has to wait before it is retried. */
   #judge(buffer: PartitionBuffer, errorCode: number): boolean {
     const topic = buffer.topic.name;
     const type = errorCode === 0 ? null : errorType(errorCode);
@@ -268,9 +269,9 @@ export class ProduceRounds {
         buffer.acknowledge();
         return true;
       case "too-large":
-        // Others will stand where it may be written: they need other sequences.
+        // Other records will follow where it may be written, and need other sequences.
         if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
-        buffer.shrink(`${topic} does not take it: ${errorText(errorCode)}`);
+        buffer.shrink(`${topic} rejected it: ${errorText(errorCode)}`);
         return true;
       case "retry-with-new-id":
         this.#ids.drop(buffer.id);
@@ -305,7 +306,7 @@ export class ProduceRounds {
     return false;
   }
 
-  /** No answer: the batches may be written or not. */
+  /** No response: the batches may be written or not. */
   #handleFailure(nodeId: number, error: Error, buffers: readonly PartitionBuffer[]): void {
     this.#brokers.drop(nodeId);
     for (const buffer of buffers) {

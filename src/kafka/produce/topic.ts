@@ -1,4 +1,4 @@
-/** A topic that is written: it chooses each record's partition, and keeps records until it is known. */
+/** A topic that is written: chooses each record's partition, and keeps records until the topic is known. */
 
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
@@ -12,7 +12,7 @@ import {
 } from "./partition-buffer.ts";
 import { WriteFailures } from "./write-failures.ts";
 
-/** Fits into a batch limit of 1 MiB, Kafka's default. Estimates may be a little too low. */
+/** Fits a batch limit of 1 MiB, Kafka's default. Estimates may be slightly too low. */
 const BATCH_MAX_BYTES = 1_000_000;
 
 const NO_LEADER = "LEADER_NOT_AVAILABLE";
@@ -22,25 +22,25 @@ export class ProduceTopic {
   readonly name: string;
   readonly recordMaxBytes: number;
   /**
-   * By partition number; empty until the topic is known. Those of partitions that are gone stay: a
-   * buffer keeps its producer id and sequence, should its partition come back.
+   * By partition number; empty until the topic is known. Buffers of removed partitions stay, because a
+   * buffer keeps its producer ID and sequence in case its partition comes back.
    */
   readonly buffers: PartitionBuffer[] = [];
-  /** Why the brokers do not show it, as last logged; null: they show it. */
+  /** Why the brokers hide it, as last logged; null: it is visible. */
   reportedError: string | null = null;
-  /** It lacks something, and a timer asks for it again. */
+  /** Its metadata is incomplete, and a timer will fetch it again. */
   isRetryTimed = false;
-  /** Of the whole topic: whether the brokers know it. */
+  /** Failures of the whole topic: the brokers do not have it. */
   readonly block = new WriteFailures();
-  /** Of partitions that records name and that it does not have. */
+  /** Failures of partitions that records name and that the topic does not have. */
   readonly #absence = new WriteFailures();
-  /** A timer looks at its blocks. */
+  /** A timer checks its failures. */
   isWatched = false;
-  /** A record was added, or given back at once, since the topics were last looked through. */
+  /** A record was added, or returned immediately, since the topics were last checked. */
   wasUsed = true;
-  /** How often they were looked through since. */
+  /** How often they were checked since. */
   idleRounds = 0;
-  /** It or one of its partitions refused something, and may refuse still. */
+  /** The topic or one of its partitions has rejected a write, and may still do so. */
   mayBeBlocked = false;
   #batchMaxBytes: number;
   #unplaced: WaitingRecord[] = [];
@@ -53,12 +53,12 @@ export class ProduceTopic {
     this.#batchMaxBytes = Math.min(BATCH_MAX_BYTES, recordMaxBytes);
   }
 
-  /** A batch with several records is at most so large. */
+  /** Limit of a batch with several records. */
   get batchMaxBytes(): number {
     return this.#batchMaxBytes;
   }
 
-  /** 0: they are not known. */
+  /** 0 if unknown. */
   get partitions(): number {
     return this.#partitions;
   }
@@ -67,30 +67,30 @@ export class ProduceTopic {
     return this.#partitions > 0 && this.#current.every(({ leader }) => leader !== null);
   }
 
-  /** Of the topic, or of one of its partitions; null: all of it takes records. */
+  /** The failures of the topic, or of one of its partitions; null: all of it is writable. */
   blockNow(nowMs: number): WriteFailures | null {
     const blocks = [this.block, this.#absence, ...this.buffers.map(({ block }) => block)];
     return blocks.find((block) => block.isBlocked(nowMs)) ?? null;
   }
 
-  /** A partition that a record has named for long enough, and that it does not have; null: none. */
+  /** A partition that a record has named for long enough, and that does not exist; null if there is none. */
   absentPartition(nowMs: number): number | null {
     return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
 
-  /** Whether something that it refuses is looked at again. */
+  /** `true` if something that it rejects is going to be retried. */
   get isRejecting(): boolean {
     if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
     return this.#current.some(({ leader }) => leader === null);
   }
 
-  /** The block of the place that the record would wait in, when it would wait in vain. */
+  /** The failures at the place where the record would wait, if it would wait without success. */
   blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;
-    // A record without a key goes round robin, and may go elsewhere after all.
+    // A record without a key is placed in turn, and may still go to another partition.
     if (record.key === null && record.partition === undefined) return null;
     const buffer = this.#bufferOf(record);
     if (buffer === null || !buffer.block.isBlocked(nowMs)) return null;
@@ -99,13 +99,13 @@ export class ProduceTopic {
   }
 
   /**
-   * Gives back the records that wait in vain.
+   * Returns the records that wait without success.
    *
-   * @param withdraw called with each buffer whose records are given back, before that.
+   * @param withdraw called with each buffer before its records are returned.
    */
   giveBack(nowMs: number, withdraw: (buffer: PartitionBuffer) => void): void {
     const isMissing = this.block.isBlocked(nowMs);
-    // Of a topic that is known, only those wait unplaced whose partition is not there.
+    // In a known topic, a record is unplaced only if it names a partition that does not exist.
     const { by, error } = isMissing ? this.block : this.#absence;
     if (isMissing || this.#absence.isBlocked(nowMs)) {
       const unplaced = this.#unplaced;
@@ -124,14 +124,14 @@ export class ProduceTopic {
     }
   }
 
-  /** Without the buffers of partitions that are gone. */
+  /** Without the buffers of removed partitions. */
   get #current(): readonly PartitionBuffer[] {
     return this.buffers.length === this.#partitions
       ? this.buffers
       : this.buffers.slice(0, this.#partitions);
   }
 
-  /** Records whose partition is not known. */
+  /** Records whose partition is unknown. */
   get isWaiting(): boolean {
     return this.#unplaced.length > 0;
   }
@@ -140,7 +140,7 @@ export class ProduceTopic {
     return this.isWaiting || this.buffers.some((buffer) => !buffer.isEmpty);
   }
 
-  /** The buffer that the record now waits in; null while the topic is not known. */
+  /** The buffer that the record now waits in; null while the topic is unknown. */
   add(record: OutgoingRecord, bytes: number, call: SendCall): PartitionBuffer | null {
     this.wasUsed = true;
     const buffer = this.#bufferOf(record);
@@ -150,18 +150,18 @@ export class ProduceTopic {
   }
 
   /**
-   * Takes over partitions and leaders. Returns the buffers that have records and a leader. Records of a
+   * Applies partitions and leaders. Returns the buffers that have records and a leader. Records for a
    * partition that is gone, because the topic was recreated, are placed again. Those that name it wait
    * for it.
    *
-   * @param dropId called before a batch is given up that may be written.
+   * @param dropId called before a batch is dropped that may be written.
    */
   update(
     { partitionMetadata }: TopicMetadata,
     nowMs: number,
     dropId: (buffer: PartitionBuffer) => void,
   ): PartitionBuffer[] {
-    // Its partitions have refused records because there was no topic.
+    // Its partitions have rejected records because there was no topic.
     if (this.block.sinceMs !== null)
       for (const buffer of this.buffers) buffer.block.recordSuccess();
     this.block.recordSuccess();
@@ -178,12 +178,12 @@ export class ProduceTopic {
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;
       buffer.block.recordSuccess();
-      // Its answer comes first: then the topic is asked for again.
+      // Its response comes first: then the topic is looked up again.
       if (buffer.state === "in-flight") continue;
       if (buffer.mayBeWritten) dropId(buffer);
       moved.push(...buffer.abort());
     }
-    // The keys of a bundle may belong elsewhere by now.
+    // The keys of a bundle may belong to other partitions by now.
     const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
       each.record.bundle === undefined ? each : unbundled(each),
     );
@@ -207,21 +207,21 @@ export class ProduceTopic {
   }
 
   /**
-   * The broker takes only smaller batches. Halving ends above half of its limit: a single record is
+   * The broker accepts only smaller batches. Halving ends above half of its limit: a single record is
    * never the reason.
    */
   batchWasTooLarge(bytes: number): void {
     this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);
   }
 
-  /** Murmur2 of the key as Java does; without a key in turn. */
+  /** Murmur2 of the key as in Java; without a key, in turn. */
   #bufferOf(record: OutgoingRecord): PartitionBuffer | null {
     const count = this.#partitions;
     if (record.partition !== undefined) {
       return record.partition < count ? (this.buffers[record.partition] ?? null) : null;
     }
     if (count === 0) return null;
-    // Read once: some records decode it each time.
+    // Read once, because some records decode it each time.
     const { key } = record;
     if (key !== null) return this.buffers[positiveHash(key) % count] ?? null;
     this.#next = (this.#next + 1) % count;
@@ -229,7 +229,7 @@ export class ProduceTopic {
   }
 }
 
-/** The copies of a call share the key object. */
+/** The deliveries of a call share the key object. */
 let lastKey: Buffer | null = null;
 let lastHash = 0;
 

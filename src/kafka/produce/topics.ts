@@ -1,12 +1,12 @@
 /**
- * The topics that a producer writes, and the asking for their partitions and leaders.
+ * The topics that a producer writes, and the lookups of their partitions and leaders.
  *
- *   a topic                                  is asked for
- *   is new, or a leader has changed          at once, together with others of the same moment
- *   is missing, or a partition is leaderless again and again, 50 ms to 2 s apart, as long as records
- *                                            wait and however many come; logged once
+ *   a topic                                  is looked up
+ *   is new, or a leader has changed          immediately, together with others at the same time
+ *   is missing, or a partition is leaderless repeatedly, 50 ms to 2 s apart, while records wait, however
+ *                                            many arrive; logged once
  *   is known                                 again after 20 seconds: it may have more partitions
- *   was not written for five minutes, or     no longer: it is forgotten, with the producer id that its
+ *   was not written for five minutes, or     no longer: it is dropped, with the producer ID that its
  *   for 20 seconds and is missing            batches were numbered under
  */
 
@@ -22,7 +22,7 @@ import type { PartitionBuffer } from "./partition-buffer.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
-/** Of that age: five minutes. */
+/** Refreshes until a topic is dropped: five minutes. */
 const IDLE_ROUNDS_MAX = 15;
 
 interface ProduceTopicsOptions {
@@ -31,11 +31,11 @@ interface ProduceTopicsOptions {
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
   readonly recordMaxBytes: (topic: string) => number;
-  /** Called when the brokers say that a topic, or a partition of it, takes nothing. */
+  /** Called when the brokers report that a topic, or one of its partitions, is not writable. */
   readonly onRejected: (topic: ProduceTopic) => void;
-  /** Called with buffers that have records and a leader, whenever leaders have been looked up. */
+  /** Called with buffers that have records and a leader, after each lookup of leaders. */
   readonly onLeaders: (buffers: readonly PartitionBuffer[]) => void;
-  /** Called with a buffer whose batch may be written, before it gives up its records. */
+  /** Called with a buffer whose batch may be written, before it drops its records. */
   readonly dropId: (buffer: PartitionBuffer) => void;
 }
 
@@ -44,7 +44,7 @@ export class ProduceTopics {
   readonly #topics = new Map<string, ProduceTopic>();
   readonly #wanted = new Set<ProduceTopic>();
   #isRequesting = false;
-  /** Pending while something was asked for in vain. */
+  /** Pending while a lookup was incomplete. */
   #timer: NodeJS.Timeout | null = null;
   #failures = 0;
   #refreshedAtMs: number;
@@ -63,7 +63,7 @@ export class ProduceTopics {
     return topic;
   }
 
-  /** Asks for the topic's leaders, in one request with those that others ask for now. */
+  /** Looks up the topic's leaders, in one request with concurrent lookups. */
   lookup(topic: ProduceTopic): void {
     if (this.#isClosed) return;
     const isFirst = this.#wanted.size === 0;
@@ -71,14 +71,14 @@ export class ProduceTopics {
     if (isFirst && !this.#isRequesting) setImmediate(() => void this.#request());
   }
 
-  /** The same for records that no leader takes yet, unless a timer is going to ask. */
+  /** The same for records without a leader, unless a timer is already set. */
   lookupInTurn(topic: ProduceTopic): void {
     if (!topic.isRetryTimed) this.lookup(topic);
   }
 
-  /** Looks all topics up when the last time is long ago. */
+  /** Looks up all topics if the last time is long ago. */
   refresh(nowMs: number): void {
-    // A clock that was set back asks, too.
+    // Also if the clock was set back.
     if (Math.abs(nowMs - this.#refreshedAtMs) < AGE_MAX_MS) return;
     this.#refreshedAtMs = nowMs;
     for (const topic of this.#topics.values()) {
@@ -87,7 +87,7 @@ export class ProduceTopics {
     }
   }
 
-  /** It may be of a destination that is gone, and perhaps its topic is too. */
+  /** It may belong to a removed destination, and may itself have been deleted. */
   #isIdle(topic: ProduceTopic): boolean {
     topic.idleRounds = topic.wasUsed || topic.hasRecords ? 0 : topic.idleRounds + 1;
     topic.wasUsed = false;
@@ -95,7 +95,7 @@ export class ProduceTopics {
     return topic.idleRounds >= (isMissing ? 1 : IDLE_ROUNDS_MAX);
   }
 
-  /** Written again, its buffers begin at 0: that needs an id which they have never had. */
+  /** If it is written again, its buffers start at 0, which needs an ID that they have never had. */
   #forget(topic: ProduceTopic): void {
     this.#topics.delete(topic.name);
     this.#wanted.delete(topic);
@@ -151,10 +151,10 @@ export class ProduceTopics {
     if (topic.isRejecting) this.#options.onRejected(topic);
   }
 
-  /** Says it once a minute. */
+  /** Logs it once a minute. */
   reportRejected(topic: string, by: BlockedBy, error: string): void {
     const { outages } = this.#options;
-    const hint = "Its records wait until it can be written; other topics go on.";
+    const hint = "Its records wait until it can be written; other topics continue.";
     const fields = { topic, error, hint };
     if (by === "forbidden")
       outages.warnOnce(`${topic} ${error}`, fields, "kafka.produce.permission-missing");
@@ -165,7 +165,7 @@ export class ProduceTopics {
     const partition = topic.absentPartition(this.#options.clock.nowMs());
     if (partition === null) return;
     const { name, partitions } = topic;
-    const hint = "Records for it wait until it is there; other partitions and topics go on.";
+    const hint = "Records for it wait until it exists; other partitions and topics continue.";
     this.#options.outages.warnOnce(
       `${name} has no partition`,
       { topic: name, partition, partitions, hint },
@@ -184,14 +184,14 @@ export class ProduceTopics {
     if (topics.length === 0) {
       this.#failures = 0;
     } else if (this.#timer === null) {
-      // A topic that comes later does not put off those that wait.
+      // A topic that is added later does not postpone those that wait.
       this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
       this.#failures += 1;
     }
     if (this.#wanted.size > 0) void this.#request();
   }
 
-  /** Looks through all topics for those that still lack something. A list of them would grow. */
+  /** Checks all topics for those that are still incomplete. A list of them would grow. */
   #inTurn(): void {
     this.#timer = null;
     for (const topic of this.#topics.values()) {

@@ -1,20 +1,21 @@
 /**
- * Whether a topic, or a partition of one, takes records (docs/isolation.md#a-topic-that-is-not-writable).
+ * Tracks if a topic, or one of its partitions, is writable (docs/isolation.md#a-topic-that-is-not-writable).
  *
- *   state     begins with                            records that may be given back
- *   taking    an acknowledgement; metadata that      wait for their acknowledgement
- *             shows the topic, or a leader
- *   refusing  an answer that says no, while taking   wait
- *   blocked   2 s of refusing                        are given back at once; one probes every 2 s
- *                                                    where only a write can show that it takes records
+ *   state     starts with                            records that may be returned
+ *   taking    an acknowledgment; metadata that       wait for their acknowledgment
+ *             contains the topic, or a leader
+ *   refusing  an error response, while taking        wait
+ *   blocked   2 s of refusing                        are returned immediately; one probes every 2 s if
+ *                                                    only a write can show that the topic is writable
  *
- * Only an answer counts: no such topic, no leader, an error. Silence is an outage of the brokers, and
- * then other topics take nothing either: records wait. A clock that was set back makes any time long ago.
+ * Only an error response counts: a missing topic, no leader, an error. No response is an outage of the
+ * brokers, in which other topics are not writable either: records wait. If the clock was set back, every
+ * earlier time counts as long ago.
  */
 
 import type { BlockedBy } from "../port.ts";
 
-/** So long a topic refuses before its records are given back. */
+/** A topic rejects writes for this long before its records are returned. */
 export const BLOCK_AFTER_MS = 2_000;
 const PROBE_EVERY_MS = 2_000;
 
@@ -24,7 +25,7 @@ export class WriteFailures {
   by: BlockedBy = "unavailable";
   error = "";
 
-  /** Of the first refusal since it last took records; null while it takes them. */
+  /** Time of the first error since it was last writable; null while it is writable. */
   get sinceMs(): number | null {
     return this.#sinceMs;
   }
@@ -44,7 +45,7 @@ export class WriteFailures {
     return this.#sinceMs !== null && Math.abs(nowMs - this.#sinceMs) >= BLOCK_AFTER_MS;
   }
 
-  /** True once in a while: the record that asks may go, to see whether it is taken. */
+  /** Returns true from time to time: the current record may be sent to find out if the topic is writable. */
   mayProbe(nowMs: number): boolean {
     if (Math.abs(nowMs - this.#probedAtMs) < PROBE_EVERY_MS) return false;
     this.#probedAtMs = nowMs;

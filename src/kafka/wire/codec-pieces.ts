@@ -1,6 +1,6 @@
 /**
- * Inflates LZ4 frames and Snappy in pieces. Both formats say "repeat `length` bytes from `distance`
- * bytes ago", so both keep the last bytes that were written (`History`).
+ * Inflates LZ4 frames and Snappy in pieces. Both formats can express "repeat `length` bytes from
+ * `distance` bytes ago", so both keep the last bytes that were written (`History`).
  */
 
 const LZ4_MAGIC = 0x184d2204;
@@ -11,13 +11,13 @@ const LZ4_NOT_COMPRESSED = 0x80000000;
 /**
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md)
  *
- * Checksums of the frame are not looked at: the batch has one of its own.
+ * The frame's checksums are not checked, because the batch has its own.
  */
 export function* lz4Pieces(frame: Buffer): Generator<Buffer, void, undefined> {
   if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new Error("no LZ4 frame");
   const flags = frame.readUInt8(4);
   const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
-  // Blocks that are independent of each other never reach behind their beginning.
+  // Blocks that are independent of each other never refer to bytes before their start.
   const history = new History(LZ4_WINDOW_BYTES);
   let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
   for (;;) {
@@ -53,7 +53,7 @@ function* lz4Block(block: Buffer, history: History): Generator<Buffer, void, und
     if (at + literals > block.length) throw new Error("LZ4 literals are cut off");
     yield* copied(block, at, literals, history);
     at += literals;
-    // The last sequence has literals alone.
+    // The last sequence contains only literals.
     if (at === block.length) return;
     const distance = block.readUInt16LE(at);
     at += 2;
@@ -86,12 +86,12 @@ function* repeated(
 
 const PIECE_BYTES = 256 * 1024;
 
-/** The output of a decompressor, in pieces. It keeps as much of it as later parts may repeat. */
+/** A decompressor's output, in pieces. It keeps as much of it as later parts may repeat. */
 class History {
   readonly #bytes: Buffer;
   readonly #keepBytes: number;
   #end = 0;
-  /** The first byte that was not given out. */
+  /** The first byte that was not returned yet. */
   #given = 0;
 
   /** @param keepBytes the largest distance. */
@@ -115,7 +115,7 @@ class History {
     return piece;
   }
 
-  /** Writes at most what fits now. Returns how many bytes of the source it took. */
+  /** Writes at most what fits now. Returns how many bytes of the source were written. */
   literal(source: Buffer, start: number, length: number): number {
     const bytes = Math.min(length, this.#room);
     this.#bytes.set(source.subarray(start, start + bytes), this.#end);
@@ -123,7 +123,7 @@ class History {
     return bytes;
   }
 
-  /** Repeats at most what fits now. Returns how many bytes it wrote. */
+  /** Repeats at most what fits now. Returns how many bytes were written. */
   repeat(distance: number, length: number): number {
     if (distance <= 0 || distance > this.#end) throw new Error(`a distance of ${distance}`);
     const bytes = Math.min(length, this.#room);
@@ -133,7 +133,7 @@ class History {
     } else if (distance >= bytes) {
       this.#bytes.copyWithin(this.#end, this.#end - distance, end - distance);
     } else {
-      // The bytes that it repeats are partly those that it writes.
+      // Some of the bytes that it repeats are those that it writes.
       for (let at = this.#end; at < end; at += 1) this.#bytes[at] = this.#bytes[at - distance] ?? 0;
     }
     this.#end = end;
@@ -146,8 +146,8 @@ class History {
 }
 
 /**
- * All writers of Snappy compress 64 KiB at a time. The format lets a copy reach further back: that is
- * an error here.
+ * All writers of Snappy compress 64 KiB at a time. The format allows larger distances, which are an error
+ * here.
  */
 const SNAPPY_DISTANCE_MAX = 1024 * 1024;
 
@@ -155,7 +155,7 @@ const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 /** The magic and two versions. */
 const XERIAL_HEADER_BYTES = 16;
 
-/** The raw blocks of xerial's framing, or null when it is something else. */
+/** The raw blocks in xerial's framing, or null if it is something else. */
 export function xerialBlocks(buffer: Buffer): Buffer[] | null {
   if (!buffer.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return null;
   const blocks: Buffer[] = [];
@@ -169,7 +169,7 @@ export function xerialBlocks(buffer: Buffer): Buffer[] | null {
   return blocks;
 }
 
-/** A raw snappy block begins with its uncompressed length, an unsigned varint. */
+/** A raw snappy block starts with its uncompressed length, an unsigned varint. */
 export function snappyBytes(block: Buffer): number {
   let bytes = 0;
   for (let at = 0; at < 5; at += 1) {
@@ -181,7 +181,7 @@ export function snappyBytes(block: Buffer): number {
 }
 
 /**
- * Raw blocks, and xerial's framing of them.
+ * Inflates raw blocks, and blocks in xerial's framing.
  * (https://github.com/google/snappy/blob/main/format_description.txt)
  */
 export function* snappyPieces(buffer: Buffer): Generator<Buffer, void, undefined> {

@@ -1,17 +1,17 @@
 /**
- * Inflates record batches in all compressions that Kafka knows. Switchyard writes none of them
+ * Inflates record batches in all compressions of Kafka. Switchyard writes none of them
  * (docs/decisions/0003-compression.md).
  *
- *   type     who writes it how
+ *   type     written by clients as
  *   gzip     one gzip stream
  *   snappy   Java: xerial framing (a header, then blocks with their length); librdkafka: one raw block
- *   lz4      LZ4 frames, blocks independent of each other
+ *   lz4      LZ4 frames, with blocks independent of each other
  *   zstd     zstd frames, with or without the content's size
  *
- * A batch of the size that topics take can hold a thousand times as much, and Kafka knows no bound:
- * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two ways.
- * `decompress` is the fast one, for all but a few batches: one call, one buffer, and it refuses what
- * would be larger. `pieces` takes any batch, at a bounded cost of memory (`inflation.ts`).
+ * A batch within the size limit of a topic can inflate to a thousand times as much, and Kafka sets no
+ * limit: `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two ways.
+ * `decompress` is the fast one, for nearly all batches: one call, one buffer, and it rejects what would
+ * be larger. `pieces` handles any batch with limited memory (`inflation.ts`).
  */
 
 import { promisify } from "node:util";
@@ -21,9 +21,9 @@ import { uncompress } from "snappy";
 import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
-  /** Null when it would be more than so many bytes. Throws when it is not what it should be. */
+  /** Null if the result would be larger. Throws if the buffer is invalid. */
   decompress(buffer: Buffer, maxBytes: number): Promise<Buffer | null>;
-  /** The same in pieces of at most 512 KiB, as they are asked for. */
+  /** The same in pieces of at most 512 KiB, as they are requested. */
   pieces(buffer: Buffer): AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
@@ -36,7 +36,7 @@ const PIECE = { chunkSize: 256 * 1024 };
 const gunzipped = promisify<Buffer, Bound, Buffer>(gunzip);
 const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
 
-/** Of node:zlib. */
+/** A codec of node:zlib. */
 function zlibCodec(
   inflate: (buffer: Buffer, bound: Bound) => Promise<Buffer>,
   create: typeof createGunzip | typeof createZstdDecompress,
@@ -72,14 +72,14 @@ const snappyCodec: Codec = {
 
 const lz4Codec: Codec = {
   decompress: async (buffer, maxBytes) => {
-    // 255 is LZ4's highest ratio; only what could exceed the bound is looked at more closely.
+    // 255 is LZ4's highest ratio; only a frame that could exceed the limit is checked exactly.
     if (buffer.length * 255 > maxBytes && lz4BytesMax(buffer) > maxBytes) return null;
     return decompressFrame(buffer);
   },
   pieces: lz4Pieces,
 };
 
-/** By Kafka's numbers of the compressions. */
+/** By Kafka's codes for the compressions. */
 export const CODECS: Readonly<Record<number, Codec>> = {
   1: zlibCodec(gunzipped, createGunzip),
   2: snappyCodec,
@@ -97,7 +97,7 @@ async function inflateSnappy(block: Buffer): Promise<Buffer> {
   return typeof inflated === "string" ? Buffer.from(inflated) : inflated;
 }
 
-/** An upper bound from an LZ4 frame's block sizes; its header names the largest block. */
+/** An upper bound from an LZ4 frame's block sizes; its header contains the largest block size. */
 function lz4BytesMax(frame: Buffer): number {
   const flags = frame.readUInt8(4);
   const blockMaxBytes = 2 ** (8 + 2 * ((frame.readUInt8(5) >> 4) & 0x07));

@@ -1,4 +1,4 @@
-/** Where a corrupt batch ends, and how it is passed on to those who skip it. */
+/** Finds where a corrupt batch ends, and passes it on to consumers that skip it. */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 
@@ -12,26 +12,26 @@ const HEADER_BYTES = 61;
 type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
 
 /**
- * The offsets of a corrupt batch, as far as its header and what follows it can be believed.
+ * The offsets of a corrupt batch, as far as its header and what follows it can be trusted.
  *
- *   behind the batch is the lowest of these that lies above `from` and is not behind the end
- *     its first offset and the difference to its last one
- *     the first offset of the batch that follows it in the answer
- *   none does   the next offset: the broker gives the batch again when it holds that one, too
+ *   the offset after the batch is the lowest of these above `from` and not after the log end offset
+ *     its first offset plus the difference to its last one
+ *     the first offset of the batch that follows it in the response
+ *   if there is none   the next offset: if that is in the batch too, the broker returns the batch again
  *
- *   that is known when the batch begins at or before `from`, and
- *     another batch follows it in the answer, or
+ *   that offset is known if the batch starts at or before `from`, and
+ *     another batch follows it in the response, or
  *     the header's difference agrees with its count of records
  *
- * So a header that lies never takes records of other batches along.
+ * So a wrong header never skips records of other batches.
  *
- * @param records begins with the batch
- * @param from the offset that was asked for
- * @param end the partition's end
+ * @param records starts with the batch
+ * @param from the requested offset
+ * @param end the log end offset
  */
 export function corruptOffsets(records: Buffer, from: number, end: number): Offsets {
   const read = offsetIn(records, NEXT_OFFSET_AT);
-  // Batches begin at or before the offset that was asked for, unless compaction has left a gap.
+  // Batches start at or before the requested offset, unless compaction has left a gap.
   const offset = read !== null && read >= 0 && read < end ? read : from;
   const isBelieved = (each: number) => each > Math.max(from, offset) && each <= end;
   const stated = statedEnd(records, offset);
@@ -69,14 +69,14 @@ function offsetIn(records: Buffer, start: number): number | null {
 
 const corruptIn = new WeakMap<readonly unknown[], CorruptBatch>();
 
-/** No records, in place of those of a batch that is to be passed. */
+/** An empty list that represents a batch that is to be skipped. */
 export function noRecordsOf(batch: CorruptBatch): readonly unknown[] {
   const none: readonly unknown[] = [];
   corruptIn.set(none, batch);
   return none;
 }
 
-/** The corrupt batch that these decoded records stand for; null: they are what they are. */
+/** The corrupt batch that these decoded records represent; null for real records. */
 export function corruptInPlaceOf(messages: readonly unknown[]): CorruptBatch | null {
   return corruptIn.get(messages) ?? null;
 }

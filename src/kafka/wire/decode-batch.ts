@@ -2,11 +2,11 @@
  * Decodes one record batch (magic 2) in one pass. The content of its records stays encoded.
  *
  *   the batch                                        then
- *   has a wrong CRC-32C, or a length that fits ill   `CorruptBatchError`
- *   has lost records at its end to compaction        one control record stands for them
+ *   has a wrong CRC-32C, or an invalid length        `CorruptBatchError`
+ *   has lost records at its end to compaction        one control record represents them
  *
- * The driver keeps control records to itself, and its position moves past the batch. Without one
- * it would ask for a batch without records again and again, as fast as the broker answers.
+ * The driver does not pass on control records, and its position moves past the batch. Without one it
+ * would request a batch without records again and again, as fast as the broker responds.
  */
 
 import { crc32c } from "@node-rs/crc32";
@@ -17,7 +17,7 @@ import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
 import { type Part, RECORD_OBJECT_BYTES } from "./kept-records.ts";
 import { RecordReader } from "./record-reader.ts";
 
-/** Base offset and length: what must be there to know where the batch ends. */
+/** Base offset and length: the bytes needed to know where the batch ends. */
 export const BATCH_LENGTH_END = 12;
 const MAGIC_AT = 16;
 const CRC_AT = 17;
@@ -30,24 +30,24 @@ const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** Bytes of the batch that begins at `start`, or null when its length cannot be read. */
+/** Bytes of the batch that starts at `start`, or null if its length cannot be read. */
 export function batchBytes(buffer: Buffer, start: number): number | null {
   if (buffer.length - start < BATCH_LENGTH_END) return null;
   return BATCH_LENGTH_END + buffer.readInt32BE(start + 8);
 }
 
-/** The batch's magic byte, or null when it is cut off. Message sets of Kafka before 0.11 have 0 or 1. */
+/** The batch's magic byte, or null if it is truncated. Message sets of Kafka before 0.11 have 0 or 1. */
 export function magicAt(buffer: Buffer, start: number): number | null {
   return buffer[start + MAGIC_AT] ?? null;
 }
 
-/** What a consumer wants of one partition. */
+/** What a consumer requests of one partition. */
 export interface Wanted {
   readonly topic: string;
   readonly partition: number;
-  /** The first offset. Batches may begin before it. */
+  /** The first offset. Batches may start before it. */
   readonly from: number;
-  /** The partition's end. */
+  /** The log end offset. */
   readonly end: number;
   /** A compressed record that is larger is read in part (`inflation.ts`). */
   readonly recordMaxBytes: number;
@@ -56,15 +56,15 @@ export interface Wanted {
 }
 
 export interface Decoded {
-  /** Bytes that the messages keep in memory beside the batch itself. */
+  /** Bytes that the messages keep in memory in addition to the batch itself. */
   readonly inflatedBytes: number;
-  /** Where reading goes on when the batch holds more than was read at once, else null. */
+  /** Where reading continues if the batch contains more than was read at once, otherwise null. */
   readonly next: number | null;
 }
 
 /**
  * @param batch exactly one batch. Its messages are added to `messages`: all of them, or those from
- *   `wanted.from` on as far as they may be held at once.
+ *   `wanted.from` on, as far as they fit in memory at once.
  */
 export async function decodeBatch(
   batch: Buffer,
@@ -142,7 +142,7 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
   if (codec === null) {
     throw new CorruptBatchError(`it names compression ${type}, which does not exist`, baseOffset);
   }
-  // Compaction leaves batches without records and without anything compressed.
+  // Compaction leaves batches without records and without compressed data.
   if (batch.length === RECORDS_AT) return { ...plain, records: batch, start: RECORDS_AT };
   const compressed = batch.subarray(RECORDS_AT);
   try {

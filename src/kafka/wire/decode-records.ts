@@ -1,21 +1,21 @@
 /**
- * The records that a Fetch response has of one partition, from version 4 (Kafka 0.11) on.
+ * Decodes a Fetch response's records for one partition, from version 4 (Kafka 0.11) on.
  *
  *   in the response                                  then
  *   whole batches                                    their records
- *   a batch at the end that the broker has cut off   it is left for the next fetch; the first one is
+ *   a last batch that the broker has truncated       it is left for the next fetch; the first one is
  *                                                    always whole (KIP-74)
- *   a batch that inflates to more than is held       the first part of it, from the offset that was asked
- *                                                    for; the next fetch begins behind it
- *   more, and its share was inflated already         it is left for the next fetch
+ *   a batch that inflates to more than the limit     its first part, from the requested offset; the next
+ *                                                    fetch starts after that
+ *   more, and its share is used up                   it is left for the next fetch
  *   a message set of Kafka before 0.11               the driver decodes it
- *   anything else                                    `CorruptBatchError`, when it comes first; behind
- *                                                    other batches it is left for the next fetch
+ *   anything else                                    `CorruptBatchError` if it is first; after other
+ *                                                    batches it is left for the next fetch
  *
- * The limit of a fetch counts compressed bytes, and a kilobyte can hold megabytes. So there is a
- * bound on the inflated bytes of all partitions of a response, of which each has an equal share: one
- * that used up all of it would be read far ahead of the others. A batch comes whole, so that a share
- * can be exceeded at the cost of those that come later. Therefore the first one is another each time.
+ * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated
+ * bytes of all partitions of a response have a limit, of which each partition has an equal share: one
+ * that used up all of it would be read far ahead of the others. A batch is decoded whole, so a share can
+ * be exceeded at the cost of later partitions. Therefore another partition is first each time.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -30,37 +30,36 @@ import {
 import type { FetchedRecord } from "./fetched-record.ts";
 import { PART_MAX_BYTES } from "./inflation.ts";
 
-/** Of the difference between a batch's first offset and its last. */
+/** Position of the difference between a batch's first offset and its last. */
 const LAST_DELTA_AT = 23;
 
-/** Inflated bytes of the batches of one response; the last of them may go above it. */
+/** Inflated bytes of the batches of one response; the last batch may exceed it. */
 export const INFLATED_FETCH_MAX_BYTES = PART_MAX_BYTES;
 
-/** Of one response. */
+/** State for one response. */
 export interface Inflated {
   bytes: number;
-  /** Partitions whose records are not decoded yet; they share what is left. Absent: one. */
+  /** Partitions whose records are not decoded yet; they share the rest of the limit. Absent: one. */
   left?: number;
 }
 
-/** Decodes what has no batches. */
+/** Decodes records that are not in batches. */
 export type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 
-/** Where the batches end that a list of records was read from. */
+/** By list of records, the end of the batches that it was read from. */
 const endOf = new WeakMap<readonly unknown[], number>();
 
 /**
- * The first offset behind the batches of these decoded records: compaction leaves batches that
- * end with an offset that has no record, or that have none at all. Null for message sets and where
- * there was no batch.
+ * The first offset after the batches of these decoded records: compaction leaves batches whose last
+ * offset has no record, or that have none at all. Null for message sets, and if there was no batch.
  */
 export function endOfBatches(messages: readonly unknown[]): number | null {
   return endOf.get(messages) ?? null;
 }
 
 /**
- * @param records all that the response has of one partition
- * @param inflated what those of its other partitions were inflated to, before and after
+ * @param records everything that the response has for one partition
+ * @param inflated the inflated bytes of its other partitions, updated here
  */
 export async function decodeRecords(
   records: Buffer,
@@ -91,7 +90,7 @@ export async function decodeRecords(
       throw new CorruptBatchError(`its version is ${magic ?? "cut off"}`, offsetAt(records, start));
     }
     if (magic !== 2) {
-      // Older messages come before newer ones; what follows them is left for the next fetch.
+      // Older messages precede newer ones; what follows them is left for the next fetch.
       return messages.length > 0 ? messages : decodeMessageSet(records);
     }
     if (isCut) {
@@ -110,7 +109,7 @@ export async function decodeRecords(
       }
     } catch (error) {
       if (start === 0 || !(error instanceof CorruptBatchError)) throw error;
-      // The batches before it are handed over first. So the group comes to stand at the corrupt one.
+      // The batches before it are passed on first, so that the group commits up to the corrupt one.
       messages.length = whole;
       return messages;
     }
@@ -123,7 +122,7 @@ export async function decodeRecords(
   }
 }
 
-/** So many bytes may be inflated, with those of the partitions before this one. */
+/** How many bytes may be inflated, including those of the previous partitions. */
 function shareOf(inflated: Inflated): number {
   const { bytes, left = 1 } = inflated;
   inflated.left = Math.max(1, left - 1);
@@ -131,8 +130,8 @@ function shareOf(inflated: Inflated): number {
 }
 
 /**
- * Whether the batch has the offset that comes next. A broker takes the partition's end down before it
- * reads, and what is appended in between lies behind it.
+ * `true` if the batch starts at the next offset. A broker notes the log end offset before it reads, and
+ * what is appended in between is after that offset.
  */
 function goesOn(first: number, end: number, next: number): boolean {
   return first <= next && next < end;

@@ -13,9 +13,9 @@ import {
   writeRecords,
 } from "./encode-records.ts";
 
-/** Of a record batch before its records. */
+/** Bytes of a record batch before its records. */
 const BATCH_HEADER_BYTES = 61;
-/** The part of it before its length has been counted: base offset and the length itself. */
+/** The part of it that its length does not count: base offset and the length itself. */
 const BATCH_LENGTH_END = 12;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
@@ -23,7 +23,7 @@ const MAGIC = 2;
 /** The producer's timestamps, no transaction; without compression, and with zstd. */
 const PLAIN = 0;
 const COMPRESSED = 4;
-/** The length of Kafka's null: there is no transactional id. */
+/** The length of Kafka's null: there is no transactional ID. */
 const NO_STRING = -1;
 
 export interface ProduceRequest {
@@ -41,7 +41,7 @@ interface PartitionBatch {
   readonly producerId: string | number;
   readonly producerEpoch: number;
   readonly firstSequence: number;
-  /** The time of records without one of their own. */
+  /** The time of records without their own. */
   readonly nowMs: number;
 }
 
@@ -88,7 +88,7 @@ export function encodeProduce(request: ProduceRequest, roomBytes = 0): Buffer {
   return target;
 }
 
-/** Writes the batch with its length in front and returns the position after it. */
+/** Writes the batch with its length in front, and returns the position after it. */
 function writeBatch(
   target: Buffer,
   sizeAt: number,
@@ -97,7 +97,7 @@ function writeBatch(
 ): number {
   const start = sizeAt + 4;
   const { count } = measured;
-  // Base offset and leader epoch are the broker's to fill in.
+  // The broker fills in base offset and leader epoch.
   target.writeBigInt64BE(0n, start);
   target.writeInt32BE(0, start + BATCH_LENGTH_END);
   target.writeInt8(MAGIC, start + 16);
@@ -116,10 +116,10 @@ function writeBatch(
   return end;
 }
 
-/** A record as the compressed records of a batch that holds nothing else. */
+/** Encodes a record as the compressed records of a batch that contains nothing else. */
 export function compressRecord(message: OutgoingMessage): Buffer {
   const shared = new Map();
-  // Its time is its batch's, which is written each time.
+  // Its time is in the batch header, which is written each time.
   const measured = measureRecords([message], 0, shared);
   const records = Buffer.allocUnsafe(measured.totalBytes);
   writeRecords(records, 0, measured, shared);

@@ -3,11 +3,11 @@
  *
  *   record = length, attributes (0), timestamp delta, offset delta, key, value, headers
  *
- * The copies of a call for several destinations share key, value and most headers: shared headers
- * are encoded once for all records of a request that carry the same array.
+ * The deliveries of a call share key, value and most headers: shared headers are encoded once for all
+ * records of a request that have the same array.
  *
- * A bundle has all of that done already. It is a batch of its own, and copied as it lies. So is a
- * record that is compressed.
+ * A bundle is already encoded. It is a batch of its own, and copied unchanged. So is a record that is
+ * compressed.
  */
 
 import type {
@@ -28,7 +28,7 @@ export interface OutgoingMessage extends RecordContent {
   readonly timestamp?: number;
   /** Its records are the whole batch. */
   readonly bundle?: Bundle | undefined;
-  /** With bytes: they are the whole batch. */
+  /** If it has bytes, they are the whole batch. */
   readonly compression?: Compression | undefined;
 }
 
@@ -37,14 +37,14 @@ export type SharedHeaders = Map<RecordHeaders, Buffer>;
 
 export interface MeasuredRecords {
   readonly messages: readonly OutgoingMessage[];
-  /** Of them; a bundle has many. */
+  /** The number of records; a bundle has many. */
   readonly count: number;
-  /** Of each record, without the length in front. */
+  /** Bytes of each record, without the length in front. */
   readonly recordBytes: Int32Array;
   readonly totalBytes: number;
   readonly firstTimestampMs: number;
   readonly maxTimestampMs: number;
-  /** The timestamp of records that bring none. */
+  /** The timestamp of records that have none. */
   readonly nowMs: number;
   readonly isCompressed: boolean;
 }
@@ -116,7 +116,7 @@ export function writeRecords(
   return at;
 }
 
-/** Of key, value and headers. */
+/** Bytes of key, value and headers. */
 export function contentBytes(message: OutgoingMessage, shared: SharedHeaders): number {
   const { encoded } = message;
   if (encoded !== undefined) return encoded.length;
@@ -200,7 +200,7 @@ function writeHeader(target: Buffer, at: number, [name, value]: RecordHeader): n
   return writeSized(target, at + bytes.length, value);
 }
 
-/** Header names repeat in every record, so their bytes are kept; others may send any names. */
+/** Header names repeat in every record, so their bytes are cached, up to a limit: callers may use any names. */
 const NAMES_MAX = 1000;
 const names = new Map<string, Buffer>();
 

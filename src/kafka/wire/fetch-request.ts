@@ -3,7 +3,7 @@
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
-/** Only followers know more. */
+/** Only followers know the value. */
 const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
@@ -18,13 +18,13 @@ export interface RequestedPartition {
 export interface FetchWithSession {
   /** 0: none yet. */
   readonly sessionId: number;
-  /** 0 begins a session. */
+  /** 0 starts a session. */
   readonly sessionEpoch: number;
   readonly maxWaitMs: number;
   readonly maxBytes: number;
-  /** New in the session, or asked for at another offset. */
+  /** New in the session, or requested at another offset. */
   readonly requested: readonly RequestedPartition[];
-  /** They leave the session. */
+  /** Partitions that leave the session. */
   readonly forgotten: readonly { readonly topic: string; readonly partition: number }[];
 }
 

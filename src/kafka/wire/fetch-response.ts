@@ -1,15 +1,15 @@
-/** The layout of a Fetch response: versions 4 to 11 as far as it takes to find its partitions, 11 whole. */
+/** The layout of a Fetch response: of version 11 wholly, of versions 4 to 10 enough to find its partitions. */
 
 export interface RecordSet {
   readonly topic: string;
   readonly partition: number;
-  /** Kafka's; 0: none. */
+  /** Kafka's error code; 0: none. */
   readonly errorCode: number;
-  /** The partition's end. */
+  /** The log end offset. */
   readonly end: number;
 }
 
-/** The partitions of a response, by where their records begin: at the length in front of them. */
+/** The partitions of a response, by the position of their records: of the length in front of them. */
 export function recordSets(payload: Buffer, version: number): ReadonlyMap<number, RecordSet> {
   const sets = new Map<number, RecordSet>();
   let at = version < 7 ? 4 : 10; // throttle time; then error code and session id
@@ -39,7 +39,7 @@ interface AbortedTransaction {
   readonly firstOffset: string;
 }
 
-/** One partition of an answer. */
+/** One partition of a response. */
 export interface FetchedSet extends RecordSet {
   readonly lastStableOffset: number;
   readonly aborted: readonly AbortedTransaction[];
@@ -47,14 +47,14 @@ export interface FetchedSet extends RecordSet {
 }
 
 export interface FetchResponse {
-  /** Kafka's; 0: none. */
+  /** Kafka's error code; 0: none. */
   readonly errorCode: number;
-  /** 0: the broker keeps none. */
+  /** 0: the broker has no session. */
   readonly sessionId: number;
   readonly sets: readonly FetchedSet[];
 }
 
-/** Reads an answer of version 11. Records stay encoded, and are views of it. */
+/** Reads a response of version 11. Records stay encoded, and are views of it. */
 export function readFetchResponse(payload: Buffer): FetchResponse {
   const sets: FetchedSet[] = [];
   let at = 10;

@@ -1,6 +1,6 @@
 /**
- * A fetched record. One object is the driver's message and the record that the stages see: a fetch
- * has thousands that wait for their turn.
+ * A fetched record. One object is both the driver's message and the record that the stages get, because
+ * a fetch has thousands that wait for their turn.
  */
 
 import type { IncomingRecord, Omitted, RecordHeaders, VisitHeader } from "../../domain/record.ts";
@@ -8,34 +8,34 @@ import type { RecordReader } from "./record-reader.ts";
 
 /** The part that the records of a batch share. */
 export interface RecordBatch {
-  /** Stands behind them, and reads what they hold. */
+  /** Reads the fields of the records. */
   readonly reader: RecordReader;
   readonly firstOffset: number;
   readonly lastOffset: number;
-  /** The records' timestamps are counted from here. */
+  /** The records' timestamps are relative to this. */
   readonly firstTimestampMs: number;
   readonly maxTimestampMs: number;
-  /** The broker has stamped them: all have the largest timestamp. */
+  /** The broker has set the timestamps: all records have the largest one. */
   readonly isStamped: boolean;
   readonly producerId: string;
   readonly inTransaction: boolean;
   readonly isControlBatch: boolean;
-  /** By offset delta: records that were read in part. Null when there are none. */
+  /** By offset delta: records that were read in part. Null if there are none. */
   readonly omitted: ReadonlyMap<number, Omitted> | null;
-  /** Where it lies: the decoder does not know. */
+  /** Set later, because the decoder does not know it. */
   topic: string;
   partition: number;
 }
 
-/** In place of a start: the record stands for others that were removed. */
+/** Instead of a start: the record represents others that were removed. */
 export const REMOVED = -1;
 
-/** Each field is decoded whenever it is asked for: few are asked for more than once. */
+/** Each field is decoded whenever it is read, because few are read more than once. */
 export class FetchedRecord implements IncomingRecord {
   readonly offset: number;
   readonly #batch: RecordBatch;
   readonly #timestampDelta: number;
-  /** Where its content lies in the batch. */
+  /** Where its content starts in the batch. */
   readonly #start: number;
   readonly #end: number;
 
@@ -86,7 +86,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#batch.reader.bytesFrom(this.#start, this.#end);
   }
 
-  /** Memory that it holds. */
+  /** The memory that it uses. */
   get bytes(): number {
     return this.#end - this.#start + 64;
   }
@@ -96,7 +96,7 @@ export class FetchedRecord implements IncomingRecord {
     return omitted === null ? undefined : omitted.get(this.offset - firstOffset);
   }
 
-  /** The driver keeps such records to itself. */
+  /** The driver does not pass on such records. */
   get isControlRecord(): boolean {
     return this.#start === REMOVED || this.#batch.isControlBatch;
   }
@@ -106,7 +106,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#batch;
   }
 
-  /** Says where the record lies, and with it all others of its batch. */
+  /** Sets the topic and partition of the record, and of all others in its batch. */
   setPlace(topic: string, partition: number): void {
     this.#batch.topic = topic;
     this.#batch.partition = partition;
@@ -115,7 +115,7 @@ export class FetchedRecord implements IncomingRecord {
 
 const NO_HEADERS: RecordHeaders = [];
 
-/** A message of a set of Kafka before 0.11, as the driver decodes it. It has no headers. */
+/** A message in a set of Kafka before 0.11, as the driver decodes it. It has no headers. */
 export interface OldMessage {
   readonly offset: string;
   readonly timestamp: string;
@@ -146,7 +146,7 @@ class OldRecord implements IncomingRecord {
   }
 }
 
-/** The record of a message. It costs nothing for those that `decode-batch.ts` has made. */
+/** The record of a message. Costs nothing for messages from `decode-batch.ts`. */
 export function recordOf(
   topic: string,
   partition: number,

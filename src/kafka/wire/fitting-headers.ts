@@ -1,22 +1,22 @@
 /**
- * The headers of a record that fit into what is left beside its key and value, in their order. They
- * come one after the other, and no more of them is held than may be kept.
+ * Keeps the headers of a record that fit next to its key and value, in their order. They arrive one at a
+ * time, and only those that may be kept are in memory.
  *
  *   a header                                     then
- *   fits beside those so far                     it is kept
- *   does not, and is larger than each of them    it is left out
- *   does not, and one of them is larger          the largest is left out in its place
+ *   fits next to those so far                    it is kept
+ *   does not, and is larger than each of them    it is omitted
+ *   does not, and one of them is larger          the largest is omitted instead
  */
 
 import type { CutHeaders } from "../../domain/record.ts";
 
 interface Kept {
-  /** As the record format has it. */
+  /** In the record format. */
   readonly encoded: Buffer;
   readonly name: Buffer;
 }
 
-/** Smaller ones are never left out for another: to look for the largest of them would take long. */
+/** Smaller headers are never omitted for another one: finding the largest of them would take long. */
 const LARGE_BYTES = 1_024;
 
 export class FittingHeaders {
@@ -36,13 +36,13 @@ export class FittingHeaders {
     return [...this.#kept].map(({ encoded }) => encoded);
   }
 
-  /** Null: none was left out. */
+  /** Null if none was omitted. */
   get cut(): CutHeaders | null {
     if (this.#count === 0) return null;
     return { count: this.#count, bytes: this.#bytes, largest: this.#largest };
   }
 
-  /** Whether a header of so many bytes is to be read; room is made for it. */
+  /** Returns `true` if a header of this size is to be read; makes room for it. */
   wants(bytes: number): boolean {
     while (bytes > this.#left) {
       let largest: Kept | undefined;
@@ -65,18 +65,18 @@ export class FittingHeaders {
     if (encoded.length >= LARGE_BYTES) this.#large.add(kept);
   }
 
-  /** Whether no small header can find room any more: there may be millions. */
+  /** `true` if even a small header has no room: there may be millions of them. */
   get isFull(): boolean {
     return this.#large.size === 0 && this.#left < LARGE_BYTES;
   }
 
-  /** So many headers, of so many bytes together, whose names nobody has read. */
+  /** Omits this many headers with this many bytes together, whose names were not read. */
   leaveOutAll(count: number, bytes: number): void {
     this.#count += count;
     this.#bytes += bytes;
   }
 
-  /** @param name its beginning. */
+  /** @param name its start. */
   leaveOut(name: Buffer, bytes: number): void {
     this.#count += 1;
     this.#bytes += bytes;
@@ -86,5 +86,5 @@ export class FittingHeaders {
   }
 }
 
-/** Of the name of a header that is left out. */
+/** Bytes that are kept of an omitted header's name. */
 export const NAME_BYTES = 64;

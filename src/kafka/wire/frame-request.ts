@@ -1,6 +1,6 @@
 /**
- * Puts the frame around an encoded request: length, api key and version, correlation id, client
- * id. A request that leaves room for the frame in front of itself is not copied.
+ * Adds the frame to an encoded request: length, API key and version, correlation ID, client ID. A request
+ * that leaves room for the frame in front of itself is not copied.
  */
 
 interface RequestHeader {
@@ -10,7 +10,7 @@ interface RequestHeader {
   readonly clientId: string;
 }
 
-/** Of a request header without the client id. */
+/** Bytes of a request header without the client ID. */
 const FIXED_BYTES = 14;
 
 export function frameBytes(clientId: string): number {
@@ -20,7 +20,7 @@ export function frameBytes(clientId: string): number {
 /**
  * Request header version 1, and the request after it.
  *
- * @param roomBytes in front of the payload, for the header to be written to: all that it takes, or 0.
+ * @param roomBytes in front of the payload, for the header: as many as it needs, or 0.
  */
 export function frameRequest(header: RequestHeader, payload: Buffer, roomBytes = 0): Buffer {
   const client = Buffer.from(header.clientId);

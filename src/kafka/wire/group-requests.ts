@@ -1,14 +1,14 @@
 /**
- * Encodes the two requests that members of groups send all the time, and reads their answers:
- * Heartbeat version 3 and OffsetCommit version 5. Brokers of Kafka 2.3 and later know both.
+ * Encodes the two requests that group members send all the time, and reads their responses: Heartbeat
+ * version 3 and OffsetCommit version 5. Brokers of Kafka 2.3 and later accept both.
  */
 
 const NULL_TEXT = -1;
-/** Beside the texts: their lengths, the generation. */
+/** In addition to the strings: their lengths, the generation. */
 const MEMBER_BYTES = 2 + 4 + 2;
 const PARTITION_BYTES = 4 + 8 + 2;
 
-/** A member of a group, as its latest join made it. */
+/** A group member as of its latest join. */
 interface MemberOfGroup {
   readonly groupId: string;
   readonly generationId: number;
@@ -27,7 +27,7 @@ interface OffsetsOfTopic {
 const THROTTLE_BYTES = 4;
 
 export interface GroupResponse {
-  /** 0: none. Of a commit the first partition's that has one. */
+  /** 0: none. For a commit, the error of the first partition that has one. */
   readonly errorCode: number;
 }
 

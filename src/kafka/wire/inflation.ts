@@ -1,25 +1,25 @@
 /**
- * Inflates a batch that is too large to be held, in pieces, and keeps of it a part that is not.
+ * Inflates a batch that is too large to be kept in memory, in pieces, and keeps only a part of it.
  *
  *   a record of the batch                          in the part
- *   lies before the offset that was asked for      not at all
- *   is no larger than the topic's limit            as it is
- *   is larger                                      what fits into the limit: its value, then its key,
- *                                                  then headers (`fitting-headers.ts`)
- *   comes when the part is full                    not at all: the next fetch begins there
+ *   is before the requested offset                 not at all
+ *   is within the topic's limit                    unchanged
+ *   is larger                                      what fits the limit: its value, then its key, then
+ *                                                  headers (`fitting-headers.ts`)
+ *   comes when the part is full                    not at all: the next fetch starts there
  *
- * A batch whose parts are asked for in turn is inflated once: its inflation waits between two
- * fetches. Only a few wait at a time. One that does not wait any more begins again.
+ * A batch whose parts are requested in turn is inflated once: its inflation waits between two fetches.
+ * Only a few wait at a time. A batch whose inflation no longer waits starts again.
  *
- * Nothing is committed here. Each record of the batch has an offset, so a commit may stand within it:
+ * Nothing is committed here. Each record of the batch has an offset, so a commit may be within it:
  *
  *   a crash                                    the next owner
  *   while the first part is inflated, or its   reads the batch again, and repeats nothing
  *     fetch is set aside (shared-fetch.ts)
- *   after a part was handed over and written   repeats what of it was written since the last commit,
- *                                              as of any other batch
+ *   after a part was passed on and written     repeats what was written of it since the last commit,
+ *                                              as with any other batch
  *   after a commit within the batch            gets the whole batch from the broker, inflates it
- *                                              again, and leaves out what lies before that offset
+ *                                              again, and skips what is before that offset
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
@@ -28,33 +28,33 @@ import { type Codec, codecOf } from "./codecs.ts";
 import { FittingHeaders, NAME_BYTES } from "./fitting-headers.ts";
 import { KeptRecords, type Part, varint } from "./kept-records.ts";
 
-/** Of the records in a part, each with its object. The last one may go above it. */
+/** Bytes of the records in a part, each with its object. The last one may exceed it. */
 export const PART_MAX_BYTES = 4 * 1024 * 1024;
-/** A window of zstd's may be 128 MiB, so few wait. */
+/** A zstd window may have 128 MiB, so only a few wait. */
 const WAITING_MAX = 2;
-/** Some codecs inflate in this thread: so many pieces, then others run. */
+/** Some codecs inflate in this thread, so other work runs after this many pieces. */
 const PIECES_AT_ONCE = 8;
 /** Attributes, two varlongs and a varint. */
 const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
 
 interface BatchToInflate {
-  /** Tells the batch from all others. */
+  /** Identifies the batch. */
   readonly key: string;
   readonly type: number;
   readonly compressed: Buffer;
-  /** Records, as the batch's header says. */
+  /** The number of records in the batch's header. */
   readonly count: number;
   readonly recordMaxBytes: number;
 }
 
 const waiting = new Map<string, Inflation>();
-/** One at a time: what they take together is bounded. */
+/** One at a time, which limits the memory that they use together. */
 let turn: Promise<unknown> = Promise.resolve();
 
 /**
- * @param from offset delta of the first record wanted.
- * @throws RangeError when the records do not fit their lengths.
- * @throws Error when the bytes cannot be inflated.
+ * @param from offset delta of the first requested record.
+ * @throws RangeError if the records do not match their lengths.
+ * @throws Error if the bytes cannot be inflated.
  */
 export function inflatePart(batch: BatchToInflate, from: number): Promise<Part> {
   const part = turn.then(() => nextPart(batch, from));
@@ -94,11 +94,11 @@ class Inflation {
   #at = 0;
   #isEnded = false;
   #pieceCount = 0;
-  /** Records that were read or passed. */
+  /** Records that were read or skipped. */
   #read = 0;
-  /** Bytes of the record that is read in part. */
+  /** Remaining bytes of the record that is read in part. */
   #fieldsLeft = 0;
-  /** Where the next part begins. */
+  /** Where the next part starts. */
   next = -1;
 
   constructor(batch: BatchToInflate) {
@@ -193,7 +193,7 @@ class Inflation {
     return headers;
   }
 
-  /** So many bytes of the record that is read in part are behind. */
+  /** This many bytes of the record that is read in part have been read. */
   #pass(bytes: number): void {
     this.#fieldsLeft -= bytes;
     if (this.#fieldsLeft < 0) throw new RangeError("a length that its fields do not fit");
@@ -209,7 +209,7 @@ class Inflation {
     return bytes;
   }
 
-  /** Null when it is Kafka's null, or more than the limit. */
+  /** Null if it is Kafka's null, or exceeds the limit. */
   async #field(bytes: number, limit: number): Promise<Buffer | null> {
     if (bytes >= 0 && bytes <= limit) return this.#take(bytes);
     await this.#leave(Math.max(0, bytes));
@@ -226,7 +226,7 @@ class Inflation {
     await this.#skip(bytes);
   }
 
-  /** From the beginning of a record's content to behind its offset delta. */
+  /** Reads from the start of a record's content to the end of its offset delta. */
   #offsetDelta(): number {
     this.#at += 1; // attributes, unused
     for (let byte = 0x80; byte >= 0x80; this.#at += 1) byte = this.#pending[this.#at] ?? 0;
@@ -249,7 +249,7 @@ class Inflation {
     return this.#pending.length - this.#at;
   }
 
-  /** A copy: a view would keep its whole piece. */
+  /** A copy, because a view would keep its whole piece. */
   async #bytes(length: number): Promise<Buffer> {
     await this.#need(length);
     const bytes = Buffer.from(this.#pending.subarray(this.#at, this.#at + length));
@@ -274,7 +274,7 @@ class Inflation {
     if (this.#left < length) throw new RangeError(`a length of ${length}`);
   }
 
-  /** Reads pieces until so many bytes are there, or there are no more. */
+  /** Reads pieces until there are this many bytes, or no more. */
   async #ensure(length: number): Promise<void> {
     if (this.#left >= length || this.#isEnded) return;
     const parts = this.#left === 0 ? [] : [this.#pending.subarray(this.#at)];
@@ -289,7 +289,7 @@ class Inflation {
       parts.push(value);
       bytes += value.length;
     }
-    // A piece that comes alone is not copied: most of what is inflated is passed over.
+    // A single piece is not copied, because most of what is inflated is skipped.
     const [first] = parts;
     this.#pending = first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
     this.#at = 0;

@@ -1,29 +1,29 @@
-/** The records that are kept of a batch that is inflated in pieces, in the record format. */
+/** The records that are kept from a batch that is inflated in pieces, in the record format. */
 
 import type { Omitted } from "../../domain/record.ts";
 import { varintBytes, writeVarint } from "./varint.ts";
 
-/** Of the object that a record becomes. */
+/** Bytes of the object that a record becomes. */
 export const RECORD_OBJECT_BYTES = 64;
 
 export interface Part {
-  /** Records one after the other, as the record format has them. */
+  /** Consecutive records in the record format. */
   readonly records: Buffer;
   readonly count: number;
   /** By offset delta: the records that were read in part. */
   readonly omitted: ReadonlyMap<number, Omitted>;
-  /** The offset delta to go on with; null when the batch is through. */
+  /** The offset delta to continue with; null at the end of the batch. */
   readonly next: number | null;
 }
 
 interface PartOfRecord {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** Each as the record format has it. */
+  /** Each in the record format. */
   readonly headers: readonly Buffer[];
 }
 
-/** The records of a part, copied to one buffer that grows. */
+/** The records of a part, copied into one buffer that grows. */
 export class KeptRecords {
   #bytes = Buffer.allocUnsafe(64 * 1024);
   #end = 0;
@@ -44,7 +44,7 @@ export class KeptRecords {
     this.last = delta;
   }
 
-  /** @param headers encoded, one behind the other. */
+  /** @param headers encoded, consecutive. */
   addPart(
     prefix: Buffer,
     { key, value, headers }: PartOfRecord,

@@ -1,18 +1,18 @@
 /**
- * Asks for offsets of partitions, and reads them: versions 2 to 5 of ListOffsets. Brokers of Kafka
- * 0.11 and later know one of them. A process asks for all of its partitions every ten seconds.
+ * Requests offsets of partitions, and reads the response: versions 2 to 5 of ListOffsets. Brokers of
+ * Kafka 0.11 and later accept one of them. A process requests all of its partitions every ten seconds.
  *
  *   version   adds
- *   4         the epoch of the leader, in both directions
+ *   4         the leader epoch, in both directions
  *   5         an error code
  */
 
 const WITH_EPOCH = 4;
-/** Any: the broker does not compare it with its own. */
+/** Unknown: the broker does not compare it with its own. */
 const NO_EPOCH = -1;
 
 const NO_REPLICA = -1;
-/** All that is in the log, open transactions too. */
+/** Everything in the log, open transactions included. */
 const READ_UNCOMMITTED = 0;
 const PARTITION_BYTES = 4 + 8;
 
@@ -24,7 +24,7 @@ export interface ListedOffset {
   readonly offset: number;
 }
 
-/** @param topics partitions by topic. @param timestamp in epoch milliseconds, or a number below 0 of Kafka's. */
+/** @param topics partitions by topic. @param timestamp in epoch milliseconds, or one of Kafka's negative values. */
 export function encodeListOffsets(
   topics: ReadonlyMap<string, readonly number[]>,
   timestamp: number,
@@ -54,11 +54,11 @@ export function encodeListOffsets(
   return buffer;
 }
 
-/** @param payload the answer after its correlation id. */
+/** @param payload the response after its correlation ID. */
 export function readListedOffsets(payload: Buffer, version: number): readonly ListedOffset[] {
   const partitionBytes = version >= WITH_EPOCH ? 26 : 22;
   const listed: ListedOffset[] = [];
-  // Behind the throttle time.
+  // After the throttle time.
   let at = 4 + 4;
   for (let topics = payload.readInt32BE(4); topics > 0; topics -= 1) {
     const length = payload.readInt16BE(at);
@@ -69,7 +69,7 @@ export function readListedOffsets(payload: Buffer, version: number): readonly Li
     for (; partitions > 0; partitions -= 1) {
       const partition = payload.readInt32BE(at);
       const errorCode = payload.readInt16BE(at + 4);
-      // Behind its timestamp.
+      // After its timestamp.
       const offset = Number(payload.readBigInt64BE(at + 14));
       listed.push({ topic, partition, errorCode, offset });
       at += partitionBytes;

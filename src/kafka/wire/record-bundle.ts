@@ -1,11 +1,11 @@
 /**
- * Records of one partition as a batch has them, written where they stay until they are sent: there
- * is no object for a record. For those who write very many.
+ * Encoded records for one partition, written where they stay until they are sent: no object is created
+ * per record. For callers that write very many.
  *
  *   record = length, attributes (0), timestamp delta (0), offset delta, key, value, no headers
  *
- * The lengths of a record and of its value are known last. Two bytes are left for each, as nearly
- * all need. The bytes behind it are moved where that is wrong.
+ * The lengths of a record and of its value are known last. Two bytes are reserved for each, which nearly
+ * all need. If that is wrong, the bytes after it are moved.
  */
 
 import { ByteText } from "../../domain/byte-text.ts";
@@ -15,10 +15,10 @@ import { RecordReader } from "./record-reader.ts";
 import { varintBytes, writeVarint } from "./varint.ts";
 
 const FIRST_BYTES = 16 * 1_024;
-/** Left for a length. */
+/** Bytes reserved for a length. */
 const LENGTH_BYTES = 2;
 const VARINT_MAX_BYTES = 5;
-/** Of a record before its key and behind its value. */
+/** Bytes of a record before its key and after its value. */
 const OVERHEAD_MAX_BYTES = 4 * VARINT_MAX_BYTES + 3;
 
 export class RecordBundle implements OutgoingRecord {
@@ -27,11 +27,11 @@ export class RecordBundle implements OutgoingRecord {
   readonly value = null;
   readonly headers: RecordHeaders = [];
   readonly bundle = this;
-  /** Absent: it is not known. Then its records are placed one by one. */
+  /** Absent if unknown. Its records are then placed one by one. */
   partition?: number;
   count = 0;
   readonly #out = new ByteText(FIRST_BYTES);
-  /** Of the record that is being written. */
+  /** Position of the record that is being written. */
   #recordAt = 0;
   #valueAt = 0;
 
@@ -39,7 +39,7 @@ export class RecordBundle implements OutgoingRecord {
     this.topic = topic;
   }
 
-  /** Empties it, for records of this partition. Not while it is sent. */
+  /** Empties it, for records of this partition. Not while it is being sent. */
   begin(partition: number | null): void {
     if (partition === null) delete this.partition;
     else this.partition = partition;
@@ -57,9 +57,9 @@ export class RecordBundle implements OutgoingRecord {
   }
 
   /**
-   * Begins a record. Its value is what is added until `end`. One that is not ended is written over.
+   * Starts a record. Its value is what is added until `end`. A record without `end` is overwritten.
    *
-   * @param key the first `keyBytes` of it.
+   * @param key its first `keyBytes` bytes count.
    */
   open(key: Uint8Array, keyBytes: number): ByteText {
     const out = this.#out;
@@ -91,7 +91,7 @@ export class RecordBundle implements OutgoingRecord {
     return bytes;
   }
 
-  /** The same records one by one. They are where the bundle's are: until it begins again. */
+  /** The same records one by one, as views of the bundle: valid until it starts again. */
   records(): readonly OutgoingRecord[] {
     const { topic, encoded } = this;
     const reader = new RecordReader(encoded, 0);
@@ -101,7 +101,7 @@ export class RecordBundle implements OutgoingRecord {
     });
   }
 
-  /** Of all that is behind the place that was left for it. */
+  /** Writes the length of everything after the place reserved for it. */
   #putLength(at: number): void {
     const out = this.#out;
     const from = at + LENGTH_BYTES;
@@ -116,18 +116,18 @@ export class RecordBundle implements OutgoingRecord {
   }
 }
 
-/** Larger records have blocks of their own. */
+/** Larger records have their own blocks. */
 const BLOCK_BYTES = 64 * 1024;
 
 let block = Buffer.alloc(0);
 let used = 0;
 
 /**
- * A record to write that waits for others: its bytes, copied to a block that holds such records
- * alone. As objects it would keep a whole fetch from being freed, and blocks of small buffers.
- * Collections of garbage would copy it.
+ * A record that waits to be written: its bytes, copied to a block that contains only such records. As
+ * objects it would keep a whole fetch and blocks of small buffers in memory, and the garbage collector
+ * would copy it.
  *
- * Sent like the record itself. Its fields are read from the bytes when they are asked for.
+ * Sent like the record itself. Its fields are read from the bytes on demand.
  */
 export function packRecord(record: OutgoingRecord): OutgoingRecord {
   const shared = new Map();
@@ -143,7 +143,7 @@ export function packRecord(record: OutgoingRecord): OutgoingRecord {
 
 type Placed = Pick<OutgoingRecord, "topic" | "partition" | "compression">;
 
-/** Its content, as bytes. Its fields are read from them when they are asked for. */
+/** A record's content as bytes, from which its fields are read on demand. */
 class PackedRecord implements OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;

@@ -1,11 +1,11 @@
 /**
- * Reads the records of a batch one after the other. Key, value and header values are views of the
- * buffer, not copies.
+ * Reads the records of a batch one at a time. Key, value and header values are views of the buffer, not
+ * copies.
  *
- * At first a record is only looked over. Its fields are made when they are asked for: most records
- * of a fetch wait for their turn, and each collection of garbage would copy their fields.
+ * At first a record is only checked. Its fields are created on demand: most records of a fetch wait for
+ * their turn, and each garbage collection would copy their fields.
  *
- * The content of a record is its key, its value and its headers, as the record format has them.
+ * The content of a record is its key, its value and its headers, in the record format.
  */
 
 import type { RecordHeader, RecordHeaders, VisitHeader } from "../../domain/record.ts";
@@ -14,7 +14,7 @@ export class RecordReader {
   readonly #buffer: Buffer;
   readonly #view: DataView;
   #at: number;
-  /** Of the record that was read last, where its content begins, and where it ends. */
+  /** Where the content of the last record starts and ends. */
   start = 0;
   end = 0;
   offsetDelta = 0;
@@ -27,8 +27,8 @@ export class RecordReader {
   }
 
   /**
-   * Passes a record, and says what it is in fields of this object: a fetch has thousands. Throws a
-   * RangeError for one that does not fit its length or the buffer.
+   * Skips a record, and describes it in fields of this object, because a fetch has thousands. Throws a
+   * RangeError for a record that does not match its length or the buffer.
    */
   next(): void {
     const length = this.#varint();
@@ -50,7 +50,7 @@ export class RecordReader {
     return this.#buffer.subarray(start, end);
   }
 
-  /** The key of a content that was looked over before. Leaves the reader where it stands. */
+  /** The key of a content that was checked before. Does not move the reader. */
   keyAt(start: number): Buffer | null {
     const resumeAt = this.#at;
     this.#at = start;
@@ -76,7 +76,7 @@ export class RecordReader {
     return headers;
   }
 
-  /** A header costs far less this way: its value need not be a buffer of its own. */
+  /** A header is much cheaper this way, because its value need not be a separate buffer. */
   eachHeaderAt(start: number, visit: VisitHeader): void {
     const resumeAt = this.#at;
     this.#at = start;
@@ -93,7 +93,7 @@ export class RecordReader {
 
   #skipHeaders(end: number): void {
     const count = this.#varint();
-    // Each header takes two bytes at least.
+    // Each header has at least two bytes.
     if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
     for (let index = 0; index < count; index += 1) {
       const nameBytes = this.#varint();
@@ -116,7 +116,7 @@ export class RecordReader {
     return start === null ? null : this.#buffer.subarray(start, this.#at);
   }
 
-  /** Passes a field. Returns where its bytes begin, or null for Kafka's null. */
+  /** Skips a field. Returns the position of its bytes, or null for Kafka's null. */
   #skip(end: number): number | null {
     const length = this.#varint();
     if (length === -1) return null;
@@ -138,7 +138,7 @@ export class RecordReader {
     return (zigzag >>> 1) ^ -(zigzag & 1);
   }
 
-  /** Exact below 2^53, which timestamps and their differences stay below. */
+  /** Exact below 2^53, which timestamps and their differences do not reach. */
   #varlong(): number {
     const buffer = this.#buffer;
     const start = this.#at;
@@ -175,7 +175,7 @@ const SLOT_SHIFT = 24;
 interface Known {
   readonly text: string;
   readonly length: number;
-  /** From its first byte on, and its last ones: the words may overlap. */
+  /** From its first byte on, plus its last bytes: the words may overlap. */
   readonly words: Int32Array;
   readonly lastWord: number;
 }
@@ -183,16 +183,14 @@ interface Known {
 const known = new Array<Known | null>(SLOTS).fill(null);
 
 /**
- * Names of headers as texts. A process meets the same few in every record, so their texts serve
- * again, and bytes are compared four at a time: reading names was most of what reading a record's
- * headers took.
+ * Returns the header name that these bytes contain in UTF-8. A process reads the same few names in every
+ * record, so their strings are cached, and bytes are compared four at a time: decoding names was most of
+ * the cost of reading a record's headers.
  *
- *   the name                                    its text
- *   was met last on its slot                    is that one
- *   is another one, of 4 to 64 bytes            is made, and kept on its slot
- *   is shorter or longer                        is made
- *
- * The name that these bytes are in UTF-8.
+ *   the name                                    its string
+ *   is the last one on its slot                 is the cached one
+ *   is another one, of 4 to 64 bytes            is created, and cached on its slot
+ *   is shorter or longer                        is created
  */
 export function headerName(bytes: DataView, start: number, length: number): string {
   if (length < WORD || length > KEPT_MAX_BYTES) return text(bytes, start, length);
@@ -209,7 +207,7 @@ export function headerName(bytes: DataView, start: number, length: number): stri
   return made;
 }
 
-/** Where a name of 4 to 64 bytes is kept. Differs for all names of ours, which a test looks at. */
+/** The slot for a name of 4 to 64 bytes. It differs for all our names, which a test checks. */
 export function headerSlot(name: string): number {
   const bytes = Buffer.from(name);
   return slotOf(bytes.length, bytes.readInt32BE(bytes.length - WORD));

@@ -1,6 +1,6 @@
 /**
- * Which version of a request is sent to a broker: the highest that both know. A broker lists the
- * versions that it accepts when a connection is opened, and a new release of Kafka may drop old ones.
+ * Chooses the version of a request that is sent to a broker: the highest that both support. A broker lists
+ * the versions that it accepts when a connection is opened, and a new release of Kafka may drop old ones.
  *
  *   the broker accepts                   then
  *   a version that we can send           the highest of these is sent
@@ -14,29 +14,29 @@ interface AcceptedVersions {
   readonly maxVersion: number;
 }
 
-/** By the number of the request, its API key. */
+/** By API key. */
 export type BrokerVersions = Readonly<Record<number, AcceptedVersions>>;
 
 export interface RequestKind {
   readonly apiKey: number;
-  /** Kafka's name of it, such as `ListOffsets`. */
+  /** Kafka's name for it, such as `ListOffsets`. */
   readonly apiName: string;
-  /** Those that can be sent, ascending. */
+  /** Versions that can be sent, ascending. */
   readonly versions: readonly number[];
 }
 
-/** Kafka's name of the error, by which it counts as one that stays. */
+/** Kafka's name of the error, which counts as a permanent one. */
 const TYPE = "UNSUPPORTED_VERSION";
 
 /** A broker accepts no version of a request that can be sent. */
 export class NoCommonVersionError extends Error {
   override readonly name = "NoCommonVersionError";
   readonly type = TYPE;
-  /** For kafkajs: asking again does not help. */
+  /** For kafkajs: a retry does not help. */
   readonly retriable = false;
 }
 
-/** Null: there is none. @param accepted undefined: the broker does not know the request. */
+/** Null if there is none. @param accepted undefined: the broker does not have the request. */
 export function highestCommon(
   versions: readonly number[],
   accepted: AcceptedVersions | undefined,
@@ -48,7 +48,7 @@ export function highestCommon(
 }
 
 /**
- * @param broker for the error: `host:port`, or null where it is not known.
+ * @param broker for the error: `host:port`, or null if unknown.
  * @throws NoCommonVersionError
  */
 export function commonVersion(

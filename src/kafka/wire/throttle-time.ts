@@ -1,12 +1,12 @@
 /**
- * The throttle time in a response: the broker has responded at once, and reads nothing more from the
- * connection for this time (KIP-219). Nearly all kinds of responses have it, at one of two places.
+ * The throttle time in a response: the broker has responded immediately, and reads nothing more from the
+ * connection for this time (KIP-219). Nearly all responses contain it, at one of two positions.
  */
 
 interface Place {
   /** The first version of the response that has it. */
   readonly since: number;
-  /** The first version in which tagged fields stand in front of it. */
+  /** The first version in which tagged fields precede it. */
   readonly flexibleSince?: number;
   readonly isAtEnd?: true;
 }
@@ -14,7 +14,7 @@ interface Place {
 const PRODUCE: Place = { since: 1, isAtEnd: true };
 const API_VERSIONS: Place = { since: 1, isAtEnd: true };
 
-/** By API key: those that are sent from here. */
+/** By API key: the requests that we send. */
 const PLACES: Readonly<Record<number, Place>> = {
   0: PRODUCE,
   1: { since: 1, flexibleSince: 12 }, // Fetch
@@ -45,13 +45,13 @@ const PLACES: Readonly<Record<number, Place>> = {
 const BYTES = 4;
 
 /**
- * @param payload the response after its correlation id.
- * @returns 0 if the broker asks for no pause, or the response has no throttle time.
+ * @param payload the response after its correlation ID.
+ * @returns 0 if the broker requests no pause, or the response has no throttle time.
  */
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
   const place = PLACES[apiKey];
   if (place === undefined || apiVersion < place.since) return 0;
-  // No version that is sent from here has fields behind it. Tagged fields in front are not in use.
+  // No version that we send has fields after it. Tagged fields before it are not in use.
   const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
   const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? 1 : 0;
   if (at < 0 || at + BYTES > payload.length) return 0;

@@ -1,19 +1,19 @@
 /**
- * Asks for topics' ids, which tell a topic from another one of the same name that was created after
- * it had been deleted.
+ * Requests topic IDs, which distinguish a topic from another one of the same name that was created after
+ * the first was deleted.
  *
- * Version 10 of Metadata (Kafka 2.8 and newer) has them. It uses Kafka's flexible encoding: lengths
- * are unsigned varints of length plus one, and every structure ends with tagged fields.
+ * Version 10 of Metadata (Kafka 2.8 and later) has them. It uses Kafka's flexible encoding: lengths are
+ * unsigned varints of length plus one, and every structure ends with tagged fields.
  */
 
 const ABSENT_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Begins with the tagged fields that end the request header. */
+/** Starts with the tagged fields that end the request header. */
 export function encodeTopicIdRequest(topics: readonly string[]): Buffer {
   const parts: Buffer[] = [Buffer.from([0]), uvarint(topics.length + 1)];
   for (const topic of topics) {
     const name = Buffer.from(topic);
-    // A zero id means that the topic is asked for by its name.
+    // A zero ID means that the topic is requested by name.
     parts.push(Buffer.alloc(16), uvarint(name.length + 1), name, Buffer.from([0]));
   }
   // No automatic creation, no authorized operations of cluster or topics, no tagged fields.
@@ -31,7 +31,7 @@ function uvarint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** @param payload the response after its correlation id */
+/** @param payload the response after its correlation ID */
 export function decodeTopicIds(payload: Buffer): ReadonlyMap<string, string> {
   const reader = new FlexibleReader(payload);
   reader.taggedFields();
@@ -63,7 +63,7 @@ export function decodeTopicIds(payload: Buffer): ReadonlyMap<string, string> {
   return ids;
 }
 
-/** Reads Kafka's flexible encoding; throws a RangeError behind the end. */
+/** Reads Kafka's flexible encoding; throws a RangeError past the end. */
 class FlexibleReader {
   readonly #payload: Buffer;
   #at = 0;

@@ -1,6 +1,6 @@
 /**
- * Asks who leads the partitions of topics: version 6 of Metadata, which brokers of Kafka 2.0 and later
- * know. A process asks for all of its topics every few seconds, so most answers are like the last one.
+ * Requests the leaders of topics' partitions: version 6 of Metadata, which brokers of Kafka 2.0 and later
+ * accept. A process requests all of its topics every few seconds, so most responses equal the last one.
  */
 
 const THROTTLE_BYTES = 4;
@@ -18,16 +18,16 @@ export function encodeLeadersRequest(topics: readonly string[]): Buffer {
   return buffer;
 }
 
-/** Whether two answers, each after its correlation id, say the same. */
+/** `true` if two responses, each after its correlation ID, are equal. */
 export function isSameResponse(one: Buffer, other: Buffer): boolean {
   return one.subarray(THROTTLE_BYTES).equals(other.subarray(THROTTLE_BYTES));
 }
 
 /**
- * By topic the leaders of its partitions, from 0 on. One with an error, or with a partition that has
- * no leader, is left out.
+ * By topic the leaders of its partitions, from 0 on. Topics with an error, or with a partition without a
+ * leader, are omitted.
  *
- * @param payload the answer after its correlation id.
+ * @param payload the response after its correlation ID.
  */
 export function readLeaders(payload: Buffer): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, readonly number[]>();
@@ -37,7 +37,7 @@ export function readLeaders(payload: Buffer): ReadonlyMap<string, readonly numbe
     return payload.readInt32BE(at - 4);
   };
   const skipText = (): void => {
-    // Below 0: null.
+    // Negative: null.
     at += 2 + Math.max(0, payload.readInt16BE(at));
   };
   for (let brokers = int32(); brokers > 0; brokers -= 1) {

@@ -1,7 +1,7 @@
 /**
- * Kafka's variable-length integers: zigzag, then seven bits a byte, least significant first.
+ * Kafka's variable-length integers: zigzag, then seven bits per byte, least significant first.
  *
- * Plain numbers throughout. Lengths and offset deltas fit 32 bits; timestamp deltas may not, and
+ * All values are plain numbers. Lengths and offset deltas fit in 32 bits; timestamp deltas may not, and
  * take a slower path.
  */
 
@@ -32,7 +32,7 @@ function zigzag64(value: number): bigint {
   return BigInt.asUintN(64, value < 0 ? ~(BigInt(value) << 1n) : BigInt(value) << 1n);
 }
 
-/** Bytes of a whole number below 2^53. */
+/** Bytes of an integer below 2^53. */
 export function varlongBytes(value: number): number {
   if (isInt32(value)) return varintBytes(value);
   let bytes = 1;
@@ -40,7 +40,7 @@ export function varlongBytes(value: number): number {
   return bytes;
 }
 
-/** Writes a whole number below 2^53 and returns the position after it. */
+/** Writes an integer below 2^53 and returns the position after it. */
 export function writeVarlong(target: Buffer, at: number, value: number): number {
   if (isInt32(value)) return writeVarint(target, at, value);
   let rest = zigzag64(value);

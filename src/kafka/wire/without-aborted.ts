@@ -1,21 +1,21 @@
 /**
- * Leaves out the records of aborted transactions, as Java's consumer does.
+ * Filters out the records of aborted transactions, as Java's consumer does.
  *
- *   a record that                                        is
- *   is a control record with an abort marker             kept; ends the transaction of its producer
+ *   a record                                             is
+ *   is a control record with an abort marker             kept; ends its producer's transaction
  *   is another control record                            kept
- *   is transactional, of a producer that has an aborted
- *     transaction begun at or before its offset          left out
+ *   is transactional, from a producer with an aborted
+ *     transaction that started at or before its offset   removed
  *   anything else                                        kept
  *
- * The broker sends the records of aborted transactions and names these transactions in its answer.
+ * The broker returns the records of aborted transactions, and lists these transactions in its response.
  */
 
 interface FetchedMessage {
   readonly offset: string | number;
   readonly key: Buffer | null;
   readonly isControlRecord?: boolean;
-  /** Absent in message sets, which know no transactions. */
+  /** Absent in message sets, which have no transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
 }
 

@@ -28,10 +28,10 @@ const FLOWS = "unit/audience/flows.test.ts";
 export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "It does not start": [
     ["exit status 2", "local/program.test.ts: bin/switchyard.js %j ends with %i"],
-    ["it refuses the log-in by", CONNECTING],
-    ["its certificate is of an authority that is not trusted", CONNECTING],
+    ["it rejected the authentication with", CONNECTING],
+    ["its certificate is from an authority that is not trusted", CONNECTING],
     ["it closes connections without TLS", CONNECTING],
-    ["it answers nobody who has not logged in", CONNECTING],
+    ["it does not respond without authentication", CONNECTING],
     ["topics.waiting", "integration/run.test.ts: told not to make topics, it waits for them"],
     ["ready.partial", "untested: a consumer that cannot join for 30 s"],
     ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],

@@ -98,7 +98,7 @@ test("a first request that is closed, without a log-in, lacks one", () => {
 test("the sentence has no address of a thread, and no prefix of the driver", () => {
   const ours = connectCause(connection("ERR_SSL_X", alert), "connect", { tls: TLS, sasl: null });
   expect(causeText(["a:1", "b:2"], ours)).toBe(
-    "Kafka at a:1, b:2: it refuses our certificate (ssl/tls alert bad certificate). Check kafka.tls.cert and kafka.tls.key.",
+    "Kafka at a:1, b:2: it rejected our certificate (ssl/tls alert bad certificate). Check kafka.tls.cert and kafka.tls.key.",
   );
   const nobody = connection("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:1");
   expect(connectCause(nobody, "connect", { tls: null, sasl: null }).says).toBe(

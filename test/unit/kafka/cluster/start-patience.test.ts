@@ -22,7 +22,7 @@ describe("how long the start waits for", () => {
     [caused(named("KafkaJSConnectionError")), forever],
     [caused(named("KafkaJSConnectionClosedError")), forever],
     [caused(named("KafkaJSRequestTimeoutError")), forever],
-    [new Error("admin.create: no answer within 30000 ms"), forever],
+    [new Error("admin.create: no response within 30000 ms"), forever],
     [new TypeError("Cannot read properties of undefined"), forever],
     ["no error at all", forever],
     [new ClosedError("admin.topics: the Kafka client is closed"), 0],

@@ -38,7 +38,7 @@ test("a replacement of a module that another one has loaded is refused", () => {
     replace: (load) => load(PARTITIONER),
   };
   expect(() => loadKafkajs("2.2.4", [early, constant])).toThrow(
-    /"constant" comes too late: .*murmur2\.js is loaded already/,
+    /"constant" is too late: .*murmur2\.js is already loaded/,
   );
 });
 
