@@ -135,12 +135,12 @@ test.each<[string, () => AwsEnvironment, RegExp]>([
   [
     "an answer that is no JSON",
     () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/html` }),
-    /is no JSON/,
+    /is not JSON/,
   ],
   [
     "an answer without keys",
     () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/empty` }),
-    /has none/,
+    /contains none/,
   ],
   [
     "an address elsewhere",

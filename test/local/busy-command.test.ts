@@ -60,5 +60,5 @@ test.each([
   await asked;
   block(1_500);
   await expect(answer).resolves.toBe("well");
-  await expect(limited(new Promise(() => undefined))).rejects.toThrow("no answer within 0.5 s");
+  await expect(limited(new Promise(() => undefined))).rejects.toThrow("no response within 0.5 s");
 });
