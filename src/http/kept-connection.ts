@@ -118,7 +118,7 @@ async function closeOrigin(origin: Origin): Promise<void> {
   await Promise.all(closing);
 }
 
-/** Where a request goes. */
+/** The target of a request. */
 export interface Target {
   readonly origin: Origin;
   /** Includes the query. */

@@ -151,7 +151,7 @@ export class InterimFilter {
     this.#endSeen = null;
   }
 
-  /** @returns the final response from its first byte on, or null if none of it has arrived. */
+  /** @returns the final response from its first byte on, or null before its first byte. */
   take(chunk: Buffer): Buffer | null {
     let bytes = this.#kept === null ? chunk : Buffer.concat([this.#kept, chunk]);
     this.#kept = null;

@@ -128,7 +128,7 @@ export interface Member {
   heartbeat(agoMs: number): Promise<void>;
   /** `true` if the broker leads any of them. False while that is unknown. */
   readsFrom(nodeId: string, isWanted: IsWanted): boolean;
-  /** Where the next fetch of the partition starts. */
+  /** The offset at which the next fetch of the partition starts. */
   positionOf(topic: string, partition: number): number;
   /** The next fetch of the partition starts after `offset`. */
   advance(topic: string, partition: number, offset: number): void;

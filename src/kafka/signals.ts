@@ -13,7 +13,7 @@ export interface ClusterView {
 export interface BrokerState {
   /** `host:port` */
   readonly broker: string;
-  /** Since when it has been unreachable, and the error; null: it is reachable. */
+  /** The start of its outage, and the error; null if it is reachable. */
   readonly outage: { readonly sinceMs: number; readonly error: string } | null;
 }
 

@@ -26,7 +26,7 @@ export type Lookup =
   /** Anything else: no response, HTML, 401, 403, 5xx. Nothing is known about the schema. */
   | { readonly kind: "outage"; readonly error: string };
 
-/** Where schemas are looked up. The caller closes it. */
+/** Looks up schemas. The caller closes it. */
 export interface SchemaSource extends AsyncDisposable {
   /**
    * One request, or one to each of the URLs in turn; the same again for each schema that it uses.

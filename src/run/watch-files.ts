@@ -150,7 +150,7 @@ function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   return found;
 }
 
-/** Where the path leads when its last symbolic link is followed; null if it has none. */
+/** The path with its last symbolic link followed; null if it has none. */
 function behindLink(path: string, add: (link: string) => void): string | null {
   for (let part = path; part !== dirname(part); part = dirname(part)) {
     const target = linkOf(part);

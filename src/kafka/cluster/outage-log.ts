@@ -107,7 +107,7 @@ export class OutageLog {
     };
   }
 
-  /** Since when it has been unreachable, and the error; null if it is reachable, as far as is known. */
+  /** The start of its outage, and the error; null if no outage is known. */
   outageOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
     return this.#unreachable.get(broker) ?? this.#fetchless.get(broker) ?? null;
   }

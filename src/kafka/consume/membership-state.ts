@@ -3,8 +3,8 @@
  *
  *   the coordinator's response                 then
  *   a member of the group                      the time is noted
- *   the group rebalances, or this is no        all groups of the process send heartbeats
- *   longer a member                            (`group-watch.ts`); fetch loops end, and the driver
+ *   the group rebalances, or the member is     all groups of the process send heartbeats
+ *   no longer in it                            (`group-watch.ts`); fetch loops end, and the driver
  *                                              joins again
  *   it may not be a member: it is fenced, or   fetch loops end, and so does the run
  *   has lost its permission

@@ -94,7 +94,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
     readonly resolvedOffsets: Offsets;
     /** The same, as committed. */
     committedOffsets(): Offsets;
-    /** Where the next fetch of the partition starts: a `Long`. */
+    /** The offset at which the next fetch of the partition starts: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };
   /** Added by us. */

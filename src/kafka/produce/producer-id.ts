@@ -1,4 +1,4 @@
-/** The producer ID under which batches are numbered, so that brokers write none of them twice. */
+/** The producer ID under which batches are numbered, so that brokers write each of them only once. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";

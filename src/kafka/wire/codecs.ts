@@ -1,6 +1,6 @@
 /**
- * Inflates record batches in all compressions of Kafka. Switchyard writes none of them
- * (docs/decisions/0003-compression.md).
+ * Inflates record batches in all compressions of Kafka. Switchyard itself does not compress records
+ * (docs/decisions/0003-compression.md), except for one that would otherwise be too large.
  *
  *   type     written by clients as
  *   gzip     one gzip stream

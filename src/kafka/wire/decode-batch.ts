@@ -58,7 +58,7 @@ export interface Wanted {
 export interface Decoded {
   /** Bytes that the messages keep in memory in addition to the batch itself. */
   readonly inflatedBytes: number;
-  /** Where reading continues if the batch contains more than was read at once, otherwise null. */
+  /** The offset to continue at if the batch contains more than was read at once, otherwise null. */
   readonly next: number | null;
 }
 

@@ -35,7 +35,7 @@ export class FetchedRecord implements IncomingRecord {
   readonly offset: number;
   readonly #batch: RecordBatch;
   readonly #timestampDelta: number;
-  /** Where its content starts in the batch. */
+  /** The position of its content in the batch. */
   readonly #start: number;
   readonly #end: number;
 

@@ -98,7 +98,7 @@ class Inflation {
   #read = 0;
   /** Remaining bytes of the record that is read in part. */
   #fieldsLeft = 0;
-  /** Where the next part starts. */
+  /** The offset delta at which the next part starts. */
   next = -1;
 
   constructor(batch: BatchToInflate) {

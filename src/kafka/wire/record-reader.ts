@@ -14,7 +14,7 @@ export class RecordReader {
   readonly #buffer: Buffer;
   readonly #view: DataView;
   #at: number;
-  /** Where the content of the last record starts and ends. */
+  /** Start and end of the last record's content. */
   start = 0;
   end = 0;
   offsetDelta = 0;

@@ -55,7 +55,8 @@ const SEARCHES: readonly Search[] = [
 ];
 
 /** Rooms whose texts were all rewritten. */
-const ROOMS = /^src\/(?:console|control|deletion|deliver|destinations)\/|^README\.md$/;
+const ROOMS =
+  /^src\/(?:console|control|delay|deletion|deliver|destinations|http|kafka|registry|run|runtime|stage|topics|words)\/|^README\.md$/;
 
 const COMMENT = /\/\*\*?[\s\S]*?\*\/|(?<![:"'`])\/\/[^\n]*/g;
 const STRING = /"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|>[^<>{}]+</g;
