@@ -5,7 +5,9 @@
  * (docs/decisions/0022-comparing-configurations.md).
  */
 
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
+
+import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
 import {
   type ConfigOption,
   configFile,
@@ -13,16 +15,23 @@ import {
   explained,
   loadOrExplain,
 } from "../../operate/connect/configuration.ts";
+import { instant } from "../../operate/connect/option-values.ts";
 import { hashOf, reasonOf, scrape } from "../../operate/connect/scrape.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { testShare } from "../../settings/scalars.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
 import { openInput, UnreadableInput } from "../input.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
-interface DiffOptions extends ConfigOption {
+export interface DiffOptions extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];
   readonly json?: boolean;
+  /** Compares calls since then, in milliseconds since the epoch. */
+  readonly since?: number;
+  /** Share of these calls, above 0 and at most 1. */
+  readonly share?: number;
+  readonly from?: string;
 }
 
 export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -32,7 +41,9 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "Compares a file with the current configuration (--config), both with the variables of this " +
         "environment. Shows which entries and settings would change immediately, and which only after " +
         "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
-        "current configuration.",
+        "current configuration. With --since, routes past calls by both configurations instead, and shows " +
+        "for each destination which calls it would gain, which it would lose and why, and which " +
+        "properties would change. Calls are only read, and values are never shown.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
     .addOption(configOption())
@@ -41,18 +52,68 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "admin port of a process (repeatable, or several separated by commas)",
       adminAddress,
     )
+    .option(
+      "--since <when>",
+      "compare what happens to calls received since then: ISO 8601, or an age such as 24h",
+      instant,
+    )
+    .option(
+      "--share <percent>",
+      "with --since, compare only this share of the calls, such as 1%",
+      share,
+    )
+    .option(
+      "--from <file>",
+      "with --since, compare with this file instead of the current configuration",
+    )
+    .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
       "\nRelative paths in both files are relative to the folder of the current configuration.\n\n" +
         "Exit status: 0 nothing would change, and the processes run the current or the proposed\n" +
         "configuration; 1 something would change, a process runs another configuration, or a process\n" +
-        "cannot be reached; 2 invalid usage, or a file is invalid.\n\nExamples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
+        "cannot be reached; 2 invalid usage, or a file is invalid. With --since: 0 no call would be\n" +
+        "routed differently; 1 failed, or not everything could be read; 3 there are differences.\n\n" +
+        "Examples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
+        "  switchyard config diff --config switchyard.yaml new.yaml --since 24h --share 1%\n" +
         "  kubectl exec -i deploy/switchyard -- switchyard config diff --admin localhost:9464 < new.yaml",
     )
     .action(async (file: string | undefined, options: DiffOptions) => {
-      exit(await showDiff(file, options, shell));
+      if (options.since === undefined) return exit(await showDiff(file, options, shell));
+      exit(await showCallDiff(file, { ...options, since: options.since }, shell));
     });
+}
+
+/** @throws InvalidArgumentError */
+function share(text: string): number {
+  const tested = testShare(text);
+  if (tested.kind === "value" && tested.value > 0) return tested.value;
+  throw new InvalidArgumentError(`"${text}" is not a share. Expected a percentage such as 1%.`);
+}
+
+async function showCallDiff(
+  file: string | undefined,
+  options: DiffOptions & { readonly since: number },
+  shell: Shell,
+): Promise<ExitStatus> {
+  const current = await loadOrExplain(options, shell);
+  if (current === null) return 2;
+  const { from } = options;
+  const before = from === undefined ? current : await proposedIn(from, options, shell);
+  const after = before === null ? null : await proposedIn(file, options, shell);
+  if (before === null || after === null) return 2;
+  const { compareCalls } = await import("./diff-calls.ts");
+  const configs = { current: current.config, before: before.config, after: after.config };
+  return await compareCalls(configs, options, shell);
+}
+
+/** Null: the file is invalid, and its problems have been printed. */
+async function proposedIn(file: string | undefined, options: DiffOptions, shell: Shell) {
+  const content = await contentOf(file, shell);
+  const { loadConfig } = await import("../../config/load.ts");
+  const loaded = loadConfig({ file: configFile(options, shell), env: shell.env, content });
+  return explained(loaded, file ?? "standard input", shell);
 }
 
 /** @throws WrongUsage if the file cannot be read: exit status 1 means that something would change. */
@@ -74,11 +135,7 @@ async function showDiff(
 ): Promise<ExitStatus> {
   const current = await loadOrExplain(options, shell);
   if (current === null) return 2;
-  const content = await contentOf(file, shell);
-  const { env } = shell;
-  const { loadConfig } = await import("../../config/load.ts");
-  const loaded = loadConfig({ file: configFile(options, shell), env, content });
-  const proposed = explained(loaded, file ?? "standard input", shell);
+  const proposed = await proposedIn(file, options, shell);
   if (proposed === null) return 2;
   const hashes = { current: current.hash, proposed: proposed.hash };
   const processes = await Promise.all(

@@ -8,8 +8,8 @@ import picocolors from "picocolors";
 
 import { visibleLines, visibleText } from "../../domain/escape-control.ts";
 
-/** 0: done. 1: failed. 2: wrong usage or configuration. */
-export type ExitStatus = 0 | 1 | 2;
+/** 0: done. 1: failed. 2: invalid usage or configuration. 3: `config diff --since` found differences. */
+export type ExitStatus = 0 | 1 | 2 | 3;
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { JsonValue } from "../../../src/route/rules/json-value.ts";
-import { fateOf } from "../../support/build/rules.ts";
+import { fateOf } from "../../support/build/ruled-call.ts";
 
 const NAMES = ["a", "email", "é", "__proto__", "constructor", "1", ""];
 const name = fc.constantFrom(...NAMES);

@@ -11,7 +11,10 @@ async function say(...args: string[]) {
 }
 
 test.each([
-  ["bash", '    "config diff") words="--config --admin --json --help" ;;'],
+  [
+    "bash",
+    '    "config diff") words="--config --admin --since --share --from --kafka-timeout --json --help" ;;',
+  ],
   ["zsh", "bashcompinit"],
   ["fish", `complete -c switchyard -n '__switchyard_at "config"' -f -a check`],
   ["fish", `complete -c switchyard -n '__switchyard_at "topics"' -l apply`],

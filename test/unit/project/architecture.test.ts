@@ -123,7 +123,11 @@ const TABLE: readonly Row[] = [
     "audience audience/store cli config domain kafka operate/act operate/connect operate/look runtime words",
     "commander",
   ],
-  ["cli/config", "cli settings config domain operate/connect words", "commander"],
+  [
+    "cli/config",
+    "cli settings config domain runtime operate/connect operate/timeline words",
+    "commander",
+  ],
   [
     "cli/console",
     "cli config console/read operate/connect operate/look runtime telemetry",

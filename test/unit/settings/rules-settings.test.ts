@@ -8,7 +8,7 @@ import { parseConfig } from "../../../src/config/parse.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
 import { pathText } from "../../../src/settings/problem.ts";
-import { rulesOf, rulesYaml } from "../../support/build/rules.ts";
+import { rulesOf, rulesYaml } from "../../support/build/ruled-call.ts";
 import { fencedBlocks } from "../../support/project/fenced-blocks.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 

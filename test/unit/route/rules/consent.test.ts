@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { hasConsent } from "../../../../src/route/rules/consent.ts";
-import { fateOf } from "../../../support/build/rules.ts";
+import { fateOf } from "../../../support/build/ruled-call.ts";
 
 const RULE = { categories: ["Ads", "Share"], match: "all", required: false } as const;
 const prefer = (categoryPreferences: unknown) => ({ consent: { categoryPreferences } });

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { fateOf, sentFor } from "../../../support/build/rules.ts";
+import { fateOf, sentFor } from "../../../support/build/ruled-call.ts";
 
 const TRACK = {
   ...{ type: "track", messageId: "m-1", userId: "u", event: "Order" },

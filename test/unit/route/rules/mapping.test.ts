@@ -3,7 +3,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { fateOf, sentFor } from "../../../support/build/rules.ts";
+import { fateOf, sentFor } from "../../../support/build/ruled-call.ts";
 
 const CALL = {
   ...{ type: "track", messageId: "m", userId: "u-1", event: "Order Completed" },

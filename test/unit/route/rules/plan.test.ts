@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import type { SourceId } from "../../../../src/domain/ids.ts";
 import { compileRules, hasRules } from "../../../../src/route/rules/plan.ts";
-import { fateOf, rulesOf, sentFor } from "../../../support/build/rules.ts";
+import { fateOf, rulesOf, sentFor } from "../../../support/build/ruled-call.ts";
 
 const CALL = { type: "track", userId: "user-1", anonymousId: "anon-1", event: "E" };
 const web = "web" as SourceId;

@@ -1,0 +1,228 @@
+/**
+ * What another configuration would change for calls: each call is routed by both configurations with the functions of
+ * the route stage, and the records that it would write are compared (docs/rules.md#what-a-change-would-do).
+ *
+ *   the destination's record, by the                 difference
+ *   current configuration    proposed one
+ *   none                     one                     gained
+ *   one                      none                    lost, with the reason
+ *   one                      the same bytes          none
+ *   one                      another one             changed, with the properties that differ
+ *
+ * A call that cannot be read by one of them has no records by it; its reason is that of its dead letter. Values are never
+ * kept, only paths and message IDs.
+ */
+
+import { DELIVERY_HEADER } from "../../domain/delivery.ts";
+import type { Destination } from "../../domain/destination.ts";
+import { isJsonObject } from "../../domain/json.ts";
+import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import { explained, type Routed, routeRecord } from "../../route/route-record.ts";
+import type { Routing } from "../../route/routing.ts";
+
+const EXAMPLES_MAX = 5;
+
+/** A number of calls, and the message IDs of some of them. */
+export interface Counted {
+  readonly count: number;
+  readonly examples: readonly string[];
+}
+
+export interface DestinationDifferences {
+  readonly destination: string;
+  readonly gained: Counted;
+  readonly lost: readonly (Counted & { readonly reason: string })[];
+  readonly changed: Counted & {
+    /** By the path of a property, how many calls differ in it; `(key)` and `(headers)` for the record's own. */
+    readonly properties: Readonly<Record<string, number>>;
+  };
+}
+
+/** A configuration as the route stage uses it. */
+export interface RoutedBy {
+  readonly routing: Routing;
+  readonly destinations: readonly Destination[];
+}
+
+class Count {
+  count = 0;
+  readonly examples: string[] = [];
+
+  add(messageId: string): void {
+    this.count += 1;
+    if (this.examples.length < EXAMPLES_MAX) this.examples.push(messageId);
+  }
+
+  get counted(): Counted {
+    return { count: this.count, examples: this.examples };
+  }
+}
+
+class Differences {
+  readonly gained = new Count();
+  readonly lost = new Map<string, Count>();
+  readonly changed = new Count();
+  readonly properties = new Map<string, number>();
+}
+
+/** Collects the differences of calls. */
+export class RoutingComparison {
+  readonly #before: RoutedBy;
+  readonly #after: RoutedBy;
+  readonly #found = new Map<string, Differences>();
+  /** Calls that were compared. */
+  calls = 0;
+
+  constructor(before: RoutedBy, after: RoutedBy) {
+    this.#before = before;
+    this.#after = after;
+  }
+
+  /** @param nowMs used if the record has no valid time. */
+  add(record: IncomingRecord, nowMs: number): void {
+    this.calls += 1;
+    const before = routeRecord(record, this.#before.routing, nowMs);
+    const after = routeRecord(record, this.#after.routing, nowMs);
+    const rest = new Map(recordsOf(after));
+    for (const [destination, one] of recordsOf(before)) {
+      const other = rest.get(destination);
+      rest.delete(destination);
+      if (other === undefined) this.#lost(destination, one, after);
+      else this.#compare(destination, one, other, changedOnce(destination, before, after));
+    }
+    for (const [destination, other] of rest) {
+      this.#of(destination).gained.add(messageIdOf(other));
+    }
+  }
+
+  /** In the order of the proposed configuration, then those that it removes. Only those with differences. */
+  result(): readonly DestinationDifferences[] {
+    const ids = [...this.#after.destinations, ...this.#before.destinations].map(({ id }) => id);
+    return [...new Set<string>(ids)].flatMap((destination) => {
+      const found = this.#found.get(destination);
+      if (found === undefined) return [];
+      const { gained, lost, changed, properties } = found;
+      return {
+        destination,
+        gained: gained.counted,
+        lost: [...lost].map(([reason, { counted }]) => ({ reason, ...counted })),
+        changed: { ...changed.counted, properties: Object.fromEntries(properties) },
+      };
+    });
+  }
+
+  #lost(destination: string, record: OutgoingRecord, after: Routed): void {
+    const reason = this.#reasonOf(destination, after);
+    const { lost } = this.#of(destination);
+    const count = lost.get(reason) ?? new Count();
+    lost.set(reason, count);
+    count.add(messageIdOf(record));
+  }
+
+  #reasonOf(destination: string, after: Routed): string {
+    if (after.kind === "unusable") return after.reason;
+    const known = this.#after.destinations.filter(({ id }) => id === destination);
+    return explained(after, known)[0]?.reason ?? "not-configured";
+  }
+
+  #compare(
+    destination: string,
+    one: OutgoingRecord,
+    other: OutgoingRecord,
+    changed: readonly string[] | null,
+  ): void {
+    const paths = differingPaths(one, other, changed);
+    if (paths.length === 0) return;
+    const { changed: count, properties } = this.#of(destination);
+    count.add(messageIdOf(one));
+    for (const path of paths) properties.set(path, (properties.get(path) ?? 0) + 1);
+  }
+
+  #of(destination: string): Differences {
+    const known = this.#found.get(destination);
+    if (known !== undefined) return known;
+    const made = new Differences();
+    this.#found.set(destination, made);
+    return made;
+  }
+}
+
+function recordsOf(routed: Routed): readonly (readonly [string, OutgoingRecord])[] {
+  if (routed.kind === "unusable") return [];
+  return routed.records.flatMap((record, index) => {
+    const route = routed.routes[index];
+    return route === undefined ? [] : [[route.destination, record] as const];
+  });
+}
+
+/**
+ * What the rules of one configuration changed, if those of the other one changed nothing; null: both changed the call, or
+ * neither did.
+ */
+function changedOnce(destination: string, before: Routed, after: Routed): readonly string[] | null {
+  const changed = [before, after].flatMap((routed) => {
+    if (routed.kind === "unusable") return [];
+    const found = [...(routed.ruled?.changed ?? [])].find(([id]) => id === destination);
+    return found === undefined ? [] : [found[1]];
+  });
+  return changed.length === 1 ? (changed[0] ?? null) : null;
+}
+
+/**
+ * Empty if the records are the same, byte for byte.
+ *
+ * @param known paths that differ in the value; null: they are looked up.
+ */
+function differingPaths(
+  one: OutgoingRecord,
+  other: OutgoingRecord,
+  known: readonly string[] | null,
+): readonly string[] {
+  const found: string[] = [];
+  if (!isSame(one.key, other.key)) found.push("(key)");
+  if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
+  if (isSame(one.value, other.value)) return found;
+  const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value), "");
+  // The same JSON in other bytes, such as another spelling of a name.
+  return [...found, ...(paths.length === 0 ? ["(spelling)"] : paths)];
+}
+
+function parsed(value: OutgoingRecord["value"]): unknown {
+  return value === null ? null : JSON.parse(Buffer.from(value).toString());
+}
+
+function jsonPaths(one: unknown, other: unknown, path: string): readonly string[] {
+  if (isJsonObject(one) && isJsonObject(other)) {
+    const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+    return [...names].flatMap((name) => {
+      const below = path === "" ? name : `${path}.${name}`;
+      if (!Object.hasOwn(one, name) || !Object.hasOwn(other, name)) return [below];
+      return jsonPaths(one[name], other[name], below);
+    });
+  }
+  return JSON.stringify(one) === JSON.stringify(other) ? [] : [path];
+}
+
+function headersOf({ headers, sharedHeaders = [] }: OutgoingRecord): RecordHeaders {
+  return [...sharedHeaders, ...headers];
+}
+
+function areSame(one: RecordHeaders, other: RecordHeaders): boolean {
+  return (
+    one.length === other.length &&
+    one.every(([name, value], index) => {
+      const [otherName, otherValue] = other[index] ?? ["", null];
+      return name === otherName && isSame(value, otherValue);
+    })
+  );
+}
+
+function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  if (one === null || other === null) return one === other;
+  return Buffer.compare(one, other) === 0;
+}
+
+function messageIdOf(record: OutgoingRecord): string {
+  const header = headersOf(record).find(([name]) => name === DELIVERY_HEADER.messageId);
+  return Buffer.from(header?.[1] ?? "").toString();
+}
