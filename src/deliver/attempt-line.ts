@@ -13,9 +13,9 @@
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { delayName } from "../domain/topics.ts";
+import type { Attempted } from "./active-attempt.ts";
 import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
-import type { Attempted } from "./work-ports.ts";
 
 type RetryScheduled = Extract<Output, { readonly kind: "retry" }>;
 

@@ -24,10 +24,10 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { delayName } from "../domain/topics.ts";
+import type { Attempted } from "./active-attempt.ts";
 import { phaseSpans } from "./attempt-trace.ts";
 import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
-import type { Attempted } from "./work-ports.ts";
 
 /** As in the record; `wait` is the time until the first byte of the response. */
 const PHASE_FIELDS = {

@@ -21,9 +21,9 @@ import type { Outcome, SendResult } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { Attempted } from "./active-attempt.ts";
 import { type HoldCause, stillnessOf } from "./hold-cause.ts";
 import { RecentAttempts } from "./recent-attempts.ts";
-import type { Attempted } from "./work-ports.ts";
 
 const REBALANCE_MAX_MS = 60_000;
 

@@ -22,10 +22,13 @@ import { RETRY, type SendResult } from "../destinations/port.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
+import type { WorkPorts } from "./active-attempt.ts";
 import {
   type Attempt,
   decideAttempt,
+  type Finishing,
   type Item,
+  OwnedWork,
   type Settings,
   settingsOf,
 } from "./active-attempt.ts";
@@ -46,13 +49,10 @@ import {
   type Replacement,
   replacement,
 } from "./follow-up-record.ts";
-import { type Finishing, OwnedWork } from "./owned-work.ts";
-import { WaitingDeliveries } from "./pending-deliveries.ts";
+import { lookingAgain, WaitingDeliveries } from "./pending-deliveries.ts";
 import { holdCause, type PreparedAttempt, prepare } from "./prepare.ts";
-import { lookingAgain } from "./recheck-timer.ts";
 import { RequestRate } from "./request-rate.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
-import type { WorkPorts } from "./work-ports.ts";
 
 /** Far below the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;

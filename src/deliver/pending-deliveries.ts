@@ -12,6 +12,7 @@
  * when the window has ended.
  */
 
+import type { WorkPorts } from "./active-attempt.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 import type { EndpointGates, QueueState } from "./endpoint-availability.ts";
 import { createSchedule, type Scheduled } from "./schedule.ts";
@@ -111,4 +112,26 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   #nextOf(turn: SlotFor): Item | undefined {
     return this.#first[turn].shift() ?? this.#schedules[turn].next();
   }
+}
+
+/** A longer wait is checked at this interval, in case the clock was changed. */
+const LOOK_AGAIN_MAX_MS = 60_000;
+
+/** @returns a function to call with the end of the hold. */
+export function lookingAgain(
+  ports: Pick<WorkPorts, "nowMs" | "after">,
+  look: () => void,
+): (untilMs: number) => void {
+  let nextMs = Number.NEGATIVE_INFINITY;
+  return (untilMs) => {
+    const nowMs = ports.nowMs();
+    const atMs = Math.min(untilMs, nowMs + LOOK_AGAIN_MAX_MS);
+    if (nextMs > nowMs && nextMs <= atMs) return;
+    nextMs = atMs;
+    ports.after(atMs - nowMs, () => {
+      // The timer may fire early by this clock; then this is called again.
+      nextMs = Number.NEGATIVE_INFINITY;
+      look();
+    });
+  };
 }

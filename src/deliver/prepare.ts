@@ -36,13 +36,12 @@ import type { Sendable } from "../destinations/port.ts";
 import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
-import type { EndpointKey } from "../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 import { parseContent } from "./content.ts";
 import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
-import { sanitizeHeaders } from "./sanitize-headers.ts";
 
 /** `delivery` has its first-attempt-at. */
 interface Plan {
@@ -192,4 +191,38 @@ function waitedFor(
 function endpointsOf(delivery: Delivery, destination: AttemptedDestination): readonly Endpoint[] {
   if (delivery.endpoint === null) return destination.endpoints;
   return destination.endpoints.filter(({ key }) => key === delivery.endpoint);
+}
+
+/**
+ * Decides how far the headers of a delivery are trusted. Anyone who can write to a destination's topics can put any value in
+ * them, which must not affect other destinations.
+ *
+ *   header                                        counts as
+ *   a destination other than the topic's          the topic's
+ *   a first attempt in the future                 now
+ *   a not-before later than the retry window      the window, from now
+ *
+ * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values back, so no later
+ * stage sees the original ones.
+ *
+ * @param topicOf the destination whose topic contains the record.
+ */
+export function sanitizeHeaders(
+  delivery: Delivery,
+  topicOf: DestinationId,
+  retryWindowMs: number,
+  nowMs: number,
+): Delivery {
+  const firstAttemptAtMs = atMost(delivery.firstAttemptAtMs, nowMs);
+  const notBeforeMs = atMost(delivery.notBeforeMs, nowMs + retryWindowMs);
+  const isBelieved =
+    delivery.destination === topicOf &&
+    firstAttemptAtMs === delivery.firstAttemptAtMs &&
+    notBeforeMs === delivery.notBeforeMs;
+  if (isBelieved) return delivery;
+  return { ...delivery, destination: topicOf, firstAttemptAtMs, notBeforeMs };
+}
+
+function atMost(instantMs: number | null, limitMs: number): number | null {
+  return instantMs === null ? null : Math.min(instantMs, limitMs);
 }

@@ -9,12 +9,12 @@ import type { Clock } from "../runtime/clock.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import type { Attempted } from "./active-attempt.ts";
 import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
 import type { DestinationHealth } from "./destination-health.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 import { type HoldCause, PAUSED_BY, pausedBy } from "./hold-cause.ts";
-import type { Attempted } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
 

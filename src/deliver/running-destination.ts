@@ -36,20 +36,18 @@ import { foreignText, watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
-import { attemptsOf, notingPhases } from "./attempt-notes.ts";
+import type { WorkPorts } from "./active-attempt.ts";
 import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
+import { attemptsOf, notingPhases } from "./attempts-topic.ts";
 import { DestinationHealth } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, News } from "./endpoint-availability.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
-import { type Replacement, smaller } from "./follow-up-record.ts";
-import { gatherWrites } from "./gather-writes.ts";
-import { healthProblemsOf } from "./health-problems.ts";
+import { gatherWrites, type Replacement, smaller } from "./follow-up-record.ts";
 import { controlled } from "./hold-cause.ts";
 import { createReport, type Report } from "./report.ts";
-import { statusOf } from "./status.ts";
-import type { WorkPorts } from "./work-ports.ts";
+import { healthProblemsOf, statusOf } from "./status.ts";
 
 /** Maximum number of records in flight per partition, which bounds the metadata of commits. */
 const PARTITION_RECORDS_MAX = 256;

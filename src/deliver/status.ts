@@ -1,4 +1,7 @@
-/** Assembles the status of a destination for operators, as `domain/destination-status.ts` defines it. */
+/**
+ * Assembles what operators see of a destination: its status, as `domain/destination-status.ts` defines it, and its sentences
+ * in `/readyz`.
+ */
 
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type {
@@ -8,9 +11,11 @@ import type {
   EndpointStatus,
   LastOutcome,
 } from "../domain/destination-status.ts";
-import { endpointNames } from "../domain/endpoint-name.ts";
+import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
 import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
+import type { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
+import type { HoldCause } from "./hold-cause.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
 /** @param gates of its endpoints; those of endpoints that are not configured are ignored. */
@@ -101,4 +106,27 @@ function countsOf(recent: RecentAttempts | null | undefined, nowMs: number): Att
 
 function instant(atMs: number | null | undefined): string | null {
   return atMs === null || atMs === undefined ? null : new Date(atMs).toISOString();
+}
+
+export function healthProblemsOf(
+  { destination, still }: Pick<DestinationHealth, "destination" | "still">,
+  ofConsumer: readonly string[],
+  work: Pick<DestinationWork, "endpoints">,
+): readonly string[] {
+  const names = endpointNames(destination);
+  const open = work
+    .endpoints()
+    .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
+    .map(({ key, breaker }) => {
+      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
+    });
+  const paused = still === null ? [] : stillText(still);
+  const all = [...ofConsumer, ...paused, ...open];
+  return all.map((each) => `destination ${destination.id}: ${each}`);
+}
+
+function stillText({ by, sinceMs, untilMs }: HoldCause): readonly string[] {
+  if (by === undefined) return [];
+  const until = untilMs === null ? "" : `, until ${new Date(untilMs).toISOString()}`;
+  return [`paused by ${by} since ${new Date(sinceMs).toISOString()}${until}`];
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { gatherWrites } from "../../../src/deliver/gather-writes.ts";
+import { gatherWrites } from "../../../src/deliver/follow-up-record.ts";
 import { TICK_MS } from "../../../src/domain/timer-tick.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 

@@ -1,8 +1,8 @@
-// The table of sanitize-headers.ts.
+// How far the headers of a delivery are trusted: the table of `sanitizeHeaders`.
 
 import { expect, test } from "vitest";
 
-import { sanitizeHeaders } from "../../../src/deliver/sanitize-headers.ts";
+import { sanitizeHeaders } from "../../../src/deliver/prepare.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
