@@ -8,8 +8,9 @@ import { expect, test } from "vitest";
 import { settingNames } from "../../support/project/setting-names.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 
-/** A field of a type says that there is one, not what it is for. */
-const DECLARATION = /^\s*readonly \w+\??: .*$/gm;
+/** A field of a type says that there is one, not what it is for. So does the declaration of a setting. */
+const DECLARATION =
+  /^\s*(?:readonly \w+\??: .*|\w+: (?:setting|required|optional|list|section|optionalSection|variants)\(.*)$/gm;
 const COMMENT = /^\s*(?:\*|\/\*|\/\/).*$/gm;
 
 function unused(fields: readonly string[], sources: readonly string[]): readonly string[] {
@@ -35,6 +36,7 @@ test.each([
   "interface Settings {\n  readonly bodyMaxBytes: number | null;\n}\n",
   "/** Larger than `bodyMaxBytes`: rejected. */\n",
   "// bodyMaxBytes\n",
+  'const fields = {\n  bodyMaxBytes: optional(size(1, 9), "Maximum size."),\n};\n',
 ])("a setting that is only spoken of is found: %j", (source) => {
   expect(unused(["bodyMaxBytes"], [source])).toEqual(["bodyMaxBytes"]);
 });
