@@ -172,6 +172,7 @@ const PURE_MODULES = [
 /** What rooms of a house may import from its top, where that is not everything. */
 const PORTS: Readonly<Record<string, RegExp>> = {
   kafka: /^kafka\/(port|membership)\.ts$/,
+  destinations: /^destinations\/(port|common-settings)\.ts$/,
   "sdk/client": /^domain\/(json|timestamp)\.ts$/,
   // What runs in a browser knows of the server what it is told, and nothing of how.
   "console/page": /^console\/((query|action)-)?view\.ts$/,
@@ -310,6 +311,7 @@ test.each([
   ["deliver/stage.ts", 'import { match } from "../route/match.ts";'],
   ["deliver/stage.ts", 'import { judge } from "../destinations/webhook/judge.ts";'],
   ["destinations/webhook/http.ts", 'import { topic } from "../topic/topic.ts";'],
+  ["destinations/webhook/http.ts", 'import { typeOf } from "../index.ts";'],
   ["destinations/webhook/http.ts", 'import type { Config } from "../../config/config.ts";'],
   ["deliver/stage.ts", 'export {\n  match,\n} from "../route/match.ts";'],
   ["deliver/stage.ts", 'import "../route/match.ts";'],
