@@ -1,0 +1,166 @@
+// Rules on a real Kafka: what they take from one destination is in none of its records, and in no log line, while
+// another destination gets it; and rules that change while calls flow apply to each call as a whole.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import type { DestinationRules } from "../../src/domain/rules.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Consumer, Kafka, KafkaConnection, Producer } from "../../src/kafka/port.ts";
+import { startRoute } from "../../src/route/stage.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { aSource, aTopicDestination } from "../support/build/calls.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { rulesOf } from "../support/build/ruled-call.ts";
+import { Taker } from "../support/contract/taker.ts";
+
+const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
+if (brokers === undefined) {
+  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
+}
+const connection: KafkaConnection = {
+  ...{ brokers: brokers.split(","), clientId: "rules-test", tls: null, sasl: null },
+  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
+};
+
+let prefix = "";
+let topics = topicNames(prefix);
+let kafka: Kafka;
+let producer: Producer;
+let lines: string[] = [];
+let readers: Consumer[] = [];
+
+const deliveries = (id: string) => topics.deliveries(id as DestinationId);
+const allTopics = () => [topics.calls, topics.deadLetters, deliveries("a"), deliveries("b")];
+
+beforeEach(async () => {
+  prefix = uniquePrefix("rules");
+  topics = topicNames(prefix);
+  lines = [];
+  readers = [];
+  kafka = createKafka(connection, createLog("error"));
+  producer = kafka.producer();
+  await kafka.admin.create(
+    allTopics().map((name) => ({ name, partitions: 3, replicationFactor: 1, config: {} })),
+  );
+});
+
+afterEach(async () => {
+  await producer.close(1_000);
+  await Promise.all(readers.map((reader) => reader.stop()));
+  await kafka.admin.deleteTopics(allTopics());
+  await kafka.close();
+});
+
+function listsWith({ consent = null, filters = [], map = [] }: Partial<DestinationRules>) {
+  const rules = { consent, filters, map };
+  return {
+    sources: [aSource("web", ["a", "b"])],
+    defaultSource: "web" as SourceId,
+    destinations: [aTopicDestination("a", rules), aTopicDestination("b")],
+  };
+}
+
+function start(rules: Partial<DestinationRules>) {
+  const log = createLog("debug", { write: (line) => lines.push(line) });
+  const onFatal = (error: Error) => lines.push(`fatal: ${error.message}`);
+  return startRoute(
+    { kafka, producer, clock: systemClock, log, metrics: createMetrics(), onFatal },
+    { topics, groups: groupNames(prefix), ...listsWith(rules), drainLimitMs: 10_000 },
+  );
+}
+
+function read(names: readonly string[]): Taker {
+  const taker = new Taker({ finishesAtOnce: true });
+  const reader = kafka.consume({
+    groupId: uniquePrefix(`${prefix}read`),
+    topics: names,
+    ...{ partitionRecordsMax: 10_000, maxBytes: 50_000_000, drainLimitMs: 1_000 },
+    whenFull: "hold",
+    onAssigned: taker.onAssigned,
+    onCrash: (error) => {
+      throw error;
+    },
+  });
+  readers.push(reader);
+  return taker;
+}
+
+const CANARY = "canary-5f1e";
+const USER = "user-canary-77";
+const call = (number: number) => ({
+  ...{ type: "identify", userId: USER, messageId: `m${number}` },
+  traits: { email: `${CANARY}@x.test`, phone: CANARY, plan: "pro" },
+});
+
+function send(numbers: readonly number[]) {
+  return producer.send(
+    numbers.map((number) => {
+      const value = Buffer.from(JSON.stringify(call(number)));
+      return { topic: topics.calls, key: null, value, headers: [] };
+    }),
+  );
+}
+
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => from + index);
+
+function bytesOf({ key, value, headers }: IncomingRecord): string {
+  return [key, value, ...headers.flat()].map((part) => part?.toString() ?? "").join(" ");
+}
+
+const HASHED = rulesOf(`
+filters: [{ name: no phone, dropProperties: { traits: [phone] } }]
+map: [{ hash: traits.email }, { hash: userId }]`);
+const REMOVED = rulesOf(`
+map:
+  - { remove: traits.email }
+  - { remove: traits.phone }
+  - { set: userId, value: nobody }`);
+
+const NO_OPTIONS = {
+  ...{ source: null, integrations: null, approvalShare: null, approvalMinimum: null },
+};
+
+test("what rules take away is nowhere, and rules change for each call as a whole", {
+  timeout: 60_000,
+}, async () => {
+  const stage = await start(HASHED);
+  await send(numbers(0, 200));
+  const sending = send(numbers(200, 400));
+  stage.update?.({
+    ...listsWith(REMOVED),
+    ...{ audiences: [], audienceDefaults: NO_OPTIONS, deliveryCa: null, ingestTls: null },
+  });
+  await sending;
+  await send(numbers(400, 500));
+  const [a, b] = [read([deliveries("a")]), read([deliveries("b")])];
+  await Promise.all([a.untilTaken(500), b.untilTaken(500)]);
+  await stage[Symbol.asyncDispose]();
+
+  const forms = new Set(
+    a.taken.map((record) => {
+      const { userId, traits } = JSON.parse(`${record.value}`) as ReturnType<typeof call>;
+      return JSON.stringify([`${record.key}` === userId, userId, Object.keys(traits)]);
+    }),
+  );
+  expect(
+    [...forms].every((form) =>
+      /^\[true,("nobody",\["plan"\]|"[\da-f]{64}",\["email","plan"\])\]$/.test(form),
+    ),
+  ).toBe(true);
+  expect([...forms].some((form) => form.includes("nobody"))).toBe(true);
+  for (const record of a.taken) expect(bytesOf(record)).not.toMatch(/canary/);
+  expect(lines.filter((line) => line.includes("canary") || line.startsWith("fatal"))).toEqual([]);
+  const values = b.taken.map(({ value }) => `${value}`).toSorted();
+  expect(values).toEqual(
+    numbers(0, 500)
+      .map((number) => JSON.stringify(call(number)))
+      .toSorted(),
+  );
+  expect(b.taken.every(({ key }) => `${key}` === USER)).toBe(true);
+});
