@@ -1,10 +1,10 @@
-/** Grants as command lines of Kafka's own tool, `kafka-acls.sh`. */
+/** Prints grants as commands of Kafka's own tool, `kafka-acls.sh`. */
 
 import type { Grant } from "./permissions.ts";
 import { shellWord } from "./shell-word.ts";
 
 export interface AclTool {
-  /** As it is typed, arguments included, such as `kafka-acls.sh --command-config admin.properties`. */
+  /** The command as it is typed, with its arguments, such as `kafka-acls.sh --command-config admin.properties`. */
   readonly command: string;
   readonly bootstrapServer: string;
 }

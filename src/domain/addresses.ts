@@ -1,24 +1,24 @@
 /**
- * Which addresses a webhook may be sent to: public ones, and those of networks that the
- * configuration names.
+ * Decides which addresses a webhook may be sent to: public ones, and those of networks that the
+ * configuration allows.
  *
- *   address                                             may be requested
+ *   address                                             allowed
  *   in a network of `allowNetworks`                     yes
  *   IPv4, globally routed                               yes
- *   IPv4 of any special range, 168.63.129.16 (Azure)    no
- *   IPv6 of 2000::/3, no special range                  yes
- *   IPv6 that stands for an IPv4 address                as that address
+ *   IPv4 in any special range, 168.63.129.16 (Azure)    no
+ *   IPv6 in 2000::/3 and not in a special range         yes
+ *   IPv6 that represents an IPv4 address                as that address
  *     ::ffff:a.b.c.d  64:ff9b::a.b.c.d  2002:aabb:ccdd::
  *   any other IPv6 (loopback, fe80::/10, fc00::/7, ...) no
- *   anything that is no IP address                      no
+ *   anything that is not an IP address                  no
  *
- * It lists what is allowed: a range that nobody thought of is refused. Names are not judged here;
- * the address that a socket really connects to is.
+ * The table lists what is allowed, so a range that is not in it is blocked. Host names are not checked here,
+ * but the address that the socket actually connects to is.
  */
 
 import ipaddr from "ipaddr.js";
 
-/** A network in CIDR form, as `parseNetwork` read it. */
+/** A network in CIDR notation, as `parseNetwork` read it. */
 export interface Network {
   /** As written, such as `10.0.0.0/8`. */
   readonly text: string;
@@ -29,7 +29,7 @@ export interface Network {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Public by its range, but every virtual machine of Azure finds its host's metadata there. */
+/** Public by its range, but it serves the metadata of every virtual machine in Azure. */
 const AZURE_HOST = "168.63.129.16";
 
 const RANGE_WORDS: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ const RANGE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * @returns null when the text is no network such as `10.0.0.0/8`, `::1/128` or a single address.
+ * @returns null if the string is not a network such as `10.0.0.0/8`, `::1/128` or a single address.
  */
 export function parseNetwork(text: string): Network | null {
   const [address = "", prefix, ...rest] = text.split("/");
@@ -63,32 +63,32 @@ export function isAllowedAddress(ip: string, allowNetworks: readonly Network[]):
 /** The kind of address in one or two words, for messages: `public`, `loopback`, `private`, ... */
 export function addressRange(ip: string): string {
   const address = parseAddress(ip);
-  return address === null ? "no IP address" : rangeOf(address);
+  return address === null ? "not an IP address" : rangeOf(address);
 }
 
 /**
- * The IP address that a URL names literally, or null when it names a host. The URL parser has
+ * The IP address that a URL contains literally, or null if the URL has a host name. The URL parser has
  * already turned `0x7f.1`, `2130706433` and `0177.0.0.1` into `127.0.0.1`.
  *
- * @param hostname of a parsed URL, so IPv6 stands in brackets.
+ * @param hostname from a parsed URL, so IPv6 is in brackets.
  */
 export function literalAddress(hostname: string): string | null {
   const bare = withoutBrackets(hostname);
   return parseAddress(bare) === null ? null : bare;
 }
 
-/** In URLs, and before ports, an IPv6 address stands in brackets; sockets want it without. */
+/** In URLs, and before ports, an IPv6 address is in brackets; sockets need it without. */
 export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
-/** HOST:PORT of an admin port. IPv6 stands in brackets, with a zone where it is link-local. */
+/** HOST:PORT of an admin port. IPv6 is in brackets, with a zone if it is link-local. */
 export const ADMIN_ADDRESS = /^(?:[\w.-]+|\[[\da-fA-F:.]+(?:%[\w.-]+)?\]):\d{1,5}$/;
 
 function parseAddress(text: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   const [withoutZone = "", zone] = text.split("%", 2);
-  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser leaves nothing to guess.
+  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser is unambiguous.
   const url = `http://[${withoutZone}]/`;
   if (!/^[\da-f:.]+$/i.test(withoutZone) || zone === "" || !URL.canParse(url)) return null;
   return ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));
@@ -104,7 +104,7 @@ function rangeOf(address: Address): string {
   return address.kind() === "ipv4" || first >> 5 === 0b001 ? "public" : "reserved";
 }
 
-/** The IPv4 address that packets to this IPv6 address end at. */
+/** The IPv4 address that packets to this IPv6 address reach in the end. */
 function embedded(address: Address): ipaddr.IPv4 | null {
   if (!(address instanceof ipaddr.IPv6)) return null;
   const bytes = address.toByteArray();

@@ -1,19 +1,19 @@
 /**
- * A record of the topic of attempts (docs/topics.md#attempts), as programs read it. Deliver writes
- * it (`deliver/attempt-record.ts`); `schemas/attempt-record.schema.json` describes it for others.
+ * Reads a record of the `attempts` topic (docs/topics.md#attempts). The deliver stage writes it
+ * (`deliver/attempt-record.ts`); `schemas/attempt-record.schema.json` describes it for other programs.
  *
- *   a value                                        then
- *   an object with the fields that name it         read; what it has beyond that is passed over
- *   anything else                                  null: somebody else wrote it
+ *   value                                          result
+ *   an object with the fields that identify it     read; additional fields are ignored
+ *   anything else                                  null: another program wrote it
  *
- * Others may write to the topic, too: nothing here is believed further than that it is shown.
+ * Other programs can write to the topic too, so the content is only shown and never acted on.
  */
 
 import { isJsonObject, type JsonObject, jsonObjectIn } from "./json.ts";
 
-/** Of one request of an attempt, or of an endpoint that was skipped because it was unavailable. */
+/** One request of an attempt, or an endpoint that was skipped because it was unavailable. */
 export interface AttemptRequestRecord {
-  /** As people meet it everywhere (`endpoint-name.ts`); its key where it had no name any more. */
+  /** The name that is shown everywhere (`endpoint-name.ts`), or the endpoint's key if it no longer has a name. */
   readonly endpoint: string;
   /** `accepted`, `retry`, `rejected` or `skipped`. */
   readonly outcome: string;
@@ -21,19 +21,19 @@ export interface AttemptRequestRecord {
   readonly cause: string | null;
   readonly durationMs: number | null;
   readonly phases: AttemptPhases;
-  /** The start of a rejected response, where `attempts.responseBytes` asks for it. */
+  /** The start of a rejected response, if `attempts.responseBytes` is set. */
   readonly response: string | null;
 }
 
 export const PHASE_NAMES = ["dnsMs", "connectMs", "tlsMs", "firstByteMs", "bodyMs"] as const;
 export type PhaseName = (typeof PHASE_NAMES)[number];
-/** In milliseconds. A phase that the request did not reach, or did not need, is absent. */
+/** In milliseconds. A phase that the request did not reach or need is absent. */
 export type AttemptPhases = Readonly<Partial<Record<PhaseName, number>>>;
 
 export interface AttemptNext {
   readonly retryDelay: string;
   readonly atMs: number;
-  /** Only with `deliver: every`: the endpoint that it is for. */
+  /** Only with `deliver: every`: the endpoint that the attempt is for. */
   readonly endpoint: string | null;
 }
 
@@ -48,7 +48,7 @@ export interface AttemptRecord {
   readonly next: readonly AttemptNext[];
 }
 
-/** Pure. Null: the value is no such record. */
+/** Pure. Null if the value is not an attempt record. */
 export function parseAttemptRecord(value: Buffer | null): AttemptRecord | null {
   const json = value === null ? null : jsonObjectIn(value);
   if (json === null) return null;
@@ -107,7 +107,7 @@ function number(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** Only in the form that deliver writes. */
+/** Only in the format that the deliver stage writes. */
 function instant(value: unknown): number | null {
   if (typeof value !== "string") return null;
   const atMs = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value) ? Date.parse(value) : Number.NaN;

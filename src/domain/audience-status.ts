@@ -1,8 +1,8 @@
-/** An audience as the process that owns it sees it. */
+/** The status of an audience in the process that owns it. */
 
 export interface AudienceStatus {
   readonly id: string;
-  /** A complete sync that awaits approval; null: none does. */
+  /** A complete sync that awaits approval; null if there is none. */
   readonly awaitingApproval: {
     readonly syncId: string;
     readonly removals: number;

@@ -1,6 +1,6 @@
 /**
- * Text that is written as UTF-8 at once, one piece behind the other, and makes no garbage. For those
- * who write very much of it: a piece that repeats is made bytes once, and numbers are never strings.
+ * Builds text directly as UTF-8 bytes, without garbage. For code that writes a lot of it: a repeated piece is
+ * encoded once, and numbers never become strings.
  */
 
 const QUOTE = 0x22;
@@ -9,23 +9,23 @@ const FIRST_VISIBLE = 0x20;
 const LAST_VISIBLE = 0x7e;
 const ZERO = 0x30;
 const POINT = 0x2e;
-/** A character takes at most so many bytes for each unit of a string's length. */
+/** The most bytes that a character takes for each unit of a string's length. */
 const UNIT_MAX_BYTES = 3;
-/** From here on copying with one call is sooner done than byte by byte. */
+/** From this length on, one copying call is faster than a loop over the bytes. */
 const CALL_BYTES = 48;
 const NUMBER_MAX_BYTES = 17;
 
 export class ByteText {
-  /** Its first `length` bytes are the text. Another object after it has grown. */
+  /** The first `length` bytes are the text. Growing replaces this object. */
   bytes: Buffer;
-  /** May be set back, to write over what is behind it. */
+  /** May be set to less, to overwrite what follows. */
   length = 0;
 
   constructor(bytes = 1_024) {
     this.bytes = Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** Bytes for as many more than there are. Ask for them before writing into `bytes`. */
+  /** Makes room for this many more bytes. Call it before writing into `bytes`. */
   room(more: number): void {
     const least = this.length + more;
     if (least <= this.bytes.length) return;
@@ -49,9 +49,9 @@ export class ByteText {
   }
 
   /**
-   * Text that neither JSON nor a terminal reads as anything else.
+   * Writes text that neither JSON nor a terminal has to escape.
    *
-   * @returns false: it has something else in it, and nothing was written.
+   * @returns false if it contains anything else; then nothing was written.
    */
   plain(text: string): boolean {
     const count = text.length;
@@ -67,7 +67,7 @@ export class ByteText {
     return true;
   }
 
-  /** @param value whole, from 0 to 2^53. */
+  /** @param value an integer from 0 to 2^53. */
   whole(value: number): void {
     this.room(NUMBER_MAX_BYTES);
     let size = 1;
@@ -81,7 +81,7 @@ export class ByteText {
     this.length += size;
   }
 
-  /** A number of 0 or more, to a tenth; a whole one has no point. */
+  /** Writes a number of 0 or more with one decimal place, which an integer goes without. */
   tenths(value: number): void {
     const all = Math.round(value * 10);
     const whole = Math.floor(all / 10);

@@ -1,9 +1,9 @@
-/** How log lines name the call of a record that was given up. */
+/** How log lines name the call of a dead-lettered record. */
 
 import { DELIVERY_HEADER } from "./delivery.ts";
 import type { RecordHeaders } from "./record.ts";
 
-/** Characters of a message id, and of any other name that is logged. */
+/** The most characters of a message ID, and of any other name, that are logged. */
 const NAME_MAX = 100;
 
 export interface CallNames {
@@ -11,7 +11,7 @@ export interface CallNames {
   readonly source?: string;
 }
 
-/** As far as the headers name it. The last one of a name counts, as everywhere. */
+/** The names that the headers contain. If a name is repeated, the last value counts, as everywhere. */
 export function callNames(headers: RecordHeaders): CallNames {
   const text = (wanted: string) =>
     headers

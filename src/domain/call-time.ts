@@ -1,16 +1,16 @@
 /**
- * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first line that
+ * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first row whose fields
  * can be read decides; a timestamp that cannot be read counts as absent.
  *
- *   there is                                    the call's time
- *   timestamp                                   timestamp, as it was given
- *   originalTimestamp, sentAt and receivedAt    receivedAt - (sentAt - originalTimestamp): the
- *                                               device's clock set right
+ *   present                                     the call's time
+ *   timestamp                                   timestamp, as it was sent
+ *   originalTimestamp, sentAt and receivedAt    receivedAt - (sentAt - originalTimestamp): corrects
+ *                                               the device's clock
  *   originalTimestamp                           originalTimestamp
  *   receivedAt                                  receivedAt
- *   none of them                                the record's time
+ *   none of these                               the record's time
  *
- * A call is received at its receivedAt, else at the record's time.
+ * A call is received at its receivedAt, or else at the record's time.
  */
 
 import type { CallFields } from "./call.ts";
@@ -23,7 +23,7 @@ export interface CallTimes {
 
 type GivenTimes = Pick<CallFields, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
 
-/** @param recordAtMs the time of the record on `calls`, as `usableRecordTime` gives it. */
+/** @param recordAtMs the time of the record on `calls`, as `usableRecordTime` returns it. */
 export function callTimes(call: GivenTimes, recordAtMs: number): CallTimes {
   const givenReceivedAtMs = readTimestamp(call.receivedAt);
   const receivedAtMs = givenReceivedAtMs ?? recordAtMs;
@@ -42,8 +42,8 @@ function deviceTime(call: GivenTimes, receivedAtMs: number | null): number | nul
 }
 
 /**
- * A record's time, where it is one: producers may write any number there (microseconds, -1 for
- * none), and then the time of reading has to do.
+ * A record's time, if it is plausible: producers may write any number there (microseconds, or -1 for
+ * none), and then the time of reading is used instead.
  */
 export function usableRecordTime(recordAtMs: number, nowMs: number): number {
   return recordAtMs > 0 && isWritable(recordAtMs) ? recordAtMs : nowMs;

@@ -1,23 +1,24 @@
 /**
- * A call: one identify, track, page, screen, group or alias made by an application (docs/calls.md).
+ * A call: one identify, track, page, screen, group or alias from an application (docs/calls.md).
  * `parse-call.ts` reads it.
  *
  *   field                                  read as
- *   userId, anonymousId, groupId,          text; a finite number becomes text (`exact-ids.ts`)
+ *   userId, anonymousId, groupId,          a string; a finite number becomes a string (`exact-ids.ts`)
  *     previousId
- *   event, name, category                  text; a finite number becomes text in a category and in
+ *   event, name, category                  a string; a finite number becomes a string in a category and in
  *                                          a screen's name
  *   properties, traits, context            an object; an empty list counts as absent
- *   messageId                              text of at most 100 characters, a number becomes text;
+ *   messageId                              a string of at most 100 characters, a number becomes a string;
  *                                          anything else counts as absent
- *   integrations                           an object; anything else counts as absent, and
- *                                          `Integrations` (the Go struct's spelling) is read instead
- *   timestamp, originalTimestamp,          kept as given; `call-time.ts` reads them, and one that
- *     sentAt, receivedAt                   cannot be read never costs the call
+ *   integrations                           an object; anything else counts as absent, and `Integrations`
+ *                                          (the spelling of Segment's Go library) is read instead
+ *   timestamp, originalTimestamp,          kept as sent; `call-time.ts` reads them, and one that cannot
+ *     sentAt, receivedAt                   be read never makes the call invalid
  *
- * Null and empty text count as absent everywhere. A field of the wrong type is refused whatever the
- * type of the call, so that no destination gets half of what was meant. A page's `traits` are read
- * as its `properties`, and `context.traits` as those of an identify that has none. Other fields of a call are not passed to anybody.
+ * Null and the empty string count as absent everywhere. A field of the wrong type makes the call invalid
+ * whatever the type of the call, so that no destination gets half of what was meant. A page's `traits` are
+ * read as its `properties`, and `context.traits` as the traits of an identify that has none of its own.
+ * Other fields of a call are ignored.
  */
 
 import type { MessageId } from "./ids.ts";
@@ -27,12 +28,12 @@ export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alia
 
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** The caller: a user, or somebody who has no user id yet. */
+/** Who the call is about: a user, or a visitor without a user ID. */
 export type Caller =
   | { readonly userId: string; readonly anonymousId: string | null }
   | { readonly userId: null; readonly anonymousId: string };
 
-/** Null: absent. Texts are never empty; objects are as JSON.parse made them. */
+/** Null if absent. Strings are never empty; objects are as JSON.parse returned them. */
 export interface CallFields {
   readonly messageId: MessageId | null;
   readonly groupId: string | null;
@@ -44,14 +45,14 @@ export interface CallFields {
   readonly traits: JsonObject | null;
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** As given, readable or not; undefined when absent. */
+  /** As sent, readable or not; undefined if absent. */
   readonly timestamp: unknown;
   readonly originalTimestamp: unknown;
   readonly sentAt: unknown;
   readonly receivedAt: unknown;
 }
 
-/** The fields that each type needs besides a caller. */
+/** The fields that each type requires in addition to a caller. */
 export type ByType =
   | { readonly type: "identify" | "page" | "screen" }
   | { readonly type: "track"; readonly event: string }
@@ -61,7 +62,7 @@ export type ByType =
 export type Call = CallFields & Caller & ByType;
 
 /**
- * A call as it is delivered. A destination's rules may have taken identifiers away (docs/rules.md), so that it lacks
+ * A call as it is delivered. A destination's rules may have removed IDs (docs/rules.md), so that it may lack
  * what a call needs on `calls`.
  */
 export type DeliveredCall = CallFields & {
@@ -73,7 +74,7 @@ export type DeliveredCall = CallFields & {
     | { readonly type: "group"; readonly groupId: string }
   );
 
-/** `error` is a sentence for people: the field and what is wrong with it, without its value. */
+/** `error` is a sentence for operators: the field and what is wrong with it, without its value. */
 export interface InvalidCall {
   readonly kind: "refused";
   readonly reason: "invalid-call";
@@ -82,7 +83,7 @@ export interface InvalidCall {
 
 export type ParsedCall = { readonly kind: "call"; readonly call: Call } | InvalidCall;
 
-/** The key of the call's records: the user's, else the anonymous id. */
+/** The key of the call's records: the user ID, or else the anonymous ID. */
 export function callKey(call: Caller): string {
   return call.userId === null ? call.anonymousId : call.userId;
 }

@@ -1,29 +1,29 @@
-/** At a damaged batch of a topic its stage halts, or gives the batch up. */
+/** A corrupt batch of a topic: its stage halts, or skips the batch. */
 export type OnCorruptBatch = "stop" | "skip";
 
 /** A record batch that cannot be read as its producer wrote it. */
 export interface CorruptBatch {
   readonly topic: string;
   readonly partition: number;
-  /** Of its first record, as far as it can be read. */
+  /** The offset of its first record, as far as it can be read. */
   readonly offset: number;
-  /** The first offset behind it: reading goes on here once it is given up. */
+  /** The first offset after it, where reading resumes once the batch is skipped. */
   readonly behind: number;
-  /** Whether `behind` can be believed: the batch is given up with it, and nothing else. */
+  /** If `true`, `behind` is certain: skipping skips this batch and nothing else. */
   readonly isEndKnown: boolean;
   readonly corruption: string;
 }
 
 /**
  * A record batch that is not what its producer wrote. It stops the consumer: skipping it would
- * lose records, and reading on would deliver wrong ones.
+ * lose records, and reading it would deliver wrong ones.
  */
 export class CorruptBatchError extends Error {
   override readonly name = "CorruptBatchError";
-  /** kafkajs must neither repeat the fetch nor restart the consumer by itself. */
+  /** kafkajs must neither repeat the fetch nor restart the consumer. */
   readonly retriable = false;
   readonly corruption: string;
-  /** Of the batch's first record, as far as it can be read. */
+  /** The offset of the batch's first record, as far as it can be read. */
   readonly offset: number;
   /** Null until the fetch response has been searched for it. */
   readonly at: CorruptBatch | null;
@@ -34,7 +34,7 @@ export class CorruptBatchError extends Error {
     const where = at === null ? "" : `topic ${at.topic}, partition ${at.partition}, `;
     const command = at === null ? "" : `: ${skipCommand(at)}`;
     super(
-      `The record batch at ${where}offset ${offset} is damaged: ${corruption}. Restore the partition from an intact replica, or give the batch's records up${command}`,
+      `The record batch at ${where}offset ${offset} is corrupt: ${corruption}. Restore the partition from an intact replica, or skip the batch and lose its records${command}`,
     );
     this.corruption = corruption;
     this.offset = offset;
@@ -44,7 +44,7 @@ export class CorruptBatchError extends Error {
   }
 }
 
-/** The damaged batch because of which something has failed; null: something else is the reason. */
+/** The corrupt batch that caused a failure; null if the failure has another cause. */
 export function corruptBatchOf(error: unknown): CorruptBatch | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; depth += 1) {
     if (each instanceof CorruptBatchError && each.at !== null) return each.at;
@@ -53,7 +53,7 @@ export function corruptBatchOf(error: unknown): CorruptBatch | null {
   return null;
 }
 
-/** The command that gives a batch up. */
+/** The command that skips a batch. */
 export function skipCommand({
   topic,
   partition,

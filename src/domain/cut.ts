@@ -1,23 +1,23 @@
 /**
- * Cuts a record that is too large for a topic, and says which parts were left out. The value is the
- * call: headers go before it.
+ * Cuts a record that is too large for a topic, and names the parts that were omitted. The value is the
+ * call, so headers are omitted first.
  *
- *   the record has to fit into            what is left out
- *   1 MiB: the plan's topics take it      headers, the largest first
- *   64 KiB: any topic takes it            the same
+ *   the record has to fit into                   omitted
+ *   1 MiB: planned topics accept it              headers, the largest first
+ *   64 KiB: any topic accepts it                 the same
  *   ...
  *
- * The sizes are tried in turn, from the largest to the smallest, until the brokers take the rest:
- * these two, key and value, the value, the key, and nothing. In each of them the value is kept if it
- * fits, then the key if it fits beside that, then headers, the smallest first. So a value is left out
- * when it alone is too large, and headers come back then.
+ * The sizes are tried in order, from the largest to the smallest, until the brokers accept the rest:
+ * these two, then key and value, the value, the key, and nothing. For each size the value is kept if it
+ * fits, then the key if both fit, then headers, the smallest first. So the value is omitted
+ * only if it is too large alone, and then headers fit again.
  */
 
 import { isOwnHeader } from "./delivery.ts";
 import type { Cut, RecordContent, RecordHeader, RecordHeaders } from "./record.ts";
 
 const SIZES = [1_048_576, 65_536, 0];
-/** Of ours, larger ones are not written by a stage. */
+/** The limit for our own records: a stage does not write larger ones. */
 const OWN_HEADER_MAX_BYTES = 4_096;
 const NAME_SHOWN_MAX = 64;
 
@@ -28,8 +28,8 @@ export interface Shorter {
 
 /**
  * @param whole the record as it was.
- * @param refused what the brokers have refused of it.
- * @returns what to try next; null: there is nothing smaller.
+ * @param refused what the brokers have rejected of it.
+ * @returns what to try next; null if there is nothing smaller.
  */
 export function shorter(whole: RecordContent, refused: RecordContent): Shorter | null {
   const { key, value, headers } = whole;
@@ -43,7 +43,7 @@ export function shorter(whole: RecordContent, refused: RecordContent): Shorter |
   return null;
 }
 
-/** Names what was left out. */
+/** Names what was omitted. */
 export function cutWords({ keyBytes, valueBytes, headers }: Cut): string {
   const words: string[] = [];
   if (headers !== null) {

@@ -1,16 +1,16 @@
 /**
- * The dead letters of stages that read other people's records: route, deletion and audience. Also
- * the shorter form of a dead letter that is too large, of these stages and of delay.
+ * Creates the dead letters of stages that read records from other programs: route, deletion and audience.
+ * Also shortens dead letters that are too large, for these stages and for the delay stage.
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason
- *   the brokers refuse some of what it becomes    the same, reason too-large; the sentence names the
- *                                                 topics. The rest was written.
- *   they refuse a dead letter                     what fits of its value, its key and the headers of
- *                                                 producers (`cut.ts`); the reason, our own headers,
- *                                                 and where the record stood, from where it can be read
+ *   brokers reject some records made from it      the same, with the reason too-large; the sentence names
+ *                                                 the topics. The other records were written.
+ *   brokers reject a dead letter                  what fits of its value, its key and the headers of
+ *                                                 producers (`cut.ts`); the reason, our own headers, and
+ *                                                 the place of the record, from which it can be read
  *
- * A producer's `switchyard-*` headers are not kept: they would say what only a stage may say.
+ * A producer's `switchyard-*` headers are dropped, because only stages may write them.
  */
 
 import { cutWords, shorter } from "./cut.ts";
@@ -25,11 +25,11 @@ import type {
 } from "./record.ts";
 import type { StageName } from "./stages.ts";
 
-/** A record and why a stage gives it up. */
+/** A record and the reason why a stage dead-letters it. */
 export interface DeadLettered {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
-  /** One sentence that says the mistake and its place. No secret, no payload. */
+  /** One sentence that names the mistake and its place. Contains no secret and no payload. */
   readonly error: string;
   /** Those that it keeps; absent: the record's own that the stage lets it keep. */
   readonly headers?: RecordHeaders;
@@ -41,15 +41,15 @@ export interface DeadLetter extends DeadLettered {
   readonly outgoing: OutgoingRecord;
 }
 
-/** A record, and the records that a stage makes of it. */
+/** A record, and the records that a stage makes from it. */
 export interface Became {
   readonly record: IncomingRecord;
   readonly records: readonly OutgoingRecord[];
 }
 
 /**
- * @param topic of dead letters.
- * @param headers those of the record's that it keeps.
+ * @param topic the topic of dead letters.
+ * @param headers those of the record that the dead letter keeps.
  */
 export function deadLetterOf(
   stage: StageName,
@@ -63,9 +63,9 @@ export function deadLetterOf(
 }
 
 /**
- * The records of which the brokers refused something, each once.
+ * The records of which brokers have rejected something, each once.
  *
- * @param refused with the brokers' words.
+ * @param refused with the brokers' messages.
  */
 export function tooLarge(
   became: readonly Became[],
@@ -82,7 +82,7 @@ export function tooLarge(
 }
 
 /**
- * A delivery whose topic is gone. A replay writes it to that destination alone.
+ * The dead letter for a delivery whose topic is gone. A replay writes it to that destination alone.
  *
  * @param delivery the record that could not be written, with all its headers.
  */
@@ -100,10 +100,10 @@ export function goneDeadLetter(
 }
 
 /**
- * In place of a dead letter that is itself too large; null: it cannot be any shorter.
+ * Replaces a dead letter that is itself too large; null if it cannot be any shorter.
  *
  * @param whole the dead letter as it was at first.
- * @param refused what the brokers have refused of it.
+ * @param refused what the brokers have rejected of it.
  */
 export function shortDeadLetter(
   whole: DeadLetter,
@@ -117,10 +117,10 @@ export function shortDeadLetter(
 }
 
 /**
- * The same of the record of a dead letter.
+ * The same for the record of a dead letter.
  *
- * @param cause as the whole letter says it.
- * @param place of the record that the letter stands for.
+ * @param cause as in the whole dead letter.
+ * @param place the place of the record that the dead letter is about.
  */
 export function short(
   cause: DeadLetterCause,
@@ -137,7 +137,7 @@ export function short(
   return deadLetter(deadLetterTopic, content, { ...cause, error });
 }
 
-/** @param says the brokers' words. */
+/** @param says the brokers' message. */
 export function tooLargeFor(topics: string, says: string | undefined): string {
   return `too large for ${topics}: ${says}`;
 }

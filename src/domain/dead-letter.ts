@@ -1,26 +1,26 @@
 /**
- * A dead letter: a delivery or record given up. Its value is the original one, untouched. Headers
- * say why it was given up and where it came from (docs/guarantees.md#dead-letters). Where a cluster
- * allows no larger records than calls, it is compressed rather than written without its value.
+ * A dead letter: a delivery or record that Switchyard stopped trying to process. Its value is the original one,
+ * unchanged. Headers have the reason and the place it came from (docs/guarantees.md#dead-letters). If the cluster
+ * allows only records as large as calls, a dead letter is compressed rather than written without its value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
 import type { StageName } from "./stages.ts";
 
-/** Each reason with the sentence that `docs/guarantees.md` prints. */
+/** Each reason with the sentence that `docs/guarantees.md` shows. */
 export const DEAD_LETTER_REASONS = {
-  undecodable: "The value is not UTF-8, not JSON, or absent.",
-  "unknown-schema": "The value names a schema that is not known here.",
-  "invalid-call": "The value is JSON but no valid call, or a delivery lacks a header it needs.",
+  undecodable: "The value is absent, or is not UTF-8 or not JSON.",
+  "unknown-schema": "The value names a schema that is unknown.",
+  "invalid-call": "The value is JSON but not a valid call, or a delivery lacks a required header.",
   "unknown-source": "The record names no source, or one that is not configured.",
-  "unknown-destination": "The delivery's destination, endpoint or topic is gone.",
+  "unknown-destination": "The delivery's destination, endpoint or topic no longer exists.",
   "rule-failed": "A rule of a destination could not be evaluated. The dead letter has no value.",
-  "invalid-sync": "The record on `audience-syncs` breaks the protocol.",
-  "invalid-deletion": "The record on `deletion-requests` is no valid request.",
-  "too-large": "A record that would have to be written is larger than the broker takes.",
-  rejected: "Every endpoint answered with a status that is not tried again.",
-  cancelled: "Somebody cancelled the deliveries that waited for its destination.",
-  expired: "No endpoint accepted the delivery within the window.",
+  "invalid-sync": "The record on `audience-syncs` violates the protocol.",
+  "invalid-deletion": "The record on `deletion-requests` is not a valid request.",
+  "too-large": "A record that had to be written is larger than the broker allows.",
+  rejected: "Every endpoint responded with a status that is not retried.",
+  cancelled: "An operator canceled the deliveries that waited for the destination.",
+  expired: "No endpoint accepted the delivery within its retry window.",
 } as const;
 
 export type DeadLetterReason = keyof typeof DEAD_LETTER_REASONS;
@@ -39,7 +39,7 @@ export const DEAD_LETTER_HEADER = {
 export interface DeadLetterCause {
   readonly stage: StageName;
   readonly reason: DeadLetterReason;
-  /** One sentence that says the mistake and its place. No secret, no payload. */
+  /** One sentence that names the mistake and its place. Contains no secret and no payload. */
   readonly error: string;
   readonly failedAtMs: number;
 }
@@ -47,9 +47,9 @@ export interface DeadLetterCause {
 const ADDED: ReadonlySet<string> = new Set(Object.values(DEAD_LETTER_HEADER));
 
 /**
- * The record to write for a record given up.
+ * The record to write for a dead-lettered record.
  *
- * @param headers what the dead letter keeps of the record's headers, by default all; headers of
+ * @param headers the record's headers that the dead letter keeps, by default all; headers of
  *   an earlier dead letter are replaced.
  */
 export function deadLetter(

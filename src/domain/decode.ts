@@ -1,23 +1,23 @@
 /**
- * The bytes of a value to JSON.
+ * Decodes the bytes of a value to JSON.
  *
  *   value                                      result
- *   none (a tombstone)                         undecodable
+ *   absent (a tombstone)                       undecodable
  *   its schema was looked up, and
- *     the registry does not know it            unknown-schema
- *     no value can be read by it               undecodable
- *     the value does not fit it                undecodable
- *     the value fits it                        the JSON that its reader makes of it
+ *     is unknown to the registry               unknown-schema
+ *     cannot be used to read values            undecodable
+ *     does not match the value                 undecodable
+ *     matches the value                        the JSON that its reader returns
  *   a byte-order mark, then JSON               the JSON
  *   JSON                                       the JSON
  *   has a schema (`framing.ts`), and no        unknown-schema
  *     registry is configured
- *   has a frame that is not read               undecodable
+ *   has a frame that is not supported          undecodable
  *   not UTF-8                                  undecodable
  *   not JSON                                   undecodable
  *
- * UTF-8 is decoded fatally: a replacement character would alter customer data silently. The same
- * goes for what a reader makes of a value.
+ * Invalid UTF-8 is an error: a replacement character would silently alter customer data. The same
+ * holds for what a schema's reader returns.
  */
 
 import { withExactIds } from "./exact-ids.ts";
@@ -27,7 +27,7 @@ import type { IncomingRecord } from "./record.ts";
 export type DecodedValue =
   | {
       readonly kind: "json";
-      /** Identifiers at its top have the digits that were sent (`exact-ids.ts`). */
+      /** IDs at its top level have the digits that were sent (`exact-ids.ts`). */
       readonly json: unknown;
       /** The text that it was read from. */
       readonly text: string;
@@ -39,11 +39,11 @@ export type DecodedValue =
 export interface RefusedValue {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema";
-  /** One sentence, without any of the value. */
+  /** One sentence, without any content of the value. */
   readonly error: string;
 }
 
-/** Of a record, what its value is read from. */
+/** The parts of a record that its value is read from. */
 export type RecordValue = Pick<IncomingRecord, "value" | "headers" | "eachHeader" | "schema">;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
@@ -59,7 +59,7 @@ export function decodeValue(record: RecordValue): DecodedValue {
   return refused("undecodable", `${read.error} (schema ${schema.ref})`);
 }
 
-/** Nearly all values are JSON then: only of others it is asked what they are. */
+/** Nearly all values are JSON: only the others are checked for a frame. */
 function withoutSchema(value: Buffer, record: RecordValue): DecodedValue {
   const decoded = parsed(value);
   if (decoded.kind === "json") return decoded;
@@ -90,7 +90,7 @@ function refused(reason: "undecodable" | "unknown-schema", error: string): Refus
   return { kind: "refused", reason, error };
 }
 
-/** V8 quotes the text in its message; the position alone gives nothing away. */
+/** V8 quotes the text in its message; the position alone reveals nothing. */
 function place(error: unknown): string {
   const position = error instanceof Error ? / at position (\d+)/.exec(error.message) : null;
   return position === null ? "" : `, at character ${position[1]}`;

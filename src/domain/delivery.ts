@@ -3,22 +3,22 @@
  * that later stages need (docs/topics.md#headers). The value is the call's, byte for byte.
  *
  *   header                        written by        kept by replay   value
- *   switchyard-message-id         route             yes              text
- *   switchyard-source             route             yes              source id
- *   switchyard-destination        route             yes              destination id
+ *   switchyard-message-id         route             yes              string
+ *   switchyard-source             route             yes              source ID
+ *   switchyard-destination        route             yes              destination ID
  *   switchyard-timestamp          route             yes              the call's time, ms
  *   switchyard-received-at        route             yes              ms; latency is measured from it
  *   switchyard-endpoint           deliver (every)   yes              the only endpoint to request
- *   switchyard-attempt            deliver           no               attempts made, 0 when absent
- *   switchyard-first-attempt-at   deliver           no               ms; the window begins here
- *   switchyard-retry-count             deliver           no               times parked, 0 when absent
- *   switchyard-due-at             deliver           no               ms; time of parking plus the tier's delay
+ *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
+ *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
+ *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
+ *   switchyard-due-at             deliver           no               ms; when it was scheduled, plus the retry delay
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
- *   switchyard-retry-topic       deliver           no               where the delay stage puts it back
- *   switchyard-rejected-by           deliver           no               endpoint keys with commas
- *   switchyard-last-result       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
+ *   switchyard-retry-topic        deliver           no               where the delay stage returns it
+ *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
+ *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
- * Counters and lists are read no further than stages write them: others may write here, too.
+ * Counters and lists are limited to what stages write, because other programs can write here too.
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -45,8 +45,8 @@ export const DELIVERY_HEADER = {
 const OWN_HEADER_PREFIX = "switchyard-";
 
 /**
- * Whether a header is one of ours by its name, in any letter case. Producers' headers of such names
- * are dropped: receivers that look names up without their case would take them for ours.
+ * Returns true if a header is one of ours by its name, ignoring case. Producers' headers with such names
+ * are dropped, because receivers that ignore case would take them for ours.
  */
 export function isOwnHeader(name: string): boolean {
   if (name.startsWith(OWN_HEADER_PREFIX)) return true;
@@ -58,16 +58,16 @@ export interface Delivery {
   readonly messageId: MessageId;
   readonly source: SourceId;
   readonly destination: DestinationId;
-  /** The call's time as route resolved it. */
+  /** The call's time as the route stage resolved it. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
   /** Only with `deliver: every`, once an endpoint has a record of its own. */
   readonly endpoint: EndpointKey | null;
-  /** Attempts made so far. */
+  /** The number of attempts so far. */
   readonly attempt: number;
-  /** When deliver first requested it; null before. */
+  /** When the deliver stage first attempted it; null before that. */
   readonly firstAttemptAtMs: number | null;
-  /** Times parked so far. */
+  /** How many retries have been scheduled so far. */
   readonly retryCount: number;
   readonly dueAtMs: number | null;
   readonly notBeforeMs: number | null;
@@ -81,7 +81,7 @@ export type ParsedDelivery =
   /** `header` is the one that is missing or cannot be read. */
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
-/** Further than a stage counts: an attempt a second through the longest window comes to 14,400. */
+/** More than a stage counts: an attempt per second through the longest retry window makes 14,400. */
 const COUNT_MAX = 100_000;
 /** A destination has five endpoints at a time; some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
@@ -94,12 +94,12 @@ const NAMES = Object.keys(DELIVERY_HEADER) as Field[];
 const AT = Object.fromEntries(NAMES.map((name, field) => [name, field])) as Record<Field, number>;
 const fields = new HeaderFields(Object.values(DELIVERY_HEADER));
 
-/** Reads a delivery from its record's headers; of a repeated header the last one counts. */
+/** Reads a delivery from its record's headers; if a header is repeated, the last one counts. */
 export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
   return readDelivery({ headers });
 }
 
-/** The same, from a record whose headers need not be made for it. */
+/** The same, from a record whose headers need not be decoded for it. */
 export function readDelivery(record: WithHeaders): ParsedDelivery {
   fields.read(record);
   const messageId = fields.text(AT.messageId);
@@ -114,7 +114,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   const retryCount = Math.min(fields.whole(AT.retryCount) ?? 0, COUNT_MAX);
   const dueAtMs = fields.whole(AT.dueAt);
   const notBeforeMs = fields.whole(AT.notBefore);
-  // One that is no number makes the sum none.
+  // NaN in one of them makes the sum NaN.
   const times = timestampMs + receivedAtMs + (firstAttemptAtMs ?? 0) + (dueAtMs ?? 0);
   if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + retryCount)) return whatIsWrong();
   if (attempt < 0 || retryCount < 0)
@@ -149,12 +149,12 @@ const NUMBERS: readonly Field[] = [
   "notBefore",
 ];
 
-/** Of the record that is being read: names the first of its fields that is wrong. */
+/** Names the first invalid field of the record that is being read. */
 function whatIsWrong(): ParsedDelivery {
   const empty = NEEDED.find((name) => fields.isEmpty(AT[name]));
   if (empty !== undefined) return invalid(empty, "is missing");
   const odd = NUMBERS.find((name) => Number.isNaN(fields.whole(AT[name])));
-  return invalid(odd as Field, "is no whole number");
+  return invalid(odd as Field, "is not an integer");
 }
 
 function invalid(field: Field, what: string): ParsedDelivery {
@@ -167,7 +167,7 @@ function endpointKeys(value: string | null): readonly EndpointKey[] {
   return value.split(",", ENDPOINT_KEYS_MAX) as EndpointKey[];
 }
 
-/** The headers of a delivery's record; absent fields and zero counts are left out. */
+/** The headers of a delivery's record; absent fields and zero counts are omitted. */
 export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   const headers: RecordHeader[] = [];
   const add = (name: string, value: string | number | null) => {
@@ -190,7 +190,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** A record's headers without those of a delivery: those that producers sent along. */
+/** A record's headers without those of a delivery: the headers that producers sent. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {

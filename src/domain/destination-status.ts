@@ -1,25 +1,25 @@
 /**
- * The state of a destination as one process sees it. `GET /status` of the admin port and
- * `switchyard status` say it in these words. Instants are ISO 8601 texts; null: not known, or not so.
+ * The status of a destination in one process, as `GET /status` of the admin port and `switchyard status` show
+ * it. Instants are ISO 8601 strings; null means unknown or not applicable.
  *
  *   state        the destination
- *   on-hold      all its endpoints are left alone, or it is paused or disabled
+ *   on-hold      all its endpoints are unavailable, or it is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
- *                (`deliver/recent-attempts.ts` has all of it)
- *   delivering   it was tried, and is not failing
- *   idle         nothing was attempted since the process started, or took over its partitions
- *   not-owned    the process owns no partitions of it: those that own some know
+ *                (`deliver/recent-attempts.ts` has the rule)
+ *   delivering   was attempted, and is not failing
+ *   idle         was not attempted since the process started or took over its partitions
+ *   not-owned    has no partition in this process: its owners report it
  *
- * One that is held may be failing, too: `held` and `failingSince` both say so, and `state` is held.
+ * A destination on hold may be failing, too: then both `hold` and `failingSince` are set, and `state` is on-hold.
  */
 
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
-/** In the order of the numbers of the metric `switchyard_circuit_breaker_state`. From 2 on: left alone. */
+/** In the order of the values of the metric `switchyard_circuit_breaker_state`. From 2 on, the endpoint is unavailable. */
 export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
-/** Why nothing is taken from a destination's line. */
+/** Why no deliveries are taken from a destination's queue. */
 export const HOLD_REASONS = ["circuit-open", "retry-after", "paused", "disabled"] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
@@ -35,11 +35,11 @@ export type DestinationStateName = (typeof DESTINATION_STATES)[number];
 export interface LastOutcome {
   readonly at: string;
   readonly outcome: "accepted" | "retry" | "rejected";
-  /** The status of the answer, or why there was none, such as `timeout`. */
+  /** The status of the response, or the reason why there was none, such as `timeout`. */
   readonly cause: string;
 }
 
-/** Attempts of the last minute. */
+/** Attempts in the last minute. */
 export interface AttemptCounts {
   readonly attempts: number;
   readonly failures: number;
@@ -54,7 +54,7 @@ export interface EndpointStatus {
   readonly breaker: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
-  /** When it may be asked again, while it is left alone. */
+  /** When the next request is possible, while the endpoint is unavailable. */
   readonly unavailableUntil: string | null;
   readonly last: LastOutcome | null;
 }
@@ -67,13 +67,13 @@ export interface DestinationStatus {
   readonly hold: {
     readonly reason: HoldReason;
     readonly since: string;
-    /** When the next attempt finds out, or the pause is over; null: somebody has to end it. */
+    /** When the next attempt is possible, or the pause ends; null if an operator has to end it. */
     readonly until: string | null;
-    /** Of a pause: `configuration`, or who asked for it, such as `command`. Else absent. */
+    /** For a pause: `configuration`, or what requested it, such as `command`. Otherwise absent. */
     readonly by?: string;
   } | null;
   readonly lastAcceptedAt: string | null;
-  /** Of the endpoint that answered last. */
+  /** From the endpoint that responded last. */
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
   /** Partitions of its topics that the process owns. */
   readonly partitions: number;

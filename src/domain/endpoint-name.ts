@@ -1,7 +1,7 @@
 /**
- * The name of an endpoint wherever people meet it: `crm-hook[1] crm.example.com`. It has the
+ * The name of an endpoint wherever it is shown: `crm-hook[1] crm.example.com`. It consists of the
  * destination, the endpoint's place in the configuration (the first is 1) and the host, with the
- * port where that is not the scheme's own. A path or a query may be secret and is left out.
+ * port unless that is the scheme's default. A path or a query may be secret and is omitted.
  */
 
 import type { AttemptedDestination } from "./destination.ts";
@@ -14,15 +14,15 @@ export function endpointNames({ id, endpoints }: Named): ReadonlyMap<EndpointKey
   return new Map(endpoints.map(({ key, url }, at) => [key, `${id}[${at + 1}] ${hostOf(url)}`]));
 }
 
-/** With the key beside it; the key alone where the configuration has no such endpoint any more. */
+/** The name and the key; the key alone if the configuration no longer has such an endpoint. */
 export function endpointText(name: string | undefined, key: string): string {
   return name === undefined ? key : `${name} (${key})`;
 }
 
-/** An endpoint's key before its outcome, as in `switchyard-last-result`. */
+/** An endpoint's key before its result, as in `switchyard-last-result`. */
 const KEY_OF_OUTCOME = /\b[0-9a-f]{16}(?==)/g;
 
-/** A sentence that says outcomes by key, with names in place of the keys. */
+/** Replaces the keys in a sentence about results by names. */
 export function withEndpointNames(
   sentence: string,
   names: ReadonlyMap<string, string> | undefined,

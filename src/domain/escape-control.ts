@@ -1,6 +1,6 @@
 /**
- * Characters of data that could steer a terminal, or turn the order of what is read, as escapes.
- * Inside a JSON text these escapes mean the same characters, so that JSON stays what it was.
+ * Escapes characters in data that could control a terminal or reorder the text on it.
+ * Inside a JSON string these escapes mean the same characters, so JSON keeps its meaning.
  *
  *   characters                                       visibleText   visibleCell
  *   line feed, tab, ESC and the rest of C0           kept          \u000a
@@ -10,15 +10,15 @@
 
 const CONTROL = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
 const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
-/** Cheaper than a replacement, for the many texts that have nothing of the kind. */
+/** Cheaper than a replacement, for the many strings that contain nothing of the kind. */
 const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** For whole lines of output, which have line feeds and colours of our own. */
+/** For whole lines of output, which contain line feeds and colors of our own. */
 export function visibleText(text: string): string {
   return ANY_CONTROL.test(text) ? text.replace(CONTROL, escaped) : text;
 }
 
-/** For a piece of data inside a line: an id, a name, a sentence that quotes one. */
+/** For a piece of data inside a line: an ID, a name, a sentence that quotes one. */
 export function visibleCell(text: string): string {
   return text.replace(CONTROL_OR_C0, escaped);
 }

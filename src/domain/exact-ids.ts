@@ -1,17 +1,17 @@
 /**
- * Identifiers that were written as JSON numbers, with the digits that were sent: JavaScript rounds
- * numbers beyond 2^53, and the rounded ID can belong to somebody else.
+ * Keeps the digits of IDs that were sent as JSON numbers: JavaScript rounds
+ * numbers beyond 2^53, and the rounded ID can belong to another user.
  *
  *   the number                                      is read as
- *   a whole one, up to 2^53 - 1                     a number
- *   a whole one beyond that                         the text of its digits, as it was sent
+ *   an integer up to 2^53 - 1                       a number
+ *   a larger integer                                its digits as a string, as they were sent
  *   with a fraction or an exponent, and JavaScript
  *     writes the same value: 1.0, 1e3, 1e21         a number
- *     writes another value                          its text, as it was sent
- *     cannot hold it: 1e400                         a number that is too large, which is no ID
+ *     writes another value                          a string, as it was sent
+ *     cannot hold it: 1e400                         a number that is too large, which is not an ID
  *
- * Only the fields at the top of a value are identifiers. Nearly all values have none that is a
- * number, and are not looked through.
+ * Only fields at the top level of a value are IDs. In nearly all values none of them is a number, and those
+ * values are not scanned.
  */
 
 import { isJsonObject, type JsonObject } from "./json.ts";
@@ -23,16 +23,16 @@ const IDS: readonly string[] = [
 ];
 const ID_LISTS: readonly string[] = ["userIds", "sourceIds"];
 
-/** Whether a field at the top of a value is an identifier. */
+/** Returns true if a field at the top level of a value is an ID. */
 export function isIdField(name: string): boolean {
   return IDS.includes(name);
 }
 
-/** JavaScript writes up to 15 digits as they were, and with an exponent of up to two digits. */
+/** JavaScript writes up to 15 digits as they were, even with an exponent of up to two digits. */
 const MAY_BE_ROUNDED = /[:[,\s]-?(?:\d[\d.]{15}|[\d.]{1,15}[eE][-+]?\d{3})/;
 
 /**
- * @param json what `JSON.parse` made of `text`; identifiers in it are replaced.
+ * @param json what `JSON.parse` returned for `text`; IDs in it are replaced.
  * @param bytes the same text in UTF-8.
  */
 export function withExactIds(json: unknown, text: string, bytes: Buffer): unknown {
@@ -40,14 +40,14 @@ export function withExactIds(json: unknown, text: string, bytes: Buffer): unknow
   return json;
 }
 
-/** The number that a token of JSON is as an identifier; see the table. */
+/** Reads a JSON number as an ID; see the table. */
 export function exactNumber(token: string): number | string {
   const number = Number(token);
   if (/^-?\d+$/.test(token)) return Number.isSafeInteger(number) ? number : token;
   return !Number.isFinite(number) || decimal(token) === decimal(`${number}`) ? number : token;
 }
 
-/** Written out, each name is looked up in a few nanoseconds: this is done for every value. */
+/** Written out because this runs for every value: each name is found in a few nanoseconds. */
 function hasNumberId(json: JsonObject): boolean {
   return (
     typeof json.userId === "number" ||
@@ -73,7 +73,7 @@ function readIds(json: Record<string, unknown>, bytes: Buffer): void {
   const isMarked = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const start = skipSpace(bytes, isMarked ? BYTE_ORDER_MARK.length : 0);
   const nesting = { deepest: 0 };
-  // A name can be repeated. The last one counts, as in JSON.parse, and only that one is read.
+  // If a name is repeated, the last value counts, as in JSON.parse, and only that one is read.
   const places = new Map<string, readonly [at: number, end: number]>();
   scanObject(bytes, start, (nameStart, nameEnd, at) => {
     const end = endOfValue(bytes, at, nesting);
@@ -88,7 +88,7 @@ function readIds(json: Record<string, unknown>, bytes: Buffer): void {
   }
 }
 
-/** Entries that are no number stay as they were read. */
+/** Entries that are not numbers stay as they were read. */
 function exactNumbers(bytes: Buffer, start: number, read: readonly unknown[]): readonly unknown[] {
   const nesting = { deepest: 0 };
   const ids: unknown[] = [];
@@ -101,7 +101,7 @@ function exactNumbers(bytes: Buffer, start: number, read: readonly unknown[]): r
   return ids;
 }
 
-/** One text for each value that decimal digits can write: `1.50e3` and `1500` have the same. */
+/** The same string for all decimal notations of one value: `1.50e3` and `1500` have the same. */
 function decimal(token: string): string {
   const [mantissa = "", exponent = "0"] = token.toLowerCase().split("e");
   const sign = mantissa.startsWith("-") ? "-" : "";

@@ -1,26 +1,26 @@
 /**
- * Which schema of a registry a value says it has. The header counts before the bytes, since a value
- * whose schema a header names has no frame of its own.
+ * Finds the registry schema that a value names. The header counts before the bytes, since a value
+ * whose schema is named by a header has no frame of its own.
  *
  *   the header __value_schema_id               the value
- *   byte 0 and a 4-byte id                     has that schema, and no frame
+ *   byte 0 and a 4-byte ID                     has that schema, and no frame
  *   byte 1 and a 16-byte GUID                  has that schema, and no frame
  *   any other content                          undecodable
- *   absent, or Kafka's null, and a header in   undecodable: Apicurio's own serializers name the schema
- *     which Apicurio names its schema, and     there
- *     the value does not begin with {
- *   else                                       the next table decides
+ *   absent, or Kafka's null, and Apicurio's    undecodable: Apicurio's own serializers name the schema
+ *     header names a schema, and the value     in a header
+ *     does not start with {
+ *   otherwise                                  the next table decides
  *
- *   the value begins with                      it
- *   byte 0 and a 4-byte id                     has that schema
+ *   the value starts with                      it
+ *   byte 0 and a 4-byte ID                     has that schema
  *   byte 0 and fewer bytes                     unknown-schema
- *   byte 0 and the id 0                        undecodable: it is an 8-byte id, as Apicurio's own
- *                                              serializers write, since registries begin at 1
- *   byte 0 and an id from 2^31                 undecodable: ids are positive
+ *   byte 0 and the ID 0                        undecodable: it is an 8-byte ID, as Apicurio's own
+ *                                              serializers write, since registries start at 1
+ *   byte 0 and an ID from 2^31                 undecodable: IDs are positive
  *   byte 3, then 0 or 5, and 16 bytes          undecodable: AWS Glue's frame
  *   anything else                              is not framed
  *
- * Ids are big-endian. JSON begins with none of these bytes.
+ * IDs are big-endian. JSON does not start with any of these bytes.
  */
 
 import type { SchemaRef } from "./known-schemas.ts";
@@ -35,12 +35,12 @@ const JSON_OBJECT = 0x7b;
 
 export type Frame =
   | { readonly kind: "none" }
-  /** The content of the value begins at `start`. */
+  /** The content of the value starts at `start`. */
   | { readonly kind: "framed"; readonly ref: SchemaRef; readonly start: number }
   | {
       readonly kind: "refused";
       readonly reason: "undecodable" | "unknown-schema";
-      /** One sentence, without any of the value. */
+      /** One sentence, without any content of the value. */
       readonly error: string;
     };
 
@@ -53,20 +53,20 @@ const GLUE_BYTES = 2 + 16;
 export function frameOf(value: Buffer, record: WithHeaders): Frame {
   const { header, apicurio } = schemaHeaders(record);
   if (header !== null) return frameOfHeader(header);
-  // Such a value has no frame, and may begin with byte 0 all the same.
+  // Such a value has no frame, but may start with byte 0.
   if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
-    `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not read; set them to the Confluent format`,
+    `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not supported; set them to the Confluent format`,
   );
 }
 
-/** Headers without the one that names a schema: the value that they go with has none. */
+/** Headers without the one that names a schema, for a value that has none. */
 export function withoutSchema(headers: RecordHeaders): RecordHeaders {
   return headers.filter(([name]) => name !== SCHEMA_HEADER);
 }
 
-/** Of a repeated header the last one counts. */
+/** If a header is repeated, the last one counts. */
 function schemaHeaders(record: WithHeaders) {
   [found, apicurioFound] = [null, null];
   eachHeader(record, tell);
@@ -103,13 +103,13 @@ function frameOfHeader(header: Buffer): Frame {
 function frameOfBytes(value: Buffer): Frame {
   if (value[0] === 0) {
     if (value.length >= FRAME_BYTES) return framed(value, FRAME_BYTES);
-    return refused("unknown-schema", "the value begins with byte 0 and has no whole schema id");
+    return refused("unknown-schema", "the value starts with byte 0 but has no complete schema ID");
   }
   const isGlue = value[0] === 3 && (value[1] === 0 || value[1] === 5);
   if (!isGlue || value.length < GLUE_BYTES) return NONE;
   return refused(
     "undecodable",
-    "the value has the frame of an AWS Glue registry, which is not read",
+    "the value has the frame of an AWS Glue registry, which is not supported",
   );
 }
 
@@ -118,11 +118,11 @@ function framed(bytes: Buffer, start: number): Frame {
   if (id === 0) {
     return refused(
       "undecodable",
-      "the value has schema id 0, which no registry gives: 8-byte ids, such as Apicurio's own serializers write, are not read",
+      "the value has schema ID 0, which no registry assigns: 8-byte IDs, as written by Apicurio's own serializers, are not supported",
     );
   }
   if (id > 0x7fff_ffff) {
-    return refused("undecodable", `the value has schema id ${id}, and ids go up to 2147483647`);
+    return refused("undecodable", `the value has schema ID ${id}, but IDs end at 2147483647`);
   }
   return { kind: "framed", ref: id, start };
 }

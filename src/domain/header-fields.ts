@@ -1,34 +1,34 @@
 /**
- * Reads fields from a record's headers where they lie: making a buffer and a pair of each header
- * would be most of what a delivery's headers cost.
+ * Reads fields from a record's headers in place: creating a buffer and a pair for each header
+ * would take most of the time spent on a delivery's headers.
  *
  *   the header                        the field
- *   is there once                     is its value
- *   is repeated                       is the last one's value
- *   has Kafka's null for a value      is as if the header were not there
+ *   exists once                       has its value
+ *   is repeated                       has the last one's value
+ *   has Kafka's null as its value     is absent
  */
 
 import { eachHeader, type WithHeaders } from "./record.ts";
 
-/** So many digits stay below 2^53. */
+/** A number with this many digits is below 2^53. */
 const DIGITS_MAX = 15;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const ABSENT = -1;
-/** Of the headers of a record: producers may send any number of them along. */
+/** The most headers of a record that are read: producers may send any number of them. */
 const REMEMBERED_MAX = 32;
 
-/** Fields are numbered as their names are given. Keeps the bytes of the last record, not more. */
+/** Fields are numbered in the order of their names. Keeps the bytes of the last record only. */
 export class HeaderFields {
   readonly #fieldOf: ReadonlyMap<string, number>;
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #texts: string[];
-  /** In which the first field lies, and mostly all of them. */
+  /** The bytes that contain the first field, and usually all of them. */
   #bytes: Buffer = NO_BYTES;
-  /** By field, for fields that lie elsewhere. */
+  /** By field, for fields in other bytes. */
   #others: Buffer[] = [];
-  /** Names of the last record's headers, and their fields: most records have the same ones. */
+  /** Header names of the last record, and their fields: most records have the same names. */
   readonly #names: string[] = [];
   readonly #fields: number[] = [];
   #count = 0;
@@ -40,7 +40,7 @@ export class HeaderFields {
     this.#texts = names.map(() => "");
   }
 
-  /** From now on the fields are this record's. */
+  /** Reads this record's fields from now on. */
   read(record: WithHeaders): void {
     this.#starts.fill(ABSENT);
     this.#bytes = NO_BYTES;
@@ -62,31 +62,31 @@ export class HeaderFields {
     const index = this.#count++;
     const isSame = this.#names[index] === name;
     const field = isSame ? this.#fields[index] : this.#fieldOf.get(name);
-    // The name is kept anew each time: comparing a text with itself takes no time.
+    // The name is stored again each time: comparing a string with itself takes no time.
     if (index < REMEMBERED_MAX) this.#names[index] = name;
     if (index < REMEMBERED_MAX && !isSame) this.#fields[index] = field ?? ABSENT;
     return field ?? ABSENT;
   }
 
-  /** Whether there is no such header, or nothing in it. */
+  /** Returns true if the header is missing or empty. */
   isEmpty(field: number): boolean {
     return this.#length(field) <= 0;
   }
 
-  /** A byte of a field of this length; -1 where the field has another one, or is absent. */
+  /** A byte of a field of this length; -1 if the field has another length or is absent. */
   byteOf(field: number, length: number, at: number): number {
     if (this.#length(field) !== length) return -1;
     return this.#bytesOf(field)[(this.#starts[field] ?? 0) + at] ?? -1;
   }
 
-  /** Null where the header is absent; likewise the others. */
+  /** Null if the header is absent; the same holds for the others. */
   text(field: number): string | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
     return this.#bytesOf(field).toString("utf8", start, this.#ends[field]);
   }
 
-  /** The same, for fields with few values: the text that was made last serves again. */
+  /** The same, for fields with few values: the string that was created last is reused. */
   fewTexts(field: number): string | null {
     const known = this.#texts[field] ?? "";
     if (this.#length(field) === known.length && this.#is(field, known)) return known;
@@ -95,7 +95,7 @@ export class HeaderFields {
     return made;
   }
 
-  /** NaN for a text that is no whole number; a minus is for times before 1970. */
+  /** NaN if the field is not an integer; negative values are times before 1970. */
   whole(field: number): number | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
@@ -122,7 +122,7 @@ export class HeaderFields {
     return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
   }
 
-  /** Whether the field, which is as long, is this text. False for other text than ASCII. */
+  /** Returns true if the field, which has the same length, equals this string. False for non-ASCII strings. */
   #is(field: number, text: string): boolean {
     const bytes = this.#bytesOf(field);
     const start = this.#starts[field] ?? ABSENT;

@@ -1,24 +1,24 @@
 /**
- * Identifiers that must not be mixed up, although each is a string at run time.
+ * Types for IDs that must not be confused, although each is a string at run time.
  *
- * A value gets its brand in one place only: the parser that checked it.
+ * A value gets its brand in one place only: in the parser that checks it.
  */
 
 declare const brand: unique symbol;
 type Brand<Value, Name extends string> = Value & { readonly [brand]: Name };
 
-/** A configured destination: lower-case letters, digits and dashes. */
+/** A configured destination: lowercase letters, digits and dashes. */
 export type DestinationId = Brand<string, "DestinationId">;
 /** A configured source. */
 export type SourceId = Brand<string, "SourceId">;
-/** Identifies a call; at most 100 characters. The same on every attempt and after every replay. */
+/** Identifies a call; at most 100 characters. The same for every attempt and after every replay. */
 export type MessageId = Brand<string, "MessageId">;
 /** The first 16 hex digits of the SHA-256 of an endpoint's URL. */
 export type EndpointKey = Brand<string, "EndpointKey">;
 
 const DESTINATION_ID = /^[a-z0-9-]{1,64}$/;
 
-/** Whether a text from outside can be one: nothing else becomes a label of a metric. */
+/** Returns true if an external string is a valid ID: nothing else becomes a label of a metric. */
 export function isDestinationId(text: string): text is DestinationId {
   return DESTINATION_ID.test(text);
 }

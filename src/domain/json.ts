@@ -1,11 +1,11 @@
-/** JSON values as `JSON.parse` makes them, and those that can be written out again. */
+/** JSON values as `JSON.parse` returns them, and those that can be written again. */
 
-/** A plain object; its keys are own properties, `__proto__` too. */
+/** A plain object; its keys are own properties, even `__proto__`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Most levels of nesting that are passed on. `JSON.parse` takes any number, `JSON.stringify` some
- * 4,400 on Node's default stack. Half of that leaves room for the callers.
+ * The deepest nesting that is accepted. `JSON.parse` reads any depth, but `JSON.stringify` only about
+ * 4,400 levels with Node's default stack. Half of that leaves room for the callers.
  */
 export const JSON_DEPTH_MAX = 2_000;
 
@@ -17,7 +17,7 @@ export function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** The object that a text is, or bytes in UTF-8; null: it is no JSON, or no object. */
+/** Parses an object from a string or from bytes in UTF-8; null if it is not JSON or not an object. */
 export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   try {
     const json: unknown = JSON.parse(text.toString());
@@ -27,13 +27,13 @@ export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   }
 }
 
-/** The kind of a value, for sentences: never the value itself, which may be personal data. */
+/** The kind of a value, for messages: never the value itself, which may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  if (typeof value === "string") return value === "" ? "empty text" : "text";
+  if (typeof value === "string") return value === "" ? "an empty string" : "a string";
   // JSON.parse reads 1e400 as infinity.
   if (typeof value === "number")
     return Number.isFinite(value) ? "a number" : "a number too large to be read";
@@ -47,7 +47,7 @@ export function describe(value: unknown): string {
   return isWord ? `"${value}"` : kindOf(value);
 }
 
-/** Whether objects and lists nest more than `levels` deep in a value. */
+/** Returns true if objects and lists nest more than `levels` deep in a value. */
 export function nestsDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

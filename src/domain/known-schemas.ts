@@ -1,13 +1,13 @@
-/** Schemas of a registry, as those see them who read values. */
+/** Schemas of a registry, as code that reads values uses them. */
 
-/** Its id, from 0 to 2^31 - 1; or its GUID, in lower-case hex with dashes. */
+/** Its ID, from 0 to 2^31 - 1; or its GUID, in lowercase hex with dashes. */
 export type SchemaRef = number | string;
 
 /** A value read by its schema. */
 export type ReadValue =
-  /** The same content as JSON, in UTF-8 if the value's own texts are. */
+  /** The same content as JSON, in UTF-8 if the strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }
-  /** One sentence, without any of the value. */
+  /** One sentence, without any content of the value. */
   | { readonly kind: "refused"; readonly error: string };
 
 /** The bytes are those after the frame. Never throws. */
@@ -17,12 +17,12 @@ export type KnownSchema =
   | {
       readonly kind: "schema";
       readonly read: ReadBySchema;
-      /** Its values have a null for each optional field that is not set. */
+      /** Its values contain a null for each optional field that is not set. */
       readonly hasNulls?: boolean;
     }
   /**
-   * `unknown-schema`: the registry does not know it. `undecodable`: it knows it, and no value can be
-   * read by it: another format, too large, damaged. One sentence.
+   * `unknown-schema`: the registry does not have it. `undecodable`: the registry has it, but it cannot be
+   * used to read values, because of its format or size or because it is corrupt. One sentence.
    */
   | {
       readonly kind: "refused";
@@ -30,16 +30,16 @@ export type KnownSchema =
       readonly error: string;
     };
 
-/** The schema of a record's value, as it was looked up when the record came in. */
+/** The schema of a record's value, as it was looked up when the record arrived. */
 export interface ValueSchema {
   readonly ref: SchemaRef;
   readonly known: KnownSchema;
-  /** Where the content of the value begins, behind its frame. */
+  /** Where the content of the value starts, after its frame. */
   readonly start: number;
 }
 
-/** The schemas that this process knows now. */
+/** The schemas that this process has loaded. */
 export interface KnownSchemas {
-  /** Null: it has to be looked up first. */
+  /** Null if it has to be looked up first. */
   get(ref: SchemaRef): KnownSchema | null;
 }

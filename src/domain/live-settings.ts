@@ -1,7 +1,7 @@
 /**
  * The part of the configuration that changes while the program runs
- * (docs/change-configuration.md#what-applies-without-a-restart): its three lists, the settings that stand in for what
- * they leave out, and TLS files.
+ * (docs/change-configuration.md#what-applies-without-a-restart): its three lists, the defaults for what their entries do not set,
+ * and TLS files.
  */
 
 import type { AudienceOptions, ConfiguredAudience } from "./audience.ts";
@@ -14,8 +14,8 @@ export interface LiveSettings {
   readonly destinations: readonly Destination[];
   readonly audiences: readonly ConfiguredAudience[];
   readonly audienceDefaults: AudienceOptions;
-  /** PEM text of the private CA of endpoints; null: none. */
+  /** The private CA of endpoints as a PEM string; null if there is none. */
   readonly deliveryCa: string | null;
-  /** PEM texts of ingest; null: it is reached without TLS. */
+  /** The PEM strings of ingest; null if it is reached without TLS. */
   readonly ingestTls: { readonly cert: string; readonly key: string } | null;
 }

@@ -1,5 +1,5 @@
 /**
- * Reads a call from JSON. Its type is read first and alone, because a record's source is looked up
+ * Reads a call from JSON. Its type is read first, on its own, because a record's source is looked up
  * before its fields are checked (docs/calls.md#checks).
  *
  *   type              needs
@@ -7,7 +7,7 @@
  *   track             userId or anonymousId; event
  *   page, screen      userId or anonymousId
  *   group             userId or anonymousId; groupId
- *   alias             userId (the new id); previousId
+ *   alias             userId (the new ID); previousId
  */
 
 import {
@@ -30,10 +30,10 @@ import {
   nestsDeeperThan,
 } from "./json.ts";
 
-/** Longest message id that is taken over (docs/calls.md#fields). */
+/** The longest message ID that is kept (docs/calls.md#fields). */
 const MESSAGE_ID_CHARACTERS_MAX = 100;
 
-/** The value has the outline of a call: an object with a known type. */
+/** The value looks like a call: an object with a known type. */
 export interface TypedCall {
   readonly kind: "typed";
   readonly type: CallType;
@@ -42,7 +42,7 @@ export interface TypedCall {
 
 const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
 
-/** The first check of a call: that it is an object, and its type one of the six. */
+/** The first check of a call: it is an object, and its type is one of the six. */
 export function parseCallType(json: unknown): TypedCall | InvalidCall {
   if (!isJsonObject(json)) return refused(`a call is a JSON object, this is ${kindOf(json)}`);
   if (!TYPES.has(json.type)) {
@@ -54,8 +54,8 @@ export function parseCallType(json: unknown): TypedCall | InvalidCall {
 /**
  * Reads a whole call.
  *
- * @param sizeBytes of the JSON, where it is known: a small one cannot nest too deeply, which saves
- *   looking.
+ * @param sizeBytes the size of the JSON, if known: a small one cannot nest too deeply, which saves
+ *   the check.
  */
 export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
   const typed = parseCallType(json);
@@ -119,7 +119,7 @@ function fieldsOf({ type, json }: TypedCall): {
 }
 
 function checkDepth(call: CallFields, sizeBytes: number, problems: string[]): void {
-  // Every level of nesting takes two bytes at least.
+  // Every level of nesting takes at least two bytes.
   if (problems.length === 0 && sizeBytes > 2 * JSON_DEPTH_MAX) findTooDeep(call, problems);
 }
 
@@ -137,19 +137,20 @@ interface Unchecked extends CallFields {
 function findMissing(call: Unchecked, problems: string[]): void {
   const { type } = call;
   if (type === "alias") {
-    if (call.userId === null) problems.push("userId is missing, an alias needs it");
-    if (call.previousId === null) problems.push("previousId is missing, an alias needs it");
+    if (call.userId === null) problems.push("userId is missing, but an alias requires it");
+    if (call.previousId === null) problems.push("previousId is missing, but an alias requires it");
   } else if (call.userId === null && call.anonymousId === null) {
-    problems.push("userId is missing, and so is anonymousId; a call needs one of them");
+    problems.push("userId and anonymousId are both missing, but a call requires one of them");
   }
   findMissingNames(call, problems);
 }
 
 function findMissingNames(call: Unchecked, problems: string[]): void {
   const { type } = call;
-  if (type === "track" && call.event === null) problems.push("event is missing, a track needs it");
+  if (type === "track" && call.event === null)
+    problems.push("event is missing, but a track requires it");
   if (type === "group" && call.groupId === null) {
-    problems.push("groupId is missing, a group needs it");
+    problems.push("groupId is missing, but a group requires it");
   }
 }
 
@@ -167,11 +168,11 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   if (typeof value === "string") return value === "" ? null : value;
   if (value === undefined || value === null) return null;
   if (typeof value === "number" && Number.isFinite(value)) return `${value}`;
-  problems.push(`${field} is ${kindOf(value)}, expected text or a number`);
+  problems.push(`${field} is ${kindOf(value)}, expected a string or a number`);
   return null;
 }
 
-/** Numbers where people write texts: a category 5 is the category "5". */
+/** Accepts numbers for strings: a category 5 is the category "5". */
 function numberAsText(value: unknown): unknown {
   return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
 }
@@ -179,20 +180,20 @@ function numberAsText(value: unknown): unknown {
 function text(value: unknown, field: string, problems: string[]): string | null {
   if (typeof value === "string") return value === "" ? null : value;
   if (value === undefined || value === null) return null;
-  problems.push(`${field} is ${kindOf(value)}, expected text`);
+  problems.push(`${field} is ${kindOf(value)}, expected a string`);
   return null;
 }
 
 function object(value: unknown, field: string, problems: string[]): JsonObject | null {
   if (isJsonObject(value)) return value;
-  // Empty text is what "absent" looks like in some languages, for objects too. PHP and Lua write an
+  // Some languages write an empty string for an absent value, even for objects. PHP and Lua write an
   // empty list for an empty map.
   if (value === undefined || value === null || value === "" || isEmptyList(value)) return null;
   problems.push(`${field} is ${kindOf(value)}, expected an object`);
   return null;
 }
 
-/** Some libraries put the traits of an identify into its context, and only there. */
+/** Some libraries put the traits of an identify only into its context. */
 function traitsOf(
   type: CallType,
   traits: JsonObject | null,
@@ -205,7 +206,7 @@ function traitsOf(
 
 function pageProperties(traits: JsonObject | null, properties: JsonObject | null) {
   if (traits === null || properties === null) return properties ?? traits;
-  // A spread makes own properties of all keys, also of `__proto__`.
+  // A spread creates own properties for every key, even `__proto__`.
   return { ...traits, ...properties };
 }
 

@@ -1,6 +1,6 @@
 /**
- * A delete notification on `deliveries.<destination>`, as the deletion stage writes it:
- * `{"type":"delete","userId","timestamp","messageId"}`. It is no call: nobody can publish one.
+ * Reads a delete notification on `deliveries.<destination>`, as the deletion stage writes it:
+ * `{"type":"delete","userId","timestamp","messageId"}`. It is not a call: applications cannot publish one.
  */
 
 import { describe, isJsonObject, kindOf } from "./json.ts";
@@ -15,14 +15,14 @@ export type ParsedDelete =
   | { readonly kind: "delete"; readonly notification: DeleteNotification }
   | { readonly kind: "refused"; readonly reason: "invalid-call"; readonly error: string };
 
-/** Its time and message id are in the headers of its delivery. */
+/** The time and message ID are in the headers of the delivery. */
 export function parseDelete(json: unknown): ParsedDelete {
   if (!isJsonObject(json)) return refused(`a delete is a JSON object, this is ${kindOf(json)}`);
   const { type, userId } = json;
   if (type !== "delete") return refused(`type is ${describe(type)}, expected delete`);
   if (typeof userId === "string" && userId !== "") return parsed(userId);
   if (typeof userId === "number" && Number.isFinite(userId)) return parsed(`${userId}`);
-  return refused(`userId is ${kindOf(userId)}, expected text or a number`);
+  return refused(`userId is ${kindOf(userId)}, expected a string or a number`);
 }
 
 function parsed(userId: string): ParsedDelete {

@@ -1,16 +1,16 @@
 /**
- * The least rights on Kafka that each role needs. A role is a stage, or a command that people run.
+ * The minimum Kafka permissions that each role needs. A role is a stage, or a command that operators run.
  * `switchyard acls` prints them, `docs/connect.md` and `SECURITY.md` show them, and a test runs
  * every role on a broker that grants exactly these.
  *
- *   right on        operations that Kafka checks for it
+ *   permission      operations that Kafka checks for it
  *   read, write     Read, Write on the topic
- *   groups          Read on the group; `audience-command` only describes it
- *   every role      Describe on all topics of the prefix: a process waits until they are all there
- *   makes topics    Create on the topics of the prefix
+ *   groups          Read on the group; `audience-admin` only describes it
+ *   every role      Describe on all topics of the prefix: a process waits until all of them exist
+ *   create topics   Create on the topics of the prefix
  *
- * A kind with a topic for each destination or tier is granted by its prefix, so that a new
- * destination needs no new right.
+ * A kind with a topic for each destination or retry delay is granted by its prefix, so that a new
+ * destination needs no new permission.
  */
 
 import type { DestinationId } from "./ids.ts";
@@ -35,7 +35,7 @@ export interface Role {
   readonly groups: readonly (keyof GroupNames)[];
 }
 
-/** Topics and groups that a stage needs beside its input. */
+/** Topics and groups that a stage needs in addition to its input. */
 const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
   ingest: { reads: [], writes: ["calls", "operatorActions"] },
   route: {
@@ -68,7 +68,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     writes: ["deliveries", "retries", "delays", "deadLetters", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
-  // As `status` and `trace`, and the audiences. It joins no group.
+  // As for `status` and `timeline`, and the audiences. It does not join a group.
   console: {
     reads: [
       "calls",
@@ -87,7 +87,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
 };
 
-/** The console beside that, where people act on it: as `steer`, `replay` and an approval of a sync. */
+/** What the console needs in addition if operators may act in it: as `control`, `replay` and the approval of a sync. */
 const ACTING: Role = {
   reads: [],
   writes: [
@@ -148,7 +148,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     writes: [],
     groups: [],
   },
-  // It reads the batch at which a stage halts, and moves the group of that stage.
+  // It reads the batch at which a stage halted, and moves the group of that stage.
   "skip-corrupt-batch": {
     reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
@@ -160,7 +160,7 @@ export const STAGE_ROLES = Object.keys(STAGES) as readonly StageName[];
 export const COMMAND_ROLES = Object.keys(COMMANDS) as readonly CommandRole[];
 export const ROLE_NAMES: readonly RoleName[] = [...STAGE_ROLES, ...COMMAND_ROLES];
 
-/** @param acts whether people act on the page (`console.readOnly: false`) */
+/** @param acts if `true`, operators may act in the console (`console.readOnly: false`) */
 export function roleOf(name: RoleName, acts = false): Role {
   if (!isStage(name)) return COMMANDS[name];
   const { reads, writes, groups = [] } = BESIDE[name];
@@ -185,23 +185,23 @@ export type Operation =
   | "AlterConfigs"
   | "IdempotentWrite";
 
-/** One entry of an access control list: the role may do these to these. */
+/** One entry of an access control list: the role may perform these operations on these resources. */
 export interface Grant {
   readonly on: "topic" | "group" | "cluster";
-  /** Names or beginnings of names, by the pattern; none for the cluster. */
+  /** Names or prefixes of names, by the pattern; none for the cluster. */
   readonly names: readonly string[];
   readonly pattern: "literal" | "prefixed";
   readonly operations: readonly Operation[];
 }
 
 export interface Rules {
-  /** Whether processes make missing topics themselves. */
+  /** If `true`, processes create missing topics themselves. */
   readonly makesTopics: boolean;
-  /** Whether people act on the page. */
+  /** If `true`, operators may act in the console. */
   readonly acts: boolean;
 }
 
-/** Roles that ask for the committed offsets of all groups. */
+/** Roles that read the committed offsets of all groups. */
 const LOOKERS: readonly RoleName[] = ["console", "status", "control", "timeline"];
 
 export function grantsOf(
@@ -284,7 +284,7 @@ function groupPlaces(groups: GroupNames): Readonly<Record<keyof GroupNames, Plac
   };
 }
 
-/** Topics with a name of their own need not begin with the prefix. */
+/** Topics with a configured name need not start with the prefix. */
 function allTopics(topics: TopicNames): readonly Place[] {
   const { prefix, calls, audienceSyncs, deletionRequests } = topics;
   const own = [calls, audienceSyncs, deletionRequests].filter((name) => !name.startsWith(prefix));
@@ -295,7 +295,7 @@ function literal(name: string): Place {
   return { name, pattern: "literal" };
 }
 
-/** Without a beginning it is every name. */
+/** Without a prefix this is every name. */
 function prefixed(name: string): Place {
   return name === "" ? literal("*") : { name, pattern: "prefixed" };
 }

@@ -1,4 +1,4 @@
-/** The answer of `GET /status` of the admin port. Instants are ISO 8601 texts. */
+/** The response of `GET /status` of the admin port. Instants are ISO 8601 strings. */
 
 import type { DestinationStatus } from "./destination-status.ts";
 import type { StageName } from "./stages.ts";
@@ -7,7 +7,7 @@ export interface ProcessStatus {
   readonly version: string;
   readonly node: string;
   readonly startedAt: string;
-  /** Those that it was started for; `partitions` is empty until it owns some. */
+  /** The stages that the process runs; `partitions` is empty until it owns some. */
   readonly stages: readonly {
     readonly name: StageName;
     /** By topic. */
@@ -15,10 +15,10 @@ export interface ProcessStatus {
   }[];
   readonly configuration: {
     readonly hash: string;
-    /** Null: the stages have not started. */
+    /** Null if the stages have not started. */
     readonly appliedAt: string | null;
   };
-  /** Kafka brokers that do not answer. */
+  /** Kafka brokers that are unreachable. */
   readonly unreachableBrokers: readonly UnreachableBroker[];
   readonly destinations: readonly DestinationStatus[];
 }

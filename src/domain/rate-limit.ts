@@ -1,25 +1,25 @@
 /**
- * A smooth limit on how often something happens: `requestsPerSecond` of a destination.
+ * A smooth rate limit: `requestsPerSecond` of a destination.
  *
  * Two rules hold together:
  *
  *   spacing   one every 1/rate seconds. Events that a late timer missed are caught up, for at most
  *             50 ms, so that coarse timers cost no throughput.
- *   window    within any second at most `rate`, however late timers were: the time of the event
- *             that was `rate` events ago has to be a second past. A fraction is rounded up, and the
- *             second made longer with it: 5 a second in three processes are 2 in 1.2 s in each.
+ *   window    at most `rate` within any second, however late timers were: the event that was `rate`
+ *             events ago must be a second in the past. A fraction is rounded up and the second is
+ *             lengthened accordingly: 5 per second in three processes are 2 in 1.2 s in each.
  *
- * The window keeps one number for each event of a second, from the first event on: most of a
- * thousand destinations never need theirs.
+ * The window stores one number for each event of a second, but only from the first event on: most of a
+ * thousand destinations never need it.
  */
 
 export interface RateLimiter {
   /**
-   * 0: go, all `count` are counted. More: wait that many milliseconds and ask again; nothing was
-   * counted. More at once than the rate allows in a second go when a second is free.
+   * Returns 0 if the event may happen; all `count` are then counted. Otherwise the milliseconds to wait before
+   * asking again; nothing was counted. More than the rate of a second at once go when a whole second is free.
    */
   take(nowMs: number, count?: number): number;
-  /** Changes the rate, such as when partitions come or go. Above 0; events counted so far stay. */
+  /** Changes the rate, for example when partitions move. Above 0; events counted so far stay counted. */
   setRate(perSecond: number): void;
 }
 
@@ -41,7 +41,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       const times = kept;
       const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
       const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + retryWindowMs);
-      // A clock that was set back would hold everything until it is there again.
+      // If the clock was set back, everything would wait until it catches up.
       const isSetBack = nowMs < lastAtMs - SECOND_MS;
       if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
       else if (nowMs < earliestMs) return earliestMs - nowMs;

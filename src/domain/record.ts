@@ -1,12 +1,12 @@
-/** Kafka records as the stages see them: whole values, no client library's types. */
+/** Kafka records as the stages use them: whole values, without a client library's types. */
 
 import type { ValueSchema } from "./known-schemas.ts";
 
-/** Header names may repeat and their order is kept. A null value is Kafka's null. */
+/** Header names may repeat, and their order is kept. A null value is Kafka's null. */
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
 
-/** Where a record stands. */
+/** The position of a record. */
 export interface RecordPlace {
   readonly topic: string;
   readonly partition: number;
@@ -14,25 +14,25 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-/** The content of a record. Each read of a field may mean decoding it. */
+/** The content of a record. Each access to a field may decode it. */
 export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: RecordHeaders;
-  /** All three of them as Kafka encodes them (record format version 2), where that is at hand. */
+  /** All three as Kafka encodes them (record format version 2), if available. */
   readonly encoded?: Buffer | undefined;
-  /** Tells of each header in turn, where that takes less than making `headers`. */
+  /** Visits each header in order, if that is cheaper than creating `headers`. */
   eachHeader?(tell: VisitHeader): void;
 }
 
 /**
- * A header's value lies in `bytes` from `start` to before `end`; `start` is -1 for Kafka's null.
+ * A header's value is in `bytes` from `start` up to, but not including, `end`; `start` is -1 for Kafka's null.
  */
 export type VisitHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
 
 export type WithHeaders = Pick<RecordContent, "headers" | "eachHeader">;
 
-/** Tells of each header of a record in turn. */
+/** Visits each header of a record in order. */
 export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
   if (record.eachHeader !== undefined) {
     record.eachHeader(tell);
@@ -46,16 +46,16 @@ export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The parts that were left out of a record; null: not this one. */
+/** The parts that were omitted from a record; null if this one was not. */
 export interface Cut {
   readonly keyBytes: number | null;
   readonly valueBytes: number | null;
   readonly headers: CutHeaders | null;
 }
 
-/** Of a record that was too large to be read whole. */
+/** About a record that was too large to be read whole. */
 export interface Omitted {
-  /** Of the whole record. */
+  /** The size of the whole record. */
   readonly bytes: number;
   readonly cut: Cut;
 }
@@ -63,28 +63,28 @@ export interface Omitted {
 export interface CutHeaders {
   readonly count: number;
   readonly bytes: number;
-  /** Its name, or the beginning of it. */
+  /** Its name, or the start of it. */
   readonly largest: string;
 }
 
 /**
- * Name the fields that a copy shall have: those of a fetched record are no properties of its own.
+ * Names the fields that a copy has: those of a fetched record are not its own properties.
  */
 export interface IncomingRecord extends RecordPlace, RecordContent {
-  /** Milliseconds since the epoch: when the record was written, or what its producer said. */
+  /** Milliseconds since the epoch: when the record was written, or the time that its producer set. */
   readonly timestampMs: number;
-  /** Present: the record is larger than its topic takes, and is read in part (docs/topics.md#limits). */
+  /** Present if the record is larger than its topic allows and was read in part (docs/topics.md#limits). */
   readonly omitted?: Omitted | undefined;
-  /** Absent: the value has none, or no schema registry is configured. */
+  /** Absent if the value has none, or no schema registry is configured. */
   readonly schema?: ValueSchema | undefined;
 }
 
-/** The record, with what is known of its value's schema. */
+/** The record, with what is known about its value's schema. */
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
   return new WithSchema(record, schema);
 }
 
-/** Asks the record only for fields that it is asked for. */
+/** Reads a field of the record only when it is accessed. */
 class WithSchema implements IncomingRecord {
   readonly schema: ValueSchema;
   readonly offset: number;
@@ -134,28 +134,28 @@ class WithSchema implements IncomingRecord {
 }
 
 /**
- * A record to write. Its timestamp is always the time of writing. Where it is `encoded`, that is
+ * A record to write. Its timestamp is always the time of writing. If it has `encoded`, those bytes are
  * written, and its other fields need not be read.
  */
 export interface OutgoingRecord extends RecordContent {
   readonly topic: string;
   /**
-   * Headers that several records of one `send` share: pass the same array object and its bytes
+   * Headers that several records of one `send` share: pass the same array object, so that its bytes
    * are encoded once. Written before `headers`.
    */
   readonly sharedHeaders?: RecordHeaders;
-  /** Absent: the key's partition, placed as Java does (murmur2; a null key goes round robin). */
+  /** If absent, the key decides the partition as in Java's client (murmur2; round robin for a null key). */
   readonly partition?: number;
   /**
-   * Present: it stands for several records of `partition`. `encoded` has them one behind the other,
-   * as a batch does. Without a partition they are placed one by one.
+   * If present, it represents several records of `partition`, and `encoded` contains them one after another,
+   * as in a batch. Without a partition they are placed one by one.
    */
   readonly bundle?: Bundle | undefined;
-  /** Present: it is compressed rather than not written where it is too large for its topic. */
+  /** If present, the record is compressed instead of rejected if it is too large for its topic. */
   readonly compression?: Compression | undefined;
 }
 
-/** Filled in when the brokers have found the record too large. */
+/** Filled in when the brokers have rejected the record as too large. */
 export interface Compression {
   bytes: Buffer | null;
 }
@@ -167,17 +167,17 @@ export interface Bundle {
   records(): readonly OutgoingRecord[];
 }
 
-/** How many records it stands for. */
+/** How many records it represents. */
 export function recordCount({ bundle }: OutgoingRecord): number {
   return bundle?.count ?? 1;
 }
 
-/** A record as it came, to be written to another topic. */
+/** A record as it arrived, to be written to another topic. */
 export function forwarded(record: RecordContent, topic: string): OutgoingRecord {
   return new Forwarded(record, topic);
 }
 
-/** Asks the record only for fields that it is asked for. */
+/** Reads a field of the record only when it is accessed. */
 class Forwarded implements OutgoingRecord {
   readonly topic: string;
   readonly encoded: Buffer | undefined;
@@ -202,7 +202,7 @@ class Forwarded implements OutgoingRecord {
   }
 }
 
-/** Bytes that a record holds in memory: key, value and headers. */
+/** Bytes that a record takes in memory: key, value and headers. */
 export function recordBytes(record: IncomingRecord): number {
   let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0) + 64;
   for (const [name, value] of record.headers) bytes += name.length + (value?.length ?? 0);

@@ -1,17 +1,17 @@
 /**
- * Decides about a record whose topic takes nothing: the record that is written in its place
+ * Decides which record is written instead of one whose topic is not writable
  * (docs/isolation.md#a-topic-that-is-not-writable).
  *
- *   its topic                                     in its place
- *   is no destination's                           itself: it waits until the topic takes it
- *   is missing, and nobody makes it again         a dead letter, unknown-destination
- *   is missing, unavailable or forbidden          the record in a delay topic
+ *   its topic                                     what is written instead
+ *   does not belong to a destination              itself: it waits until the topic is writable
+ *   is missing and will not be recreated          a dead letter, unknown-destination
+ *   is missing, unavailable or forbidden          the record, in a delay topic
  *
- *   the record went around before   tier
- *   never                           the first
- *   n times                         n tiers further, at most the last
+ *   earlier reroutes of the record   retry delay
+ *   none                             the first
+ *   n                                the one n places further, at most the last
  *
- * The header that counts says nothing of attempts or parkings: no window begins. Key and value stay.
+ * Attempts and scheduled retries are not counted here, so no retry window starts. Key and value stay the same.
  */
 
 import { DELIVERY_HEADER } from "./delivery.ts";
@@ -19,14 +19,14 @@ import type { DestinationId } from "./ids.ts";
 import type { OutgoingRecord, RecordHeaders } from "./record.ts";
 import { destinationOfTopic, type TopicNames } from "./topics.ts";
 
-/** Times that a delivery went around its topic. Only stages that write deliveries read it. */
+/** How often a delivery was rerouted. Only stages that write deliveries read it. */
 export const REROUTE_HEADER = "switchyard-reroute-count";
 
 export interface RerouteRules {
   readonly topics: TopicNames;
-  /** Of the tiers. At least one, never falling. */
+  /** The retry delays. At least one, never falling. */
   readonly retryDelaysMs: readonly number[];
-  /** Whether a topic is made again when it is missing. */
+  /** If `true`, a missing topic is recreated. */
   readonly isMade: (topic: string) => boolean;
 }
 
@@ -68,7 +68,7 @@ export function insteadOf(
   return { kind: "rerouted", destination, outgoing };
 }
 
-/** Anybody who may write to a delay topic can write any number. */
+/** Any program that may write to a delay topic can write any number. */
 function timesRerouted(headers: RecordHeaders): number {
   const text = headers.findLast(([name]) => name === REROUTE_HEADER)?.[1]?.toString() ?? "";
   return /^\d{1,4}$/.test(text) ? Number(text) : 0;

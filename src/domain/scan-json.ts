@@ -1,13 +1,12 @@
 /**
- * Goes through JSON in bytes without making anything of it: sizes are measured as they were sent,
+ * Scans JSON in bytes without building values: sizes are measured as they were sent,
  * and most of a call only has to be passed on.
  *
- * As strict as JSON.parse, unless a caller counts what can be repaired: a property test holds the two
- * together. It is less than half of its
- * work, as no text, number or object is made. The bytes must be UTF-8; the caller checks that.
- * Nesting is counted, not recursed into, so depth costs no stack.
+ * As strict as JSON.parse, unless a caller counts what can be repaired; a property test compares the two.
+ * It takes less than half the time of JSON.parse, because it creates no strings, numbers or objects. The bytes
+ * must be UTF-8, which the caller checks. Nesting is counted instead of recursed into, so depth takes no stack.
  *
- * Ends are indexes behind the last byte; -1: it is no JSON, or it is cut short.
+ * An end is the index after the last byte; -1 if the bytes are not JSON, or truncated.
  */
 
 import { endOfQuotes, endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
@@ -19,21 +18,21 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Levels of nesting that were met: 0 of scalars, 1 of an empty list. */
+/** The deepest nesting found: 0 for scalars, 1 for an empty list. */
 export interface Nesting {
   deepest: number;
   /**
-   * How many values were met that are not JSON, and that `repaired` can turn into JSON. Absent: there
-   * may be none.
+   * How many values were found that are not JSON but that `repaired` can turn into JSON. If absent, no
+   * such value is allowed.
    */
   repairable?: number;
 }
 
-/** Index of the first byte at or after `at` that is no white space. */
+/** Index of the first byte at or after `at` that is not white space. */
 export function skipSpace(bytes: Buffer, at: number): number {
   const { length } = bytes;
   let index = at;
-  // Reading behind the end, which every whole body would do, makes V8 compile all of this slower.
+  // Reading past the end, which every whole body would do, makes V8 compile all of this to slower code.
   while (index < length) {
     const byte = bytes[index];
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
@@ -42,7 +41,7 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return index;
 }
 
-/** Whether an object or a list begins at `at`. */
+/** Returns true if an object or a list starts at `at`. */
 export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): boolean {
   return bytes[at] === (kind === "object" ? OPEN_OBJECT : OPEN_LIST);
 }
@@ -50,7 +49,7 @@ export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): 
 /**
  * End of the object at `start`, member by member.
  *
- * @param member the end of the value at `at`; the name stands between `nameStart` and `nameEnd`, with
+ * @param member returns the end of the value at `at`; the name is between `nameStart` and `nameEnd`, with
  *   its quotes.
  */
 export function scanObject(
@@ -64,16 +63,16 @@ export function scanObject(
   return endOf(at);
 }
 
-/** Where a member's name ends, with its quotes, and where its value begins. */
+/** The index where a member's name ends, with its quotes, and where its value starts. */
 export interface FoundMember {
   nameEnd: number;
   at: number;
 }
 
-/** It is no JSON, or it is cut short. Else what is below is the end of the object or list. */
+/** Not JSON, or truncated. Any lower number encodes the end of the object or list. */
 const BROKEN = -1;
 
-/** The end that `nextMember` and its like tell of by a negative number; -1: there is none. */
+/** The end that `nextMember` and similar functions return as a negative number; -1 if there is none. */
 export function endOf(at: number): number {
   return at === BROKEN ? -1 : -at - 1;
 }
@@ -82,13 +81,13 @@ function ended(at: number): number {
   return -(at + 1) - 1;
 }
 
-/** Where the first member's name of the object at `start` begins; negative: see `endOf`. */
+/** The index where the first member's name of the object at `start` starts; negative: see `endOf`. */
 export function firstMember(bytes: Buffer, start: number, found: FoundMember): number {
   const at = skipSpace(bytes, start + 1);
   return bytes[at] === CLOSE_OBJECT ? ended(at) : memberAt(bytes, at, found);
 }
 
-/** Where the name of the next member begins, behind a value that ends at `end`. */
+/** The index where the name of the next member starts, after a value that ends at `end`. */
 export function nextMember(bytes: Buffer, end: number, found: FoundMember): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -102,13 +101,13 @@ function memberAt(bytes: Buffer, at: number, found: FoundMember): number {
   return found.at < 0 ? BROKEN : at;
 }
 
-/** Where the first entry of the list at `start` begins; negative: see `endOf`. */
+/** The index where the first entry of the list at `start` starts; negative: see `endOf`. */
 export function firstEntry(bytes: Buffer, start: number): number {
   const at = skipSpace(bytes, start + 1);
   return bytes[at] === CLOSE_LIST ? ended(at) : at;
 }
 
-/** Where the next entry begins, behind one that ends at `end`. */
+/** The index where the next entry starts, after one that ends at `end`. */
 export function nextEntry(bytes: Buffer, end: number): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -117,11 +116,11 @@ export function nextEntry(bytes: Buffer, end: number): number {
 }
 
 /**
- * Brackets that must close, innermost last. Used anew for each value, and enough for nearly all.
+ * Brackets that must close, innermost last. Reused for each value, and large enough for nearly all.
  */
 const BRACKETS = new Uint8Array(1_024);
 
-/** End of the value at `start`, all that is in it included. */
+/** End of the value at `start`, including everything in it. */
 export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): number {
   let brackets = BRACKETS;
   let depth = 0;
@@ -158,8 +157,8 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
 }
 
 /**
- * End of an object or a list that is no JSON, by its brackets and its texts alone; -1: they do not
- * fit together, so that nobody can say where it ends.
+ * End of an object or a list that is not JSON, judged by its brackets and strings alone; -1 if they do not
+ * match, so that its end is unknown.
  */
 export function endOfBrackets(bytes: Buffer, start: number): number {
   let brackets = BRACKETS;
@@ -198,7 +197,7 @@ function endOfName(bytes: Buffer, at: number): number {
   return bytes[at] === QUOTE ? endOfText(bytes, at) : -1;
 }
 
-/** Where a member's value begins, if only its colon is there. */
+/** The index where a member's value starts, if at least its colon exists. */
 function startOfValue(bytes: Buffer, nameEnd: number): number {
   if (nameEnd < 0) return -1;
   const colon = skipSpace(bytes, nameEnd);

@@ -1,4 +1,4 @@
-/** Ends of texts, numbers and words in JSON, for `scan-json.ts`; -1: there is none at `start`. */
+/** Ends of strings, numbers and literals in JSON, for `scan-json.ts`; -1 if there is none at `start`. */
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
@@ -27,14 +27,14 @@ function endOfWord(bytes: Buffer, start: number, word: Buffer): number {
   return start + word.length;
 }
 
-/** As Python and Ruby write them, and as C does, from which others have them; longer ones first. */
+/** As Python, Ruby and C write them, and languages that follow these; longer ones first. */
 const NOT_NUMBERS = ["NaN", "nan", "NAN", "Infinity", "infinity", "inf", "INF"].map((word) =>
   Buffer.from(word),
 );
 const PLUS = 0x2b;
 const MINUS = 0x2d;
 
-/** End of a value that is not JSON, and that `repaired` turns into JSON. */
+/** End of a value that is not JSON but that `repaired` turns into JSON. */
 export function endOfRepairable(bytes: Buffer, start: number): number {
   if (bytes[start] === QUOTE) return endOfRawText(bytes, start);
   const isSigned = bytes[start] === MINUS || bytes[start] === PLUS;
@@ -47,7 +47,7 @@ export function endOfRepairable(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** Of a text in which anything may stand, behind a backslash too. @param start of its first quote. */
+/** End of a string that may contain anything, even after a backslash. @param start of its first quote. */
 export function endOfQuotes(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === QUOTE) return at + 1;
@@ -56,7 +56,7 @@ export function endOfQuotes(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** Of a text in which control characters stand as they are. */
+/** End of a string that contains unescaped control characters. */
 function endOfRawText(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === QUOTE) return at + 1;
@@ -68,8 +68,8 @@ function endOfRawText(bytes: Buffer, start: number): number {
 }
 
 /**
- * JSON from a text that is JSON but for values that `endOfRepairable` takes: what is not a number
- * becomes null, and control characters become escapes. Texts that contain such words stay as they are.
+ * JSON from text that is JSON except for values that `endOfRepairable` accepts: what is not a number
+ * becomes null, and control characters become escapes. Strings that contain such words stay as they are.
  */
 export function repaired(text: string): string {
   return text.replace(TEXT_OR_WORD, (found) =>
@@ -90,7 +90,7 @@ export function endOfText(bytes: Buffer, start: number): number {
   const { length } = bytes;
   for (let at = start + 1; at < length; at += 1) {
     const byte = bytes[at] ?? 0;
-    // Most are small letters.
+    // Most are lowercase letters.
     if (byte > BACKSLASH) continue;
     if (byte === QUOTE) return at + 1;
     if (byte < 0x20) return -1;
@@ -102,7 +102,7 @@ export function endOfText(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** The bytes that may stand behind a backslash, beside u and four hexadecimal digits. */
+/** The bytes that may follow a backslash, in addition to u and four hexadecimal digits. */
 const ESCAPED: ReadonlySet<unknown> = new Set(Buffer.from('"\\/bfnrt'));
 
 function endOfEscape(bytes: Buffer, start: number): number {

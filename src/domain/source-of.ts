@@ -1,15 +1,15 @@
 /**
- * Which source a record comes from (docs/calls.md#source). The first line that is present decides.
- * Later lines are not looked at, even when no source of that name is configured.
+ * Finds the source of a record (docs/calls.md#source). The first row that is present decides;
+ * later rows are ignored, even if that source is not configured.
  *
- *   there is                        the source is
- *   the header source-id            the one of that id (of a repeated header the last one counts)
- *   sourceId in the value           the one of that id
- *   writeKey in the value           the one it is a write key of
- *   none of them                    the default source
+ *   present                         the source is
+ *   the header source-id            the one with that ID (if the header is repeated, the last one counts)
+ *   sourceId in the value           the one with that ID
+ *   writeKey in the value           the one with that write key
+ *   none of these                   the default source
  *
- * No default source, or none of that id or key: `unknown-source`. Empty text and null count as
- * absent, a number as the text of it.
+ * If there is no default source, or no source with that ID or key: `unknown-source`. The empty string and null
+ * count as absent, and a number as its digits.
  */
 
 import type { Source } from "./destination.ts";
@@ -19,7 +19,7 @@ import type { RecordHeaders } from "./record.ts";
 
 export const SOURCE_HEADER = "source-id";
 
-/** Sources by what records name them with. */
+/** Sources, indexed by what records name them with. */
 export interface SourceLookup {
   readonly byId: ReadonlyMap<unknown, Source>;
   readonly byWriteKey: ReadonlyMap<unknown, Source>;
@@ -45,7 +45,7 @@ export function sourceLookup(
   };
 }
 
-/** @param json the value; anything but an object names no source. */
+/** @param json the value; anything but an object does not name a source. */
 export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLookup): FoundSource {
   const header = sourceHeader(headers);
   if (header !== null) return byId(lookup, header, "header source-id");
@@ -54,18 +54,19 @@ export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLo
     if (isPresent(sourceId)) return byId(lookup, sourceId, "sourceId");
     if (isPresent(writeKey)) {
       const source = lookup.byWriteKey.get(asText(writeKey));
-      // A key is a secret, even one that fits nothing.
-      return found(source, "writeKey", "the writeKey is that of no configured source");
+      // A key is a secret, even one that belongs to no source.
+      return found(source, "writeKey", "the writeKey belongs to no configured source");
     }
   }
-  const error = "neither header nor value names a source, and there is no default source";
+  const error =
+    "neither the source-id header nor the value names a source, and defaultSource is not set";
   return found(lookup.defaultSource ?? undefined, "defaultSource", error);
 }
 
 function byId(lookup: SourceLookup, id: unknown, namedBy: NamedBy): FoundSource {
   const source = lookup.byId.get(asText(id));
   return source === undefined
-    ? found(source, namedBy, `the ${namedBy} is ${describe(id)}, which is no configured source`)
+    ? found(source, namedBy, `the ${namedBy} is ${describe(id)}, which is not a configured source`)
     : found(source, namedBy, "");
 }
 

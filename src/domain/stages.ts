@@ -1,15 +1,15 @@
 /**
- * The stages, a row each. The command `run`, `switchyard status`, the page of topics and the tests
- * read this table: a new stage is a row here, a folder of its name, and its start in
+ * The stages, one row each. The `run` command, `switchyard status`, the docs of topics and the tests
+ * read this table. A new stage needs a row here, a folder with its name, and its start in
  * `src/run/start-stages.ts`.
  *
- *   input            who reads                                   shown by `status` as
- *   null             it is asked over HTTP                       nothing: there is no lag
+ *   input            who reads it                                shown by `status` as
+ *   null             the stage serves HTTP                       nothing: there is no lag
  *   per stage        one consumer for all                        a row
- *   per destination  a consumer and a group for each of them     a row for each of them
- *   per delay        a consumer and a group for each of them     a row, and a table of tiers
+ *   per destination  a consumer and a group for each             a row for each destination
+ *   per delay        a consumer and a group for each             a row, and a table of retry delays
  *
- * The order is that of the data. Stages are started from the end, so that nothing backs up.
+ * The order is that of the data. Stages are started from the end, so that no backlog builds up.
  */
 
 import type { GroupNames, TopicNames } from "./topics.ts";
@@ -29,7 +29,7 @@ export type StageInput =
   | {
       readonly per: "destination";
       readonly topic: "deliveries";
-      /** The same consumer reads it, and its records pass the others'. */
+      /** Read by the same consumer, whose records of this topic come before the others. */
       readonly passing: "retries";
       readonly group: "deliver";
     }
@@ -37,7 +37,7 @@ export type StageInput =
 
 export interface StageRow {
   readonly input: StageInput | null;
-  /** Whether `switchyard run` starts it when no stages are named. */
+  /** If `true`, `switchyard run` starts it when no stages are named. */
   readonly isDefault: boolean;
 }
 
@@ -63,7 +63,7 @@ export type ConsumedKind = Exclude<(typeof STAGES)[StageName]["input"], null>["t
 
 export const STAGE_NAMES = Object.keys(STAGES) as readonly StageName[];
 
-/** The stage that reads topics of the kind with a consumer group, and its input. */
+/** The stage that reads topics of this kind with a consumer group, and its input. */
 export function readerOf(
   kind: TopicKind,
 ): { readonly stage: StageName; readonly input: StageInput } | null {

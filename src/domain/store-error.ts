@@ -1,13 +1,13 @@
 /**
  * Why a local store failed.
  *
- *   unavailable   what is around it: a full or read-only disk, a missing permission. The store may be
- *                 whole, and is opened again later
- *   corrupt       anything else: what it holds is not what was written, a file of it is cut or gone
+ *   unavailable   the environment: a full or read-only disk, a missing permission. The store may be
+ *                 intact, and is opened again later
+ *   corrupt       anything else: the content is not what was written, or a file is truncated or missing
  */
 export type StoreFailure = "unavailable" | "corrupt";
 
-/** A failure of a local store. It holds a copy of what is in Kafka, so a stage outlives it. */
+/** A failure of a local store. Its content is also in Kafka, so the stage keeps running. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly failure: StoreFailure;
@@ -18,7 +18,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The failure of a store because of which something has failed; null: something else is the reason. */
+/** The store failure that caused an error; null if the error has another cause. */
 export function storeErrorOf(error: unknown): StoreError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; depth += 1) {
     if (each instanceof StoreError) return each;

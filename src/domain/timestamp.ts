@@ -1,22 +1,22 @@
 /**
- * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not the parser: it
+ * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not used, because it
  * takes `Order 5` for a date in 2001, and a time without a zone for local time.
  *
- *   read                                       not read
+ *   accepted                                   not accepted
  *   2026-03-01                                 2026-02-29, and other impossible dates
  *   2026-03-01T09:30                           2026-3-1, 20260301, 2026-W09-7, 2026-060
  *   2026-03-01T09:30:15                        09:30:60, 25:00
  *   any number of fraction digits after        a comma before the fraction
- *     the seconds, cut after three
- *   t or a blank for T                         Sun, 01 Mar 2026 09:30:15 GMT, 3/1/2026
+ *     the seconds, truncated after three
+ *   t or a space for T                         Sun, 01 Mar 2026 09:30:15 GMT, 3/1/2026
  *   no zone (UTC), Z, z, +02:00, +0200, +02,   zone names
- *     each also after a blank
+ *     each also after a space
  *   24:00:00, the end of a day                 24:00:01
  *   a number from 1e11: milliseconds since     smaller numbers, which may be seconds; digits
- *     the epoch; from 1e14 microseconds; the     in a text
- *     rest is cut
+ *     the epoch; from 1e14 microseconds; the     in a string
+ *     rest is truncated
  *
- * Times outside the years 0 to 9999 UTC are not read: ISO 8601 writes years in four digits.
+ * Times outside the years 0 to 9999 UTC are not accepted: ISO 8601 writes years with four digits.
  */
 
 const FORM =
@@ -26,9 +26,9 @@ const FORM =
 const FIRST_MS = -62_167_219_200_000;
 /** 9999-12-31T23:59:59.999Z */
 const LAST_MS = 253_402_300_799_999;
-/** Below it a number may be meant as seconds. */
+/** A smaller number may be meant as seconds. */
 const NUMBER_MIN = 1e11;
-/** From it on a number is meant as microseconds: as milliseconds it would be the year 5138. */
+/** From here on, a number is read as microseconds: as milliseconds it would be the year 5138. */
 const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
@@ -42,22 +42,22 @@ export function readTimestamp(value: unknown): number | null {
   return inRange(Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value));
 }
 
-/** The same as a text, or null. A text that is written so already is given back as it is. */
+/** The same as a string, or null. A string in our own format is returned unchanged. */
 export function asIsoTimestamp(value: unknown): string | null {
   if (typeof value === "string" && !Number.isNaN(readWritten(value))) return value;
   const atMs = readTimestamp(value);
   return atMs === null ? null : isoTimestamp(atMs);
 }
 
-/** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError for no instant. */
+/** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError if it is not an instant. */
 export const isoTimestamp = isoTimestamps();
 
 /** `00` to `59`. */
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
 /**
- * A writer that keeps the day and the second it wrote last: instants that follow each other often
- * share them. Callers that write instants of another kind have one of their own.
+ * A writer that keeps the day and the second that it wrote last, because consecutive instants often
+ * share them. Callers that write other instants use a writer of their own.
  */
 export function isoTimestamps(): (atMs: number) => string {
   let lastDay = Number.NaN;
@@ -89,7 +89,7 @@ function two(number: number): string {
   return TWO_DIGITS[number] ?? `${number}`;
 }
 
-/** Whether `isoTimestamp` writes it with a year of four digits. */
+/** Returns true if `isoTimestamp` writes it with a four-digit year. */
 export function isWritable(atMs: number): boolean {
   return Number.isInteger(atMs) && atMs >= FIRST_MS && atMs <= LAST_MS;
 }
@@ -100,12 +100,12 @@ function inRange(atMs: number): number | null {
 
 const ZERO = 0x30;
 const WRITTEN = "0000-00-00T00:00:00.000Z";
-/** The day that was read last, as `yyyymmdd`, and its beginning. */
+/** The day that was read last, as `yyyymmdd`, and its start. */
 let [readDay, readDayMs] = [Number.NaN, Number.NaN];
 
 /**
- * Of the form that `isoTimestamp` writes, which nearly all are in: the expression takes ten times as
- * long. NaN: of another form, or no instant.
+ * Reads the format that `isoTimestamp` writes, which nearly all timestamps have: the regular expression takes ten
+ * times as long. NaN if it is another format, or not an instant.
  */
 function readWritten(text: string): number {
   if (text.length !== WRITTEN.length) return Number.NaN;
@@ -121,7 +121,7 @@ function readWritten(text: string): number {
   return readDayMs + ((hour * 60 + minute) * 60 + second) * 1_000 + ms;
 }
 
-/** Of a day as `yyyymmdd`; NaN when there is none. */
+/** The start of a day given as `yyyymmdd`; NaN if there is no such day. */
 function beginningOf(day: number): number {
   const year = Math.floor(day / 10_000);
   const month = Math.floor(day / 100) % 100;
@@ -131,7 +131,7 @@ function beginningOf(day: number): number {
   return dateMs(year, month, ofMonth);
 }
 
-/** The number that stands there; NaN when other characters do. */
+/** The number at this place; NaN if there are other characters. */
 function digits(text: string, from: number, to: number): number {
   let number = 0;
   for (let at = from; at < to; at += 1) {
@@ -142,7 +142,7 @@ function digits(text: string, from: number, to: number): number {
   return number;
 }
 
-/** Date.UTC takes the years 0 to 99 for 1900 to 1999; a calendar cycle later it does not. */
+/** Date.UTC reads the years 0 to 99 as 1900 to 1999; one calendar cycle later it does not. */
 function dateMs(year: number, month: number, day: number): number {
   return Date.UTC(year + 400, month - 1, day) - CALENDAR_CYCLE_MS;
 }

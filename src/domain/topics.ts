@@ -2,7 +2,7 @@
 
 import type { DestinationId } from "./ids.ts";
 
-/** Own names for the topics that platforms write; they carry no prefix. */
+/** Configured names for the topics that platforms write; they have no prefix. */
 export interface OwnTopicNames {
   readonly calls?: string;
   readonly audienceSyncs?: string;
@@ -17,15 +17,15 @@ export interface TopicNames {
   readonly audiences: string;
   readonly deletionRequests: string;
   readonly deadLetters: string;
-  /** Marks of dead letters that were replayed. */
+  /** Marks dead letters as replayed. */
   readonly deadLetterReplays: string;
   readonly attempts: string;
   readonly operatorEvents: string;
   readonly operatorActions: string;
   readonly deliveries: (destination: DestinationId) => string;
-  /** Deliveries that were attempted and are due again. */
+  /** Deliveries that were attempted and are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
-  /** The delay topic of a tier, named by its delay. */
+  /** The delay topic for one retry delay, named by it. */
   readonly delays: (delayMs: number) => string;
 }
 
@@ -48,7 +48,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
   };
 }
 
-/** The destination whose deliveries the topic holds; null for other topics. */
+/** The destination whose deliveries the topic contains; null for other topics. */
 export function destinationOfTopic(
   topic: string,
   topics: Pick<TopicNames, "deliveries" | "retries">,
@@ -60,7 +60,7 @@ export function destinationOfTopic(
 }
 
 /**
- * The tier's name: `Nms` below whole seconds, `Ns` under two minutes or where the delay is no
+ * The name of a retry delay: `Nms` below whole seconds, `Ns` under two minutes or if the delay is not a
  * whole minute, else `Nm` (`60m`, not `1h`).
  */
 export function delayName(delayMs: number): string {
@@ -69,7 +69,7 @@ export function delayName(delayMs: number): string {
   return `${delayMs / 60_000}m`;
 }
 
-/** The delay in milliseconds that a tier's name states, or null for other names. */
+/** The retry delay in milliseconds that a name stands for, or null for other names. */
 export function delayMsOfTopic(delay: string): number | null {
   const match = /^([1-9]\d{0,8})(ms|s|m)$/.exec(delay);
   if (match === null) return null;
@@ -83,11 +83,11 @@ export interface GroupNames {
   readonly delay: (delay: string) => string;
   readonly audience: string;
   readonly deletion: string;
-  /** Keeps which events were posted to the operator's webhook. */
+  /** Stores which events were posted to the operator's webhook. */
   readonly operatorEvents: string;
-  /** Keeps how far a replay of dead letters is; has no members. */
+  /** Stores how far a replay of dead letters has progressed; has no members. */
   readonly replay: (name: string) => string;
-  /** Keeps which process works on it; has no members either. */
+  /** Stores which process works on it; has no members either. */
   readonly replayOwner: (name: string) => string;
 }
 

@@ -1,11 +1,11 @@
 /**
  * The trace that a record belongs to, in its headers `traceparent` and `tracestate` (W3C Trace
- * Context, level 1). Producers may send them along; stages write them while traces are on.
+ * Context, level 1). Producers may send them; stages write them while traces are on.
  *
  *   traceparent                                     the record
  *   is missing or unreadable                        belongs to no trace
- *   `00-<trace id>-<span id>-<flags>`               to that one; it is kept if the flags' last bit is 1
- *   is of a later version                           the same: its beginning means the same
+ *   `00-<trace id>-<span id>-<flags>`               belongs to that trace, which is kept if the flags' last bit is 1
+ *   has a later version                             the same: its start has the same meaning
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -16,9 +16,9 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 hex digits. */
   readonly spanId: string;
-  /** Whether spans of this trace are kept. */
+  /** If `true`, spans of this trace are kept. */
   readonly isSampled: boolean;
-  /** `tracestate` as it came; null: none. */
+  /** `tracestate` as it arrived; null if absent. */
   readonly state: string | null;
 }
 
@@ -26,10 +26,10 @@ export const TRACE_HEADER = { parent: "traceparent", state: "tracestate" } as co
 
 const PARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Senders need not pass on more. */
+/** Senders need not forward more than this. */
 const STATE_MAX = 512;
 const SAMPLED = 1;
-/** Of version 00. */
+/** The length of version 00. */
 const PARENT_BYTES = 55;
 const DIGIT_0 = 0x30;
 const DIGIT_A = 0x61;
@@ -37,7 +37,7 @@ const DIGIT_A = 0x61;
 const [PARENT_FIELD, STATE_FIELD] = [0, 1];
 const fields = new HeaderFields([TRACE_HEADER.parent, TRACE_HEADER.state]);
 
-/** @returns null where it is no trace context. */
+/** @returns null if it is not a trace context. */
 export function parseTrace(parent: string, state: string | null): TraceContext | null {
   const match = PARENT.exec(parent);
   const [, version, traceId, spanId, flags, rest] = match ?? [];
@@ -52,7 +52,7 @@ export function traceParent({ traceId, spanId, isSampled }: TraceContext): strin
   return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 }
 
-/** @returns null where the record belongs to no trace. */
+/** @returns null if the record belongs to no trace. */
 export function traceOf(record: WithHeaders): TraceContext | null {
   fields.read(record);
   const parent = fields.text(PARENT_FIELD);
@@ -60,9 +60,9 @@ export function traceOf(record: WithHeaders): TraceContext | null {
 }
 
 /**
- * The record's trace if it is kept. Most are not, and cost a look at one byte.
+ * The record's trace if it is kept. Most are not, which is found by reading a single byte.
  *
- * @returns null where the record belongs to no trace.
+ * @returns null if the record belongs to no kept trace.
  */
 export function keptTraceOf(record: WithHeaders): TraceContext | "not-kept" | null {
   fields.read(record);
@@ -73,7 +73,7 @@ export function keptTraceOf(record: WithHeaders): TraceContext | "not-kept" | nu
   return trace === null || trace.isSampled ? trace : "not-kept";
 }
 
-/** Of a hexadecimal digit in lower case. */
+/** The value of a lowercase hexadecimal digit. */
 function isEvenDigit(byte: number): boolean {
   return byte >= DIGIT_A ? byte % 2 === 1 : byte >= DIGIT_0 && byte % 2 === 0;
 }
@@ -84,7 +84,7 @@ export function traceHeaders(trace: TraceContext): readonly RecordHeader[] {
   return [parent, [TRACE_HEADER.state, Buffer.from(trace.state)]];
 }
 
-/** The headers of a record that belongs to this trace from now on; null: they stay as they are. */
+/** The headers of a record that now belongs to this trace; null if they stay unchanged. */
 export function withTrace(headers: RecordHeaders, trace: TraceContext | null): RecordHeaders {
   if (trace === null) return headers;
   return [...headers.filter(([name]) => !isTraceHeader(name)), ...traceHeaders(trace)];

@@ -1,9 +1,9 @@
 /**
- * Ids that are the same each time they are made (RFC 9562 section 5.5). A record that is written
- * again after a crash is recognised by its message id.
+ * UUIDs derived from a name (RFC 9562 section 5.5), so that a record that is written again after a
+ * crash has the same message ID.
  *
- * Version 5 is SHA-1 of a namespace and a name. Each use takes a namespace of its own, so that two
- * kinds of message never share an id; a name of several parts is written as a JSON list, so that
+ * Version 5 is SHA-1 of a namespace and a name. Each use has a namespace of its own, so that two
+ * kinds of messages never share an ID; a name of several parts is written as a JSON list, so that
  * `["a","bc"]` and `["ab","c"]` differ.
  */
 
@@ -14,11 +14,11 @@ const HEX_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 /**
  * @param namespace a UUID in its usual form.
  * @param name any text; hashed as UTF-8.
- * @returns a UUID in lower case, 36 characters.
- * @throws TypeError when the namespace is no UUID.
+ * @returns a UUID in lowercase, 36 characters.
+ * @throws TypeError if the namespace is not a UUID.
  */
 export function uuidV5(namespace: string, name: string): string {
-  if (!HEX_UUID.test(namespace)) throw new TypeError(`${namespace} is no UUID`);
+  if (!HEX_UUID.test(namespace)) throw new TypeError(`${namespace} is not a UUID`);
   const hash = createHash("sha1")
     .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
     .update(name, "utf8")

@@ -1,13 +1,14 @@
 /**
- * The source whose calls a request brings.
+ * Finds the source that a request's calls belong to.
  *
  *   Authorization          writeKey in the body     result
- *   Basic with a user      whatever                 the source with that key, else unknown
- *   none of the kind       text                     the source with that key, else unknown
- *   none of the kind       absent, empty, no text   missing
+ *   Basic with a user      anything                 the source with that key, else unknown
+ *   absent or not Basic    a string                 the source with that key, else unknown
+ *   absent or not Basic    absent, empty, not       missing
+ *                          a string
  *
- * A key is compared with all keys of all sources, by digests of one length and without an early
- * end, so that the time tells nothing about how much of a guess was right or whose key it was.
+ * A key is compared with the keys of all sources, by digests of equal length and without stopping early,
+ * so that the time taken does not show how much of a guess was right or which source it came close to.
  */
 
 import { hash, timingSafeEqual } from "node:crypto";
@@ -20,7 +21,7 @@ export type Authenticated =
   | { readonly kind: "unknown-write-key" };
 
 export interface WriteKeys {
-  /** @param key as a client gave it. */
+  /** @param key as the client sent it. */
   find(key: string): Source | null;
 }
 
@@ -38,7 +39,7 @@ export function writeKeys(sources: readonly Source[]): WriteKeys {
   };
 }
 
-/** The user name of Basic credentials; null: there is none. */
+/** The user name of Basic credentials; null if there are none. */
 export function basicUser(authorization: string | undefined): string | null {
   const [, encoded] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? "") ?? [];
   if (encoded === undefined) return null;

@@ -1,15 +1,15 @@
 /**
- * Which connections may be open. One that waits for a request gives way to a new one.
+ * Limits the open connections. A connection that waits for a request is closed to make room for a new one.
  *
- *   with the new connection        one that waits            result
- *   both limits hold               any                       it is taken
- *   its address has too many       is of that address        the one that has waited longest is closed
- *   its address has too many       there is none             the new one is closed
- *   there are too many in all      is of any address         the one that has waited longest is closed
- *   there are too many in all      there is none             the new one is closed
+ *   with the new connection          an idle connection     result
+ *   both limits hold                 -                      the new one is accepted
+ *   its address exceeds its limit    of the same address    the one that has been idle longest is closed
+ *   its address exceeds its limit    does not exist         the new one is closed
+ *   the total limit is exceeded      of any address         the one that has been idle longest is closed
+ *   the total limit is exceeded      does not exist         the new one is closed
  *
- * A connection waits from its beginning until the head of a request has come, and again from an answer
- * to the next head. So connections that are opened and left alone keep nobody out.
+ * A connection is idle until the head of its first request has arrived, and again between a response and
+ * the head of the next request. So connections that send nothing cannot lock other clients out.
  */
 
 import ipaddr from "ipaddr.js";
@@ -27,11 +27,11 @@ export interface Closing<Id> {
 }
 
 export interface Connections<Id> {
-  /** The connections that must be closed for the new one, itself or others. */
+  /** The connections to close for the new one, which may be among them. */
   open(id: Id, address: string): readonly Closing<Id>[];
-  /** A request has come on it. */
+  /** The head of a request has arrived on the connection. */
   busy(id: Id): void;
-  /** All its requests are answered. */
+  /** All requests of the connection have been answered. */
   waiting(id: Id): void;
   closed(id: Id): void;
   total(): number;
@@ -45,7 +45,7 @@ interface OfAddress<Id> {
 export function createConnections<Id>(limits: ConnectionLimits): Connections<Id> {
   const addresses = new Map<Id, string>();
   const byAddress = new Map<string, OfAddress<Id>>();
-  // Sets keep their order, so the first one has waited longest.
+  // Sets keep their order, so the first connection has been idle longest.
   const waiting = new Set<Id>();
 
   const of = (id: Id) => byAddress.get(addresses.get(id) ?? "");
@@ -89,7 +89,7 @@ export function createConnections<Id>(limits: ConnectionLimits): Connections<Id>
   };
 }
 
-/** Connections of one group count together: of an IPv4 address, or of an IPv6 /64. */
+/** Connections of one group count together: those of an IPv4 address, or of an IPv6 /64. */
 export function addressGroup(remoteAddress: string): string {
   if (!ipaddr.isValid(remoteAddress)) return remoteAddress;
   const address = ipaddr.process(remoteAddress);
@@ -97,9 +97,9 @@ export function addressGroup(remoteAddress: string): string {
   return address.toByteArray().slice(0, 8).join(":");
 }
 
-/** Connections in all, where the process may have only so many files and sockets. */
+/** The default limit for all connections, if the process may have only this many files and sockets. */
 export function connectionsWithin(most: number, spareDescriptors: number | null): number {
-  // The other half is for what the process opens itself: endpoints, brokers, files.
+  // The other half is for what the process opens itself: connections to endpoints and brokers, and files.
   if (spareDescriptors === null) return most;
   return Math.max(1, Math.min(most, Math.floor(spareDescriptors / 2)));
 }

@@ -2,18 +2,18 @@
  * The headers that let pages of other origins send calls (CORS).
  *
  *   corsOrigins       a page of such an origin        any other page
- *   empty             -                               no header: the browser refuses it
- *   some              that origin                     no header
+ *   empty             -                               no header: the browser blocks the request
+ *   lists origins     that origin                     no header
  *   contains `*`      `*`                             -
  *
  * `https://*.example.com` covers subdomains at any depth; `null` is the origin of pages from files.
  *
- * Credentials are never allowed: browsers send the write key themselves, and no cookie is read.
+ * Credentials are never allowed: browsers send the write key themselves, and cookies are ignored.
  */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Whether the answer says that a page may read it, and ask for more. */
+/** If `true`, the response lets the page read it and send further requests. */
 export function corsHeaders(
   origins: ReadonlySet<string>,
   origin: string | undefined,
@@ -21,7 +21,7 @@ export function corsHeaders(
 ): Headers {
   if (origins.size === 0) return [];
   const isAny = origins.has("*");
-  // Caches must not give one origin's answer to another.
+  // Caches must not serve the response for one origin to another.
   const vary: Headers = isAny ? [] : [["vary", "origin"]];
   if (origin === undefined || !(isAny || isAmong(origins, origin))) return vary;
   return [
@@ -34,9 +34,9 @@ export function corsHeaders(
   ];
 }
 
-/** The host may have any character of a URL's host, as in the settings (`config/ingest-settings.ts`). */
+/** The host may contain any character of a URL's host, as in the settings (`config/ingest-settings.ts`). */
 const WEB_ORIGIN = /^(https?:\/\/)([^\s./?#@:[\]\\][^\s/?#@:[\]\\]*(?::\d{1,5})?)$/;
-/** A host has at most 253 characters, and names at most 127 dots. */
+/** A host has at most 253 characters, and so at most 127 dots. */
 const ORIGIN_CHARACTERS_MAX = 270;
 
 function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
@@ -51,7 +51,7 @@ function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
 
 const ALWAYS = "authorization, content-type, content-encoding";
 
-/** Libraries send headers of their own, such as `AnonymousId`; none of them does anything here. */
+/** Libraries send headers of their own, such as `AnonymousId`. They are allowed and ignored. */
 function allowed(asked: string | undefined): string {
   const isList = asked !== undefined && /^[\w-]{1,60}(, ?[\w-]{1,60}){0,19}$/.test(asked);
   return isList ? asked : ALWAYS;

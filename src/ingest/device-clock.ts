@@ -1,24 +1,24 @@
 /**
- * Sets the times of a call right whose device has a wrong clock (docs/ingest.md#the-devices-clock).
+ * Corrects the timestamp of a call if the clock of its device is wrong (docs/ingest.md#the-devices-clock).
  *
  *   sentAt                                        the call's timestamp
- *   is absent, or cannot be read                  stays as it was sent
+ *   is absent or cannot be read                   stays as it was sent
  *   is at most 30 s from the time of receipt      stays as it was sent
  *   is further from it, ahead or behind           moves by that difference:
  *                                                 receivedAt - (sentAt - timestamp)
  *
- * A timestamp that is absent, or cannot be read, stays so. One that would leave the years 0 to 9999
- * stays as it was sent. As with Segment, `originalTimestamp` keeps the device's time of a call that
- * was moved; one that the call has already, and that can be read, stays.
+ * A timestamp that is absent or cannot be read stays so, and one that would leave the years 0 to 9999 is
+ * not moved. As with Segment, `originalTimestamp` keeps the device's time of a call whose timestamp was
+ * moved, unless the call already has an `originalTimestamp` that can be read.
  */
 
 import type { JsonObject } from "../domain/json.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 
-/** Requests take some time, and clocks that are set by a network are not further off. */
+/** Covers the duration of a request. Clocks that are set over a network are not further off. */
 const TOLERANCE_MS = 30_000;
 
-/** Milliseconds to add to times of the device; 0: its clock is right, or nothing is known of it. */
+/** Milliseconds to add to times of the device; 0 if its clock is right or its error is unknown. */
 export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   const sentAtMs = readTimestamp(sentAt);
   if (sentAtMs === null) return 0;
@@ -26,7 +26,7 @@ export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   return Math.abs(offsetMs) > TOLERANCE_MS ? offsetMs : 0;
 }
 
-/** The members of a call that change. */
+/** The fields of a call that change. */
 export function correctedTimes(call: JsonObject, offsetMs: number): JsonObject {
   const timestampMs = readTimestamp(call.timestamp);
   if (offsetMs === 0 || timestampMs === null) return UNCHANGED;

@@ -1,4 +1,4 @@
-/** One request: its calls to Kafka, and its answer. The crash table is in `stage.ts`. */
+/** Handles one request: writes its calls to Kafka and returns the response. `stage.ts` has the table of crashes. */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -27,26 +27,26 @@ import type { SlowBodies } from "./slow-bodies.ts";
 import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
 import { ONE_GO_BYTES } from "./unpack.ts";
 
-/** Of a body, unpacked; docs/ingest.md#limits. */
+/** For an unpacked body; docs/ingest.md#limits. */
 export const BODY_MAX_BYTES = 10 * 1_024 * 1_024;
-/** Of the records that a body becomes, with its batch's additions to each call. */
+/** For the records that a body becomes, including what its batch adds to each call. */
 const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;
-/** Clients send again at 8 to 10 s. */
+/** Clients retry after 8 to 10 s. */
 export const ACKNOWLEDGE_LIMIT_MS = 7_000;
-/** At least that, for a body that took long to arrive. */
+/** The time to wait for acknowledgments, at least, if a body took long to arrive. */
 const ACKNOWLEDGE_LEAST_MS = 1_000;
-/** Calls read between two looks at other work: a few milliseconds. */
+/** How many calls are read before other work gets a turn: a few milliseconds. */
 const PIECE_CALLS = 500;
 const OVERLOADED_WAIT_MS = 1_000;
 const UNAVAILABLE_WAIT_MS = 2_000;
 
-/** State that requests share. */
+/** State that all requests share. */
 export interface Intake {
   readonly clock: Clock;
   readonly topic: string;
-  /** Whether it is reached over TLS. */
+  /** If `true`, the server is reached over TLS. */
   readonly isSecure: boolean;
-  /** Those of this moment: a request goes by the ones of its beginning. */
+  /** The current settings. A request keeps those that it started with. */
   readonly sources: () => KnownSources;
   readonly bytes: InFlightBytes;
   readonly maxUnauthenticatedBytes: InFlightBytes;
@@ -55,11 +55,11 @@ export interface Intake {
   readonly penaltyDelay: PenaltyDelay;
   readonly handOver: HandOver;
   readonly report: Report;
-  /** Null: traces are off. */
+  /** Null if traces are off. */
   readonly traced: IngestTracing | null;
 }
 
-/** Never rejects; null: the client is gone. */
+/** Never rejects. Null if the client has closed the connection. */
 export async function take(
   intake: Intake,
   request: IncomingMessage,
@@ -90,7 +90,7 @@ export async function take(
   return answer;
 }
 
-/** Without a body to read: its key stands in the path, the query or the header. */
+/** Requests without a body to read: the key is in the path, the query or the header. */
 function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSettings): Answer {
   const { authorization, host } = request.headers;
   const given = asked.writeKey ?? basicUser(authorization) ?? asked.query.get("writeKey") ?? "";
@@ -98,7 +98,8 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   if (known.kind !== "source") return failure(known.kind);
   const forwarded = request.headers["x-forwarded-proto"];
   const place = placeOf(host, intake.isSecure || forwarded === "https");
-  if (place === null) return failure("invalid-request", "Host is no name or address with a port");
+  if (place === null)
+    return failure("invalid-request", "Host is not a name or address with a port");
   const json =
     asked.of === "segment"
       ? segmentSettings(given, place)
@@ -106,7 +107,7 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   return { kind: "document", json };
 }
 
-/** The body is not read: nothing of it is stored. A wrong key in the header is told. */
+/** Ignores the body, because nothing in it is stored. A wrong key in the header is rejected. */
 function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): Answer {
   const user = basicUser(request.headers.authorization);
   const known = user === null ? null : authenticate(user, null, intake.sources().keys);
@@ -123,15 +124,15 @@ interface Work {
   readonly type: CallType | null;
   readonly hold: Hold;
   readonly startedAtMs: number;
-  /** Some of its body, at least. */
+  /** How many bytes of the body have arrived, at least. */
   isRead: boolean;
   readonly trace: RequestTrace | null;
-  /** The records' acknowledgement will give the memory back. */
+  /** If `true`, the acknowledgment of the records returns the memory. */
   isHandedOver: boolean;
 }
 
 async function answerOf(work: Work): Promise<Answer | null> {
-  // The body is out of reach before its records wait for Kafka, and so its memory is free.
+  // The body goes out of scope before its records wait for Kafka, so its memory can be freed.
   const asked = await readRequest(work);
   if (asked === null || "kind" in asked) return asked;
   const { source, read } = asked;
@@ -150,12 +151,12 @@ interface Asked {
   readonly read: CallsRead;
 }
 
-/** The calls that are let in, or the answer to those that are not. */
+/** Returns the accepted calls, or the response to a request whose calls are not accepted. */
 async function readRequest(work: Work): Promise<Asked | Answer | null> {
   const { intake, sources, request, asked, hold } = work;
   const user = basicUser(request.headers.authorization) ?? (asked.query?.get("writeKey") || null);
   const early = user === null ? null : authenticate(user, null, sources.keys);
-  // Their bodies are not read.
+  // The bodies of these requests are not read.
   if (early !== null && early.kind !== "source") return failure(early.kind);
   const withoutKey = intake.maxUnauthenticatedBytes.open();
   try {
@@ -225,7 +226,7 @@ async function readSource(
   return { source, read };
 }
 
-/** Of a whole body; it takes turns with other work. */
+/** Reads the calls of a whole body, and lets other work run in between. */
 async function readAll(
   { intake, sources, type, hold, trace }: Work,
   bytes: Buffer,
@@ -250,8 +251,8 @@ async function readAll(
 }
 
 /**
- * How many records are acknowledged, when none is left; null: some are. One that Kafka does not
- * take because of its size is left out.
+ * Returns how many records were acknowledged if all have been handed to the producer and none is left; null if some
+ * are not acknowledged. A record that Kafka rejects because of its size is dropped.
  */
 async function handOver(work: Work, read: CallsRead): Promise<number | null> {
   if (read.records.length === 0) return 0;
@@ -267,7 +268,7 @@ async function handOver(work: Work, read: CallsRead): Promise<number | null> {
   return read.records.length - handed.refused.length;
 }
 
-/** There was one call: either it is taken, or it is wrong. */
+/** The response to a single call, which is either accepted or invalid. */
 function singleAnswer({ rejected }: CallsRead): Answer {
   const invalid = rejected.get("invalid-call");
   if (invalid !== undefined) return failure("invalid-call", invalid.error);

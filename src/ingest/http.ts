@@ -1,15 +1,15 @@
 /**
- * Reads the body of a request, and no further than is allowed.
+ * Reads the body of a request, up to the limits.
  *
  *   the body                                              result
- *   arrives whole                                         its bytes, unpacked
- *   is announced or found to be over the limit            refused: body-too-large
- *   has too many calls in its first bytes                 refused: body-too-large
- *   finds no room among the bytes in hand                 refused: overloaded
- *   comes too slowly                                      refused: request-timeout
- *   has an encoding that is not gzip                      refused: invalid-encoding
- *   is no gzip, or unpacks to more than the limit         refused: invalid-gzip, body-too-large
- *   ends with the connection                              gone: there is nobody to answer
+ *   arrives completely                                    its bytes, unpacked
+ *   is announced as too large, or turns out to be         rejected: body-too-large
+ *   has too many calls in its first bytes                 rejected: body-too-large
+ *   would exceed the bytes in flight                      rejected: overloaded
+ *   arrives too slowly                                    rejected: request-timeout
+ *   has an encoding other than gzip                       rejected: invalid-encoding
+ *   is not gzip, or unpacks to more than the limit        rejected: invalid-gzip, body-too-large
+ *   ends with the connection                              gone: no response can be sent
  */
 
 import type { IncomingMessage } from "node:http";
@@ -27,9 +27,9 @@ export type Body =
 
 export interface BodyReading {
   readonly maxBytes: number;
-  /** Whether the body holds many calls. */
+  /** If `true`, the body contains a list of calls. */
   readonly isBatch: boolean;
-  /** The memory of the body is in it, also when it is refused. */
+  /** Counts the memory of the body, also if the body is rejected. */
   readonly hold: Hold;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
@@ -87,8 +87,8 @@ function receive(
   });
 }
 
-const TOO_SLOW = "the body comes too slowly";
-/** So much of a large body is looked at before the rest is taken. */
+const TOO_SLOW = "the body arrives too slowly";
+/** A large body is checked once this many bytes have arrived, before the rest is read. */
 const LOOK_BYTES = 65_536;
 
 function lookAt(beginning: Buffer, isBatch: boolean) {

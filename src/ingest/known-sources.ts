@@ -1,10 +1,10 @@
 /**
- * The sources, ready for use: looked up once, not for every request. Replaced whole when they change.
+ * The sources, indexed once instead of for every request. The whole index is replaced when they change.
  *
- *   a source                        its calls a second
- *   keeps its limit                 go on being counted
+ *   the source                      its calls per second
+ *   keeps its limit                 continue to be counted
  *   has another limit               are paid off at the new rate
- *   is new, or had no limit         begin with a second's worth
+ *   is new, or had no limit         start with one second's allowance
  */
 
 import type { Source } from "../domain/destination.ts";
@@ -16,7 +16,7 @@ import { type CallRate, callRate } from "./limits.ts";
 
 export interface KnownSource {
   readonly headers: RecordHeaders;
-  /** Null: no limit. */
+  /** Null if there is no limit. */
   readonly rate: CallRate | null;
 }
 
@@ -25,7 +25,7 @@ export interface KnownSources {
   readonly byId: ReadonlyMap<SourceId, KnownSource>;
 }
 
-/** @param before those whose place these take; null: there are none. */
+/** @param before the index that this one replaces; null if there is none. */
 export function knownSources(
   sources: readonly Source[],
   before: KnownSources | null,

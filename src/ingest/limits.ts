@@ -1,24 +1,24 @@
 /**
- * The limits of ingest, beyond those of a single request.
+ * The limits of ingest that apply across requests.
  *
- *   limit             counts                                            full
- *   bytes in hand     bodies being read, and records that are not       refused until some are given
- *                     acknowledged, also those given up on              back
- *   those without     bodies whose write key is not known before        refused until some are given
- *   a key             they are read; they are bytes in hand too         back
- *   calls a second    calls of a source                                 refused until they are paid off
+ *   limit              counts                                            if it is reached
+ *   bytes in flight    bodies being read, and records that are not       rejected until some bytes
+ *                      acknowledged, even after their request timed out  are returned
+ *   unauthenticated    bodies whose write key is unknown until they are  rejected until some bytes
+ *   bytes              read; they also count as bytes in flight          are returned
+ *   calls per second   calls from a source                               rejected until the excess is paid off
  *
- * A request alone is let in whatever its size, so that no setting can lock it out for good. A batch
- * may run a source into debt, which keeps the rate and never splits a batch.
+ * A request is let in whatever its size if no other is in flight, so that no setting can lock it out
+ * permanently. A batch may exceed a source's rate; the excess is paid off later, so a batch is never split.
  */
 
-/** The memory of one request. */
+/** The memory that one request holds. */
 export interface Hold {
-  /** False: there is no room; earlier holds stay. */
+  /** Returns false if there is no room; what is already held stays. */
   grow(bytes: number): boolean;
-  /** Gives back some of it. */
+  /** Returns part of it. */
   shrink(bytes: number): void;
-  /** Gives back everything. Safe to call more than once. */
+  /** Returns everything. Safe to call more than once. */
   release(): void;
 }
 
@@ -53,7 +53,7 @@ export function maxInFlightBytes(maxBytes: number): InFlightBytes {
   };
 }
 
-/** Both have room, or neither is grown. */
+/** Grows both, or neither if one of them has no room. */
 export function both(one: Hold, other: Hold): Hold {
   const each = [one, other];
   return {
@@ -73,13 +73,13 @@ export function both(one: Hold, other: Hold): Hold {
 }
 
 export interface CallRate {
-  /** 0: let in and counted. More: milliseconds until the source may send again; nothing counted. */
+  /** Returns 0 if the calls are let in and counted; otherwise the milliseconds until the source may send again. */
   take(calls: number, nowMs: number): number;
-  /** Another rate from now on. Calls taken before are still paid off. */
+  /** Sets another rate for the future. Calls let in before are still paid off. */
   changeTo(perSecond: number): void;
 }
 
-/** @param first above 0; a second's worth may come at once. */
+/** @param first above 0; one second's allowance may arrive at once. */
 export function callRate(first: number): CallRate {
   let perSecond = first;
   let most = Math.max(1, perSecond);
@@ -87,7 +87,7 @@ export function callRate(first: number): CallRate {
   let countedAtMs: number | null = null;
   return {
     take: (calls, nowMs) => {
-      // A clock that was set back pays nothing off, and takes nothing away.
+      // If the clock was set back, nothing is paid off and nothing is taken away.
       const passedMs = Math.max(0, nowMs - (countedAtMs ?? nowMs));
       countedAtMs = nowMs;
       left = Math.min(most, left + (passedMs * perSecond) / 1_000);

@@ -1,22 +1,22 @@
 /**
- * A batch's `context` and `integrations` with those of one of its calls.
+ * Merges a batch's `context` and `integrations` with those of one of its calls.
  *
- *   in the batch     in the call       merged
+ *   in the batch     in the call       result
  *   an object        absent            the batch's
  *   an object        an empty list     the batch's: PHP and Lua write it for an empty map
- *   an object        an object         both, member by member by this table
- *   anything else    absent            the batch's, below the top; at the top nothing is merged
+ *   an object        an object         both, merged member by member by this table
+ *   anything else    absent            the batch's, below the top level; at the top nothing is merged
  *   anything         anything else     the call's: lists and null replace too
  */
 
 import { isEmptyList, isJsonObject, type JsonObject } from "../domain/json.ts";
 
-/** Nests as deep as the deeper of the two. */
+/** The result nests as deep as the deeper of the two. */
 export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
   if (!isJsonObject(ofBatch)) return ofCall;
   if (!isJsonObject(ofCall)) return isEmptyList(ofCall) ? ofBatch : ofCall;
-  // A spread and `defineProperty` make own properties of all names, also of `__proto__`.
+  // A spread and `defineProperty` create own properties for every name, even `__proto__`.
   const merged: Record<string, unknown> = { ...ofBatch };
   for (const [name, value] of Object.entries(ofCall)) {
     const inherited = Object.hasOwn(ofBatch, name) ? ofBatch[name] : undefined;
@@ -30,7 +30,7 @@ export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   return merged;
 }
 
-/** The members that a batch adds to each of its calls; null: nothing. */
+/** The members that a batch adds to each of its calls; null if there are none. */
 export function mergeable(ofBatch: unknown): JsonObject | null {
   return isJsonObject(ofBatch) && Object.keys(ofBatch).length > 0 ? ofBatch : null;
 }

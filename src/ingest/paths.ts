@@ -6,21 +6,21 @@
  *   /v1/i, t, p, s, g, a                              one call          405
  *   /v1/batch, /v1/import, /v1/b                      many calls        405
  *   /beacon/v1/batch?writeKey=KEY                     many calls        405
- *   /pixel/v1/track, page, ...?writeKey=KEY&...       405               one call, out of the query
- *   /v1/m, /v1/merge                                  left out          405
+ *   /pixel/v1/track, page, ...?writeKey=KEY&...       405               one call, from the query
+ *   /v1/m, /v1/merge                                  ignored           405
  *   /v1/projects/KEY/settings                         405               settings of Segment's SDKs
  *   /sourceConfig                                     405               settings of RudderStack's SDKs
  *   /v1/health, /health                               405               health
  *   anything else                                     404               404
  *
- * OPTIONS is answered everywhere. Repeated slashes and one at the end mean nothing, as in
- * `//v1/batch` and `/v1/batch/`: clients put base URL and path together carelessly. The query counts
- * only where the table names it. Other methods are 405.
+ * OPTIONS is answered on every path, and any other method is 405. Repeated and trailing slashes, as in
+ * `//v1/batch` and `/v1/batch/`, are ignored, because clients join base URL and path carelessly. The query
+ * counts only where the table names it.
  */
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
 
-/** Calls are taken there; null: many in one body, else one of that type. */
+/** Paths that accept calls; null if the body contains a list of calls, else the type of its one call. */
 export const CALL_PATHS: ReadonlyMap<string, CallType | null> = new Map([
   ["/v1/batch", null],
   ["/v1/import", null],
@@ -33,7 +33,7 @@ export const BEACON_PATH = "/beacon/v1/batch";
 const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
   CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
 );
-/** Bodies that are answered 200 and not stored: figures about the SDK itself, and merges of users. */
+/** Bodies that get a 200 and are not stored: an SDK's own metrics, and merges of users. */
 export const REJECTED_PATHS: ReadonlyMap<string, RejectedKind> = new Map([
   ["/v1/m", "metrics"],
   ["/v1/merge", "merge"],
@@ -46,18 +46,18 @@ export type RejectedKind = "metrics" | "merge";
 
 export interface AskedCalls {
   readonly kind: "calls";
-  /** Null: many in one body. */
+  /** Null if the body contains a list of calls. */
   readonly type: CallType | null;
-  /** The query, where it holds the write key; null: it means nothing. */
+  /** The query, if it contains the write key; null if it is ignored. */
   readonly query: URLSearchParams | null;
-  /** Whether the call itself stands in the query, and the answer is an image. */
+  /** If `true`, the call itself is in the query, and the response is an image. */
   readonly isPixel: boolean;
 }
 
 export interface AskedSettings {
   readonly kind: "settings";
   readonly of: "segment" | "rudderstack";
-  /** Null: it stands in the query or in the header. */
+  /** Null if it is in the query or in the header. */
   readonly writeKey: string | null;
   readonly query: URLSearchParams;
 }
@@ -69,10 +69,10 @@ export type Asked =
   | { readonly kind: "health" }
   | { readonly kind: "options" }
   | { readonly kind: "unknown-path" }
-  /** `allow` is for the header of that name. */
+  /** `allow` is the value of the `Allow` header. */
   | { readonly kind: "wrong-method"; readonly allow: string };
 
-/** @param url as it stands in the request line. */
+/** @param url as it is in the request line. */
 export function askedFor(method: string, url: string): Asked {
   if (method === "OPTIONS") return { kind: "options" };
   const [path, search] = divided(url);
@@ -109,7 +109,7 @@ function got(method: string, asked: Asked): Asked {
 }
 
 function divided(url: string): readonly [path: string, search: string] {
-  // Through a proxy the request line may hold the whole URL.
+  // From a proxy, the request line may contain the whole URL.
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
@@ -118,7 +118,7 @@ function divided(url: string): readonly [path: string, search: string] {
   return [path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""), search];
 }
 
-/** A key that is badly written is nobody's. */
+/** A key with invalid percent-encoding belongs to no source. */
 function decoded(key: string): string {
   try {
     return decodeURIComponent(key);

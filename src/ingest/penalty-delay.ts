@@ -1,39 +1,39 @@
 /**
- * Answers to bodies that were read in vain: nothing of them was taken. They cost as much as good ones,
- * and without a wait a few callers who send them again and again would fill a core.
+ * Delays responses to bodies that were read although none of their calls is accepted. Such bodies cost as much as
+ * valid ones, and without a delay a few clients that keep sending them would use a whole core.
  *
- *   the body                                    its answer
- *   calls of it are handed over                 at once
- *   is not read, as with a wrong key in Basic   at once
- *   is read, and nothing of it is taken         after a quarter of a second, and longer while others
- *                                               of the same address wait, up to two
+ *   the body                                     the response is sent
+ *   has calls that were handed to Kafka          immediately
+ *   is not read, as with a wrong key in Basic    immediately
+ *   is read, and none of its calls is accepted   after a quarter of a second, and after up to 2 s while
+ *                                                others of the same address are delayed
  *
- * A connection whose answer waits is closed when one more request comes on it: the next one is sent
- * after the answer, by all but those who do not care for answers.
+ * A connection whose response is delayed is closed if another request arrives on it. A well-behaved client sends
+ * its next request only after the response.
  */
 
 import { addressGroup } from "./connections.ts";
 import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
-/** For each that waits already: so an address gets at most a hundred a second, up to 175 of them. */
+/** For each response that is delayed already: an address gets at most a hundred per second, up to 175 of them. */
 const MORE_MS = 10;
 const WAIT_MAX_MS = 2_000;
 
 export interface PenaltyDelay {
   isWaiting(connection: object): boolean;
-  /** Resolves when the answer may be given. */
+  /** Resolves when the response may be sent. */
   wait(connection: object, remoteAddress: string): Promise<void>;
 }
 
-/** How long the answer waits when so many of its address do. */
+/** The delay of a response while this many others of its address are delayed. */
 export function waitBeside(others: number): number {
   return Math.min(WAIT_MAX_MS, WAIT_MS + MORE_MS * others);
 }
 
 export function createPenaltyDelay(clock: Pick<Sleeper, "sleep">): PenaltyDelay {
   const waiting = new Map<string, number>();
-  // Several may come on one connection before the first is judged.
+  // Several requests may arrive on one connection before the first is judged.
   const connections = new WeakMap<object, number>();
   const never = new AbortController().signal;
   return {

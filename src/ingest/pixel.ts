@@ -1,19 +1,20 @@
 /**
- * A call out of the query of a pixel, an image that pages and mails without scripts load.
+ * Reads a call from the query of a pixel, an image that pages and mails without scripts load.
  *
  *   in the query                       in the call
  *   writeKey                           nothing
  *   anonymousId="a", with the quotes   a: AMP writes them
- *   name=value                         a text
- *   context.page.url=value             a text in objects
- *   a name a second time               the first counts
- *   a name within a text, `a=1&a.b=2`  nothing: `a` is no object
+ *   name=value                         a string
+ *   context.page.url=value             a string in nested objects
+ *   a name that is repeated            the first counts
+ *   a name within a string,            nothing: `a` is not an object
+ *   as in `a=1&a.b=2`
  */
 
-/** Names beyond that many dots are one name. */
+/** A name with more dots than this is not nested. */
 const LEVELS_MAX = 10;
 
-/** JSON of the call, without its type. */
+/** Returns the JSON of the call, without its type. */
 export function callOfPixel(query: URLSearchParams): Buffer {
   const call = new Map<string, Node>([["channel", "web"]]);
   for (const [name, value] of query) {

@@ -1,18 +1,18 @@
 /**
- * Hands records to the producer and waits for their acknowledgement, but not for ever.
+ * Hands records to the producer and waits for their acknowledgment, up to a limit.
  *
  *   the records of a request                      the request
- *   are all acknowledged, or too large            is answered with that
- *   are not acknowledged in time                  is answered late; they are sent all the same
- *   wait in a producer that is closed             is answered late
+ *   are all acknowledged, or too large            gets that result
+ *   are not acknowledged in time                  is late; the records are still written
+ *   wait in a producer that is closed             is late
  *
- * While the oldest records wait for longer than the limit, nothing more should be handed over:
- * clients send the same calls again and again in an outage, and each time would be written.
+ * While the oldest records have been waiting for longer than the limit, the caller should hand over no more:
+ * clients repeat the same calls during an outage, and each repetition would be written.
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
 
-/** The part of Kafka's producer that is used. */
+/** The part of the Kafka producer that is used. */
 export interface Sender {
   send(records: readonly OutgoingRecord[]): Promise<readonly Refused[]>;
 }
@@ -34,14 +34,14 @@ export type HandedOver =
 export interface HandOver {
   /**
    * @param answerByMs when to stop waiting, to a quarter of a second.
-   * @param onOver called once, when the records need no memory any more.
+   * @param onOver called once, when the memory of the records is free.
    */
   send(
     records: readonly OutgoingRecord[],
     answerByMs: number,
     onOver: () => void,
   ): Promise<HandedOver>;
-  /** For how long the oldest records have waited; 0 when none do. */
+  /** How long the oldest records have been waiting; 0 if there are none. */
   oldestWaitMs(): number;
 }
 
@@ -55,12 +55,12 @@ const LOOK_EVERY_MS = 250;
 const LATE: HandedOver = { kind: "late" };
 
 export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
-  // A set keeps its order, so the first one has waited longest.
+  // A set keeps its order, so the first record has been waiting longest.
   const waiting = new Set<Waiting>();
   const never = new AbortController().signal;
   let isLooking = false;
 
-  // One timer for all of them, and only while there are any.
+  // One timer for all records, which runs only while there are any.
   const look = async () => {
     isLooking = true;
     while (waiting.size > 0) {
@@ -83,7 +83,7 @@ export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
         };
         sender.send(records).then(
           (refused) => over({ kind: "acknowledged", refused }),
-          // Closed: the process is ending, and the client has to send again.
+          // The producer is closed because the process is ending: the client has to retry.
           () => over(LATE),
         );
         if (!isLooking) void look();

@@ -1,19 +1,19 @@
 /**
- * A body's outline: the places of its calls, and the members that hold for all of them.
+ * Finds the calls of a body, and parses the members that hold for all of them.
  *
  *   body                                            result
- *   no JSON; no object                              refused
- *   a call of many is no JSON, but its brackets     its place: it will be left out alone
- *     and texts end, and another call is JSON
- *   of one call                                     one call, which is the body
- *   of many: `batch` is a list                      its entries, and what stands beside them
- *   of many: `batch` is absent or something else    refused
- *   what stands beside `batch` is over 32 KB        refused
- *   a call of many is not UTF-8                     its place; anything else that is not: refused
- *   has more calls than a body may have             refused, without a look at the rest
+ *   is not JSON, or not an object                   rejected
+ *   one of many calls is not JSON, but its          its place: only this call is rejected
+ *     brackets and strings end, and another is JSON
+ *   is a single call                                one call, which is the body
+ *   is a batch: `batch` is a list                   its entries, and the other members
+ *   is a batch: `batch` is absent or not a list     rejected
+ *   the other members exceed 32 KB                  rejected
+ *   one of many calls is not UTF-8                  its place; if anything else is not UTF-8: rejected
+ *   has more calls than a body may have             rejected, without reading the rest
  *
- * It is gone through once. Only the members beside the calls are parsed. A large body is gone through
- * in pieces, so that others get their turn. Of a repeated name the last one counts, as in JSON.parse.
+ * The body is scanned once, and only the members outside the calls are parsed. A large body is scanned in
+ * slices, so that other requests get a turn. If a name is repeated, the last value counts, as in JSON.parse.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -32,27 +32,27 @@ import {
 import { repaired } from "../domain/scan-scalar.ts";
 import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-call.ts";
 
-/** KB are 1,024 bytes. Of a call's JSON as it was sent. */
+/** For a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
-/** Of all that stands beside `batch`; it goes into each of the calls. */
+/** For all members outside `batch`, which are copied into each of the calls. */
 export const ENVELOPE_MAX_BYTES = 32 * 1_024;
 
-/** Of one body; each costs something, however small it is. */
+/** For one body: each call costs something, however small it is. */
 export const CALLS_MAX = 20_000;
 const TOO_MANY: BadBody = {
   kind: "refused",
   code: "body-too-large",
   error: `batch has more than ${CALLS_MAX} calls`,
 };
-/** Bytes that are gone through in a turn: less than a millisecond. */
+/** Bytes that are scanned in one slice: less than a millisecond. */
 const TURN_BYTES = 65_536;
 
 export interface Outline {
   readonly kind: "outline";
   readonly calls: readonly SentCall[];
-  /** False: some of the calls are not. */
+  /** False if some of the calls are not. */
   readonly isUtf8: boolean;
-  /** The members beside the calls; of a single call only its `writeKey`. */
+  /** The members outside the calls; for a single call only its `writeKey`. */
   readonly envelope: JsonObject;
 }
 
@@ -64,7 +64,7 @@ export interface BadBody {
 
 export type ReadBody = Outline | BadBody;
 
-/** Yields between turns. @param isBatch whether the body holds many calls. */
+/** Yields between slices. @param isBatch if `true`, the body contains a list of calls. */
 export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, ReadBody> {
   const isText = isUtf8(bytes);
   if (!isText && !isBatch) return notUtf8();
@@ -84,8 +84,8 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
 }
 
 /**
- * Why a body will be refused, by its first bytes alone; null: nothing is known yet. Keeps nothing of
- * the calls.
+ * Returns why a body will be rejected, judged by its first bytes alone; null if that cannot be known yet.
+ * Keeps nothing of the calls.
  */
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
   if (!isBatch) return null;
@@ -122,7 +122,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   let batch: Batch | null = null;
   const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
-  // The calls are found while the body is gone through, so that it is gone through once.
+  // Finds the calls during the one scan of the body.
   let at = firstMember(bytes, start, member);
   while (at >= 0) {
     let end: number;
@@ -145,7 +145,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
 interface Batch {
   readonly start: number;
   readonly end: number;
-  /** Null: it is no list. */
+  /** Null if it is not a list. */
   readonly calls: readonly SentCall[] | null;
 }
 
@@ -170,7 +170,7 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
       turnEndsAt = at + TURN_BYTES;
     }
   }
-  // Where none of the calls is JSON, the sender has to hear of it.
+  // If none of the calls is JSON, the sender has to be notified.
   return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
@@ -181,18 +181,18 @@ interface Beside {
   readonly depth: number;
   /** See `SentCall`. */
   readonly isBroken: boolean;
-  /** Whether all of the body is UTF-8. */
+  /** False if any part of the body is not UTF-8. */
   readonly isText: boolean;
 }
 
 function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
   if (batch === null) return refused("invalid-body", "the body has no batch, expected a list");
   if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_MAX_BYTES) {
-    const error = `what stands beside batch is more than ${ENVELOPE_MAX_BYTES / 1_024} KB; put it into the calls that need it`;
+    const error = `the members outside batch take more than ${ENVELOPE_MAX_BYTES / 1_024} KB; move them into the calls that need them`;
     return refused("invalid-body", error);
   }
   if (body.depth > JSON_DEPTH_MAX) {
-    const error = `the body nests more than ${JSON_DEPTH_MAX} levels deep beside batch`;
+    const error = `the members outside batch nest more than ${JSON_DEPTH_MAX} levels deep`;
     return refused("invalid-body", error);
   }
   const { calls } = batch;
@@ -209,7 +209,7 @@ function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
   return { kind: "outline", calls, isUtf8: isText, envelope };
 }
 
-/** @param end of the part that was gone through; negative: it was malformed. */
+/** @param end of the part that was scanned; negative if it was malformed. */
 function isWhole(bytes: Buffer, end: number): boolean {
   return end >= 0 && skipSpace(bytes, end) >= bytes.length;
 }
@@ -228,7 +228,7 @@ function notJson(): BadBody {
   return refused("invalid-json", "the body is not JSON");
 }
 
-/** The kind of a value that should not be there. Lists and objects are not looked into. */
+/** The kind of an unexpected value. Lists and objects are not examined further. */
 function kindAt(bytes: Buffer, start: number, end: number): string {
   if (beginsWith(bytes, "object", start)) return "an object";
   if (beginsWith(bytes, "list", start)) return "a list";

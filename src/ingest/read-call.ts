@@ -1,21 +1,21 @@
 /**
- * One call of a body to the record that is written for it.
+ * Turns one call of a body into the record that is written for it.
  *
  *   the call                                       result
- *   over 32 KB as it was sent                      left out: too-large
- *   nests too deep                                 left out: invalid-call
- *   breaks a rule of docs/calls.md#fields          left out: invalid-call
+ *   exceeds 32 KB as it was sent                   rejected: too-large
+ *   nests too deep                                 rejected: invalid-call
+ *   breaks a rule of docs/calls.md#fields          rejected: invalid-call
  *   anything else                                  a record
  *
- * The record's value is the call's JSON as it was sent, byte for byte, but for these members:
+ * The record's value is the call's JSON as it was sent, byte for byte, except for these members:
  *
- *   writeKey                 taken out
+ *   writeKey                 removed
  *   receivedAt               set
- *   sentAt                   the batch's, where it has one that can be read
- *   messageId                made where the call has none that can be used
- *   timestamp                set right where the device's clock is wrong (`device-clock.ts`), and then
- *   originalTimestamp          also this one
- *   context, integrations    merged, where the batch has something to add
+ *   sentAt                   the batch's, if it has one that can be read
+ *   messageId                created if the call has none that can be used
+ *   timestamp                corrected if the device's clock is wrong (`device-clock.ts`); then
+ *   originalTimestamp          this one is set as well
+ *   context, integrations    merged, if the batch has something to add
  *   type                     the path's, on the paths of single calls
  *
  * Values that are not JSON are repaired first (`scan-scalar.ts`): `NaN` becomes null.
@@ -39,13 +39,13 @@ export type ReadCall =
   | {
       readonly kind: "record";
       readonly record: OutgoingRecord;
-      /** Whether values of it were not JSON. */
+      /** If `true`, values in it were not JSON and have been repaired. */
       readonly isRepaired: boolean;
     }
   | {
       readonly kind: "rejected";
       readonly reason: RejectedReason;
-      /** One sentence, without any of the call. */
+      /** One sentence, without any content of the call. */
       readonly error: string;
     };
 
@@ -53,31 +53,31 @@ interface Common {
   readonly topic: string;
   /** ISO 8601. */
   readonly receivedAt: string;
-  /** Whether timestamps move where a device's clock is wrong. */
+  /** If `true`, timestamps are corrected if a device's clock is wrong. */
   readonly correctsClock: boolean;
-  /** Of every record: the source. */
+  /** Headers of every record: the source. */
   readonly sharedHeaders: RecordHeaders;
   readonly newMessageId: () => string;
 }
 
-/** The settings that the calls of a body share. */
+/** The settings that all calls of a body share. */
 export interface CallFrame extends Common {
-  /** By the batch's `sentAt`; null: each call's own says it. */
+  /** From the batch's `sentAt`; null if each call has to provide its own. */
   readonly clockOffsetMs: number | null;
-  /** Of a call on a path of its own; null: the call says it. */
+  /** The type of a call on a path of its own; null if the call has to name it. */
   readonly type: CallType | null;
-  /** Members that each call gets in place of its own. */
+  /** Members that replace those of each call. */
   readonly set: JsonObject;
-  /** `set` as the end of an object with other members before it. */
+  /** `set` as the end of an object that has other members before it. */
   readonly ending: Buffer;
-  /** The batch's additions; null: nothing. */
+  /** What the batch adds; null if nothing. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** Whether there is either of them. */
+  /** If `true`, at least one of them exists. */
   readonly isMerged: boolean;
 }
 
-/** @param envelope the members beside the calls. */
+/** @param envelope the members outside the calls. */
 export function batchFrame(common: Common, envelope: JsonObject): CallFrame {
   const { receivedAt } = common;
   const { sentAt } = envelope;
@@ -111,14 +111,14 @@ function endingOf(set: JsonObject): Buffer {
   return Buffer.from(`,${JSON.stringify(set).slice(1)}`);
 }
 
-/** Copied into each call, so it must be short. One that cannot be read takes no call's own place. */
+/** Copied into each call, so it must be short. A value that cannot be read does not replace a call's own. */
 function isTimestamp(sentAt: unknown): boolean {
   const isShort = typeof sentAt !== "string" || sentAt.length <= 100;
   return isShort && readTimestamp(sentAt) !== null;
 }
 
 const NO_HEADERS: RecordHeaders = [];
-/** For `parseCall`: the depth is known already. */
+/** For `parseCall`: the depth has been checked already. */
 const NOT_DEEP_BYTES = 0;
 const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 
@@ -127,7 +127,7 @@ export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadC
   return sent.isBroken ? readRepaired(bytes, sent, frame) : readWhole(bytes, sent, frame);
 }
 
-/** The size was that of the call as it was sent; repairs make it a little longer. */
+/** The limit applies to the call as it was sent; repairs make it a little longer. */
 function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame): ReadCall {
   const text = Buffer.from(repaired(textOf(bytes, start, end)));
   const sent = scanCall(text, 0);
@@ -137,7 +137,7 @@ function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame)
 }
 
 function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
-  // The call itself is a level too.
+  // The call itself is one more level.
   if (sent.depth > JSON_DEPTH_MAX + 1) {
     return rejected("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
   }
@@ -165,14 +165,14 @@ function rejected(reason: RejectedReason, error: string): ReadCall {
   return { kind: "rejected", reason, error };
 }
 
-/** Whether the call has members that must not stay. */
+/** Returns true if the call has members that must be removed. */
 function replaces(fields: JsonObject, { set }: CallFrame): boolean {
   if (Object.hasOwn(fields, "writeKey")) return true;
   for (const name in set) if (Object.hasOwn(fields, name)) return true;
   return false;
 }
 
-/** The usual case: an object with members, none of which is in the way. */
+/** The usual case: an object with members, none of which has to be replaced. */
 function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Buffer {
   const size = end - 1 - start;
   const value = Buffer.allocUnsafe(size + ending.length);
@@ -181,7 +181,7 @@ function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Bu
   return value;
 }
 
-/** The call with members replaced, taken out (those that are undefined) and added at its end. */
+/** The call with members replaced, removed (if undefined) or added at its end. */
 function rewritten(
   bytes: Buffer,
   sent: SentCall,
@@ -194,7 +194,7 @@ function rewritten(
   if (needsId) changed.messageId = frame.newMessageId();
   if (frame.context !== null) changed.context = merge(frame.context, own.context);
   if (frame.integrations !== null) {
-    // As the Go struct spells it; the plain spelling would hide it from route.
+    // Segment's Go library writes `Integrations`, which the route stage would ignore next to `integrations`.
     const isThere = Object.hasOwn(own, "integrations") && !isEmptyList(own.integrations);
     const flags = isThere ? own.integrations : own.Integrations;
     changed.integrations = merge(frame.integrations, flags);

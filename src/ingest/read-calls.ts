@@ -1,12 +1,12 @@
 /**
- * The calls of a body, in pieces: a body of 10 MiB may hold hundreds of thousands, and other
+ * Reads the calls of a body in slices: a body of 10 MiB may contain hundreds of thousands of calls, and other
  * requests should not wait for all of them.
  *
- *   in the body        on a single path     in a batch
- *   a valid call       a record             a record
- *   one that is not    invalid              left out and counted by reason; the rest goes on
- *   one with NaN       repaired             repaired and counted
- *   not in UTF-8       (refused before)     left out
+ *   in the body          on a single path      in a batch
+ *   a valid call         a record              a record
+ *   an invalid call      invalid               rejected and counted by reason; the other calls continue
+ *   a call with NaN      repaired              repaired and counted
+ *   a call not in UTF-8  (rejected before)     rejected
  */
 
 import { isUtf8 } from "node:buffer";
@@ -15,7 +15,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
 import { type CallFrame, type RejectedReason, readCall } from "./read-call.ts";
 
-/** A call that is not taken; `error` holds none of it. */
+/** A call that is not accepted; `error` contains nothing of it. */
 export interface Rejected {
   readonly reason: RejectedReason;
   readonly error: string;
@@ -23,20 +23,20 @@ export interface Rejected {
 
 export interface CallsRead {
   readonly records: OutgoingRecord[];
-  /** Memory that they take. */
+  /** Memory that the records take. */
   bytes: number;
-  /** Calls among them that were repaired. */
+  /** How many of the calls were repaired. */
   repaired: number;
-  /** How many for each reason, with the first error of each. */
+  /** How many calls were rejected for each reason, with the first error of each. */
   readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;
 }
 
 export type Progress = "more" | "done" | "too-much";
 
-/** Memory that a record takes beside its key and value, while it waits. */
+/** Memory that a waiting record takes in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 300;
 
-/** Of records, made in a turn. */
+/** Size of the records that are created in one slice. */
 const TURN_BYTES = 262_144;
 
 const NOT_UTF8 = {
@@ -48,9 +48,9 @@ const NOT_UTF8 = {
 export interface CallsReader {
   readonly read: CallsRead;
   /**
-   * Reads on. After anything but "more" there is nothing left to read.
+   * Reads the next calls. After any result other than "more" there is nothing left to read.
    *
-   * @param grow told of the bytes that each record takes; false: too much.
+   * @param grow called with the bytes that each record takes; returns false if that is too much.
    */
   next(callsMax: number, grow: (bytes: number) => boolean): Progress;
 }

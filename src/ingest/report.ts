@@ -1,4 +1,4 @@
-/** Ingest's counters, and its log lines for an operator. */
+/** The counters of ingest, and its log events. */
 
 import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -19,7 +19,7 @@ const stage = "ingest";
 
 export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
-  /** A body that is taken and not stored. */
+  /** A body that is accepted and not stored. */
   rejected(kind: RejectedKind): void;
   taken(
     source: SourceId,
@@ -30,11 +30,11 @@ export interface Report {
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // From the start: the rise of a counter that appears with its first request is seen by nobody.
+  // From the start: nobody would see the rise of a counter that appears with its first request.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
   const recordsOut = metrics.recordsOut.bind({ stage });
-  /** Null: leave the line out. */
+  /** Null if the event is not to be logged. */
   const admitted = () => {
     const omittedLines = lines.admit(clock.nowMs());
     return omittedLines === null ? null : { stage, omittedLines };

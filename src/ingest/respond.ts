@@ -1,19 +1,19 @@
-/** Answers to requests, also to those that are still arriving and to what is no request. */
+/** Sends responses, even to requests that are still arriving and to input that is not a request. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./responses.ts";
 
-/** How long a client that goes on sending is listened to, so that it reads why it should not. */
+/** How long the rest of a request is read, so that the client gets to read the response. */
 const LINGER_MS = 1_000;
 
 /** A transparent image of one pixel. */
 const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
-/** So much more of a body is read for an answer that came before it; then the connection goes on. */
+/** At most this much of a body is read after an early response; then the connection is kept open. */
 const REST_MAX_BYTES = 65_536;
 
-/** @param form an image tells of a failure by its status alone. */
+/** @param form an image reports a failure by its status alone. */
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -33,12 +33,12 @@ export function send(
     "content-length": body.length,
   });
   if (!isEarly) {
-    // Node reads the rest of a short body by itself.
+    // Node reads the rest of a short body without help.
     response.end(body);
     return;
   }
-  // Ending the response would close the connection, and a client that still sends would hear of
-  // that before it reads the answer.
+  // Ending the response would close the connection, and a client that is still sending would notice
+  // that before it has read the response.
   response.write(body);
   const limit = setTimeout(() => response.end(), LINGER_MS);
   request.once("close", () => {
@@ -52,12 +52,12 @@ function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= REST_MAX_BYTES;
 }
 
-/** Where there is none, a request is complete only after it was handled. */
+/** Without a body, a request would be complete only after it was handled. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Requests of a connection that are not answered. */
+/** Requests of a connection that have not been answered. */
 const unanswered = new WeakMap<Socket, Set<ServerResponse>>();
 
 export function note(request: IncomingMessage, response: ServerResponse): void {
@@ -69,7 +69,7 @@ export function note(request: IncomingMessage, response: ServerResponse): void {
 
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const open = [...(unanswered.get(socket) ?? [])];
-  // The answer must be to the request that is broken, not to one before it.
+  // The response must be to the broken request, not to one before it.
   const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
   if (!socket.writable || !isTheirs || open.length > 1) {
     socket.destroy();
@@ -95,7 +95,7 @@ function codeOf(code: string | undefined): keyof typeof ANSWERS {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request-timeout" : "invalid-request";
 }
 
-/** Whether every request of a connection is answered. */
+/** Returns true if every request of a connection has been answered. */
 export function isAnswered(socket: Socket): boolean {
   return (unanswered.get(socket)?.size ?? 0) === 0;
 }

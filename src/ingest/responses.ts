@@ -1,61 +1,64 @@
 /**
- * The answers of ingest. Every code stands here with its status and a sentence that says what to
- * do. `docs/openapi.yaml` lists the same ones.
+ * The responses of ingest: every code with its status and a sentence that says what to do.
+ * `docs/openapi.yaml` lists the same codes.
  *
  *   status           the client should
- *   200              let go of the calls
- *   400, 413         not send the same again
- *   401              be given another write key
- *   404, 405, 431    be put right
- *   408, 429, 503    send the same again, after `Retry-After` where it is given
+ *   200              drop the calls: they are stored
+ *   400, 413         not send the same request again
+ *   401              use another write key
+ *   404, 405, 431    be fixed
+ *   408, 429, 503    send the same request again, after `Retry-After` if it is set
  */
 
 export const ANSWERS = {
-  "invalid-request": { status: 400, message: "This is no HTTP request that can be read." },
+  "invalid-request": { status: 400, message: "The request is not valid HTTP." },
   "invalid-encoding": {
     status: 400,
     message: "Send the body as it is, or with Content-Encoding: gzip.",
   },
-  "invalid-gzip": { status: 400, message: "The body is not gzip, or it is cut short." },
-  "invalid-json": { status: 400, message: "Send a body of JSON in UTF-8." },
-  "invalid-body": { status: 400, message: "Send an object with calls in the list batch." },
+  "invalid-gzip": { status: 400, message: "The body is not gzip, or it is truncated." },
+  "invalid-json": { status: 400, message: "Send the body as JSON in UTF-8." },
+  "invalid-body": { status: 400, message: "Send an object whose batch is a list of calls." },
   "invalid-call": { status: 400, message: "Correct the call." },
   "call-too-large": { status: 400, message: "Send calls of at most 32 KB of JSON." },
   "missing-write-key": {
     status: 401,
     message:
-      "Give a write key: as the user name of Basic authorization, or as writeKey in the body.",
+      "Send a write key: as the user name of Basic authentication, or as writeKey in the body.",
   },
   "unknown-write-key": {
     status: 401,
-    message: "No source has this write key. Compare it with the configuration of Switchyard.",
+    message: "No source has this write key. Compare it with Switchyard's configuration.",
   },
   "unknown-path": {
     status: 404,
     message:
-      "There are POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, and the paths of docs/ingest.md.",
+      "Send calls to POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, or another path listed in docs/ingest.md.",
   },
-  "wrong-method": { status: 405, message: "Calls are sent with POST." },
+  "wrong-method": { status: 405, message: "Send calls with POST." },
   "request-timeout": {
     status: 408,
     message: "The request took too long to arrive. Send it again.",
   },
   "body-too-large": {
     status: 413,
-    message: "Send less in a request: at most 10 MiB unpacked, and fewer calls.",
+    message: "Send less per request: at most 10 MiB unpacked, and fewer calls.",
   },
   "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
   "rate-limited": {
     status: 429,
-    message: "This source has sent its calls for now. Send the request again after Retry-After.",
+    message:
+      "This source has reached its limit of calls per second. Retry after the number of seconds in Retry-After.",
   },
   overloaded: {
     status: 429,
-    message: "Too much is in hand at the moment. Send the request again after Retry-After.",
+    message:
+      "The server has too many unacknowledged bytes in flight. Retry after the number of seconds in Retry-After.",
   },
   "kafka-unavailable": {
     status: 503,
-    message: "The calls could not be stored for now. Send the request again after Retry-After.",
+    message:
+      "Kafka has not stored the calls in time. Retry after the number of seconds in Retry-After.",
   },
   stopping: { status: 503, message: "This server is stopping. Send the request again." },
 } as const;
@@ -64,14 +67,14 @@ export type Code = keyof typeof ANSWERS;
 
 export type Answer =
   | { readonly kind: "success" }
-  /** Settings of an SDK. */
+  /** Settings for an SDK. */
   | { readonly kind: "document"; readonly json: string }
   | {
       readonly kind: "failure";
       readonly code: Code;
-      /** The mistake of this request; null: nothing to add. Never any of a call. */
+      /** What is wrong with this request; null if there is nothing to add. Never contains any of a call. */
       readonly detail: string | null;
-      /** Whole seconds, 1 to 30; null: no `Retry-After`. */
+      /** Whole seconds, 1 to 30; null without `Retry-After`. */
       readonly retryAfterS: number | null;
     };
 
@@ -104,7 +107,7 @@ const RETRY_AFTER_MIN_S = 1;
 const RETRY_AFTER_MAX_S = 30;
 
 /**
- * `Retry-After` for a wait, spread over as long again, so that clients do not return all at once.
+ * `Retry-After` for a wait, spread over twice the time, so that clients do not return all at once.
  *
  * @param random from 0 to below 1.
  */

@@ -1,18 +1,18 @@
 /**
- * A call of a body: its place, and the members that decide whether and how it is taken.
+ * Scans a call of a body: where it is, and the members that decide if and how it is accepted.
  *
- *   member                                        in `fields`
- *   type, ids, writeKey: text                     itself
- *   another field of a call: text                 some text, or empty text
- *   an id: number                                 itself, or its text (`exact-ids.ts`)
- *   any of these: number, true, false, null       itself
- *   any of these: object                          an empty one
- *   any of these: list                            an empty one if it is empty, else one that is not
- *   any of these: what has to be repaired         null
- *   any other member                              absent
+ *   member                                          in `fields`
+ *   type, IDs, writeKey: a string                   itself
+ *   another field of a call: a string               some string, or the empty string
+ *   an ID: a number                                 itself, or its digits as a string (`exact-ids.ts`)
+ *   any of these: a number, true, false, null       itself
+ *   any of these: an object                         an empty one
+ *   any of these: a list                            an empty one if it is empty, else one that is not
+ *   any of these: a value that has to be repaired   null
+ *   any other member                                absent
  *
- * The domain's parser looks at no more than that. It is a fraction of the work of parsing the call.
- * Of a repeated name the last one counts, as in JSON.parse.
+ * The domain's parser needs no more than that, and this takes a fraction of the work of parsing the call.
+ * If a name is repeated, the last value counts, as in JSON.parse.
  */
 
 import { exactNumber, isIdField } from "../domain/exact-ids.ts";
@@ -27,17 +27,17 @@ import { BACKSLASH, QUOTE } from "../domain/scan-scalar.ts";
 
 export interface SentCall {
   readonly start: number;
-  /** Behind its last byte. */
+  /** The index after its last byte. */
   readonly end: number;
-  /** Levels of nesting: 1 of a call without lists and objects in it. */
+  /** Levels of nesting: 1 for a call without lists and objects in it. */
   readonly depth: number;
   /** The value for `parseCall`; see the table. */
   readonly fields: unknown;
-  /** Whether it is JSON only once it is `repaired`. */
+  /** If `true`, it is JSON only once it is `repaired`. */
   readonly isBroken: boolean;
 }
 
-/** Stand for values whose content does not matter here. */
+/** Replace values whose content does not matter here. */
 const SOME_TEXT = "...";
 const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
@@ -46,7 +46,7 @@ const SOME_LIST: readonly unknown[] = [null];
 interface Field {
   readonly name: string;
   readonly bytes: Buffer;
-  /** Whether a text's content matters. */
+  /** If `true`, the content of a string matters. */
   readonly isRead: boolean;
 }
 
@@ -59,7 +59,7 @@ const NOT_READ = [
 
 const NO_FIELD: Field = { name: "", bytes: Buffer.alloc(0), isRead: false };
 
-/** By their names' lengths. */
+/** By the length of their names. */
 const FIELDS = Map.groupBy(
   [...READ, ...NOT_READ].map(
     (name): Field => ({ name, bytes: Buffer.from(name), isRead: READ.includes(name) }),
@@ -67,7 +67,7 @@ const FIELDS = Map.groupBy(
   ({ name }) => name.length,
 );
 
-/** The call that begins at `start`; null: it is no JSON. */
+/** The call that starts at `start`; null if it is not JSON. */
 export function scanCall(bytes: Buffer, start: number): SentCall | null {
   const nesting = { deepest: 0, repairable: 0 };
   if (!beginsWith(bytes, "object", start)) {
@@ -91,13 +91,13 @@ export function scanCall(bytes: Buffer, start: number): SentCall | null {
   return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
 }
 
-/** One that is no JSON, but that ends somewhere; it will be left out alone. Null: nobody can say where. */
+/** A call that is not JSON, but whose end can be found: only this call is rejected. Null if its end is unknown. */
 export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   const end = endOfBrackets(bytes, start);
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
 }
 
-/** The name of a member, with its quotes between `start` and `end`. */
+/** The name of a member; `start` and `end` include its quotes. */
 export function nameAt(bytes: Buffer, start: number, end: number): string {
   return JSON.parse(textOf(bytes, start, end)) as string;
 }
@@ -116,7 +116,7 @@ function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
   return true;
 }
 
-/** Whether a text is ASCII without escapes, and so the same in all encodings. */
+/** Returns true if a string is ASCII without escapes, and so the same in all encodings. */
 function isPlain(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at] ?? 0;
@@ -140,7 +140,7 @@ function valueAt(bytes: Buffer, start: number, end: number, field: Field): unkno
   return JSON.parse(textOf(bytes, start, end));
 }
 
-/** The text of a part of the bytes. */
+/** The text of a range of bytes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   return bytes.toString("utf8", start, end);
 }

@@ -1,18 +1,18 @@
 /**
- * The settings that SDKs of browsers and phones fetch before they send anything. There is nothing to
- * set: they send every call here, and to nobody else.
+ * The settings that SDKs of browsers and phones fetch before they send anything. They are fixed: SDKs send
+ * every call to this server and to no other.
  */
 
 import type { Source } from "../domain/destination.ts";
 
-/** Where this server is, as the client sees it. */
+/** The address of this server, as the client sees it. */
 export interface Place {
   /** Host and port. */
   readonly host: string;
   readonly isSecure: boolean;
 }
 
-/** Of analytics.js 2 and of Segment's mobile SDKs, in the form of their CDN. */
+/** For analytics.js 2 and Segment's mobile SDKs, in the format of their CDN. */
 export function segmentSettings(writeKey: string, { host, isSecure }: Place): string {
   const apiHost = `${host}/v1`;
   const everything = { __default: { enabled: true, integrations: {} } };
@@ -35,14 +35,14 @@ export function segmentSettings(writeKey: string, { host, isSecure }: Place): st
       middlewareSettings: {},
       enabledMiddleware: {},
     },
-    // No figures about the SDK itself.
+    // No metrics about the SDK itself.
     metrics: { sampleRate: 0, host: apiHost },
     legacyVideoPluginsEnabled: false,
     remotePlugins: [],
   });
 }
 
-/** Of RudderStack's SDKs, in the form of their control plane. */
+/** For RudderStack's SDKs, in the format of their control plane. */
 export function rudderSettings(writeKey: string, { id }: Source, { host, isSecure }: Place) {
   const url = `${isSecure ? "https" : "http"}://${host}`;
   const off = { enabled: false };
@@ -67,7 +67,7 @@ export function rudderSettings(writeKey: string, { id }: Source, { host, isSecur
 
 const HOST = /^(?:[\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(?::\d{1,5})?$/;
 
-/** @param host of the request; null is returned for one that a URL may not have. */
+/** @param host from the request. Returns null if a URL may not contain it. */
 export function placeOf(host: string | undefined, isSecure: boolean): Place | null {
   return host !== undefined && HOST.test(host) ? { host, isSecure } : null;
 }

@@ -1,11 +1,11 @@
 /**
- * Work on large bodies, one after the other: side by side, each would make all the others wait, and
- * memory would be needed for all of them.
+ * Handles large bodies one at a time: in parallel, each would delay all the others, and memory would be
+ * needed for all of them.
  */
 
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** Takes them in the order in which they came. */
+/** Handles them in the order in which they arrived. */
 export function inTurn(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

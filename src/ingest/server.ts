@@ -1,14 +1,14 @@
 /**
- * The HTTP server of ingest: sockets, time limits, and the end of its life.
+ * The HTTP server of ingest: sockets, time limits, and shutdown.
  *
- *   state       begins with   new connections   answers carry `Connection: close`   /v1/health
- *   open        listening     taken             no                                  200
- *   handover    `stop`        taken             yes                                 503
- *   draining    its end       refused           yes                                 503
- *   closed      all answered, or the drain limit
+ *   state       starts with          new connections   responses carry `Connection: close`   /v1/health
+ *   open        listening            accepted          no                                    200
+ *   handover    `stop`               accepted          yes                                   503
+ *   draining    end of handover      refused           yes                                   503
+ *   closed      all requests answered, or the drain limit
  *
- * During the hand-over a successor can listen on the same port (SO_REUSEPORT, where the system has
- * it), so that no connection is refused in between: some clients lose calls after a second of that.
+ * During the handover a successor can listen on the same port (SO_REUSEPORT, if the system supports it), so
+ * that no connection is refused in between: some clients lose calls after one second of refused connections.
  */
 
 import { once } from "node:events";
@@ -36,9 +36,9 @@ import { type Answer, failure, SUCCESS } from "./responses.ts";
 
 export interface ServerSettings {
   readonly host: string;
-  /** 0: any free port. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** PEM texts; null: plain HTTP. */
+  /** PEM strings; null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly corsOrigins: readonly string[];
   readonly connectionLimits: ConnectionLimits;
@@ -51,11 +51,11 @@ export interface ServerTimes {
   readonly headersMs: number;
   /** For the whole request. */
   readonly requestMs: number;
-  /** Idle connections are kept so long; longer than load balancers and clients keep theirs. */
+  /** How long idle connections are kept: longer than load balancers and clients keep theirs. */
   readonly keepAliveMs: number;
-  /** In each such time a body must bring what the least rate asks for. */
+  /** In each period of this length a body must make the progress that the minimum rate requires. */
   readonly bodyWindowMs: number;
-  /** How often the limits are looked at. */
+  /** How often the limits are checked. */
   readonly checkMs: number;
 }
 
@@ -67,17 +67,17 @@ export const SERVER_TIMES: ServerTimes = {
   checkMs: 1_000,
 };
 
-/** The server answers the other requests itself. */
+/** The server answers all other requests itself. */
 export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "rejected" }>;
 
-/** Answers a request; null: the client is gone. Never rejects. */
+/** Returns the response to a request; null if the client has closed the connection. Never rejects. */
 export type Take = (request: IncomingMessage, asked: AskedOfStage) => Promise<Answer | null>;
 
 export interface IngestServer {
-  /** The real one where 0 was asked for. */
+  /** The actual port if 0 was configured. */
   readonly port: number;
   connections(): number;
-  /** Takes other PEM texts for the next connections; only where it is reached over TLS. */
+  /** Uses other PEM strings for new connections; only if the server is reached over TLS. */
   renew(tls: { readonly cert: string; readonly key: string }): void;
   /** Resolves when every connection is closed; see the table. */
   stop(handoverMs: number, drainLimitMs: number): Promise<void>;
@@ -86,14 +86,14 @@ export interface IngestServer {
 const HEADERS_MAX_BYTES = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
 /**
- * For those that wait when the hand-over is over. A client that is told to close may come again at
- * once.
+ * For connections that are still waiting when the handover is over. A client that is asked to close its
+ * connection may open another immediately.
  */
 const ACCEPT_MAX_MS = 1_000;
 /**
- * Resolves when it listens.
+ * Resolves when the server is listening.
  *
- * @param onTooMany a connection is closed because there are too many.
+ * @param onTooMany called when a connection is closed because there are too many.
  */
 export async function startServer(
   settings: ServerSettings,
@@ -141,8 +141,8 @@ export async function startServer(
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
-      // Connections that wait by now are accepted, one in a turn of the loop. The kernel resets
-      // those that come between the last look and the close: clients' retries cover that.
+      // Connections that are waiting now are accepted, one in each turn of the event loop. The kernel resets
+      // those that arrive between the last check and the close; clients' retries cover that.
       const untilMs = performance.now() + ACCEPT_MAX_MS;
       for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;
@@ -193,7 +193,7 @@ function keepConnections(
   };
 }
 
-/** The same for a connection and for the TLS in it. */
+/** The same object for a connection and for the TLS on top of it. */
 function idOf({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
@@ -205,10 +205,10 @@ function createHttpServer({ tls, times }: ServerSettings): Server {
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
-    // Node would answer those without, and hand them over to be answered once more.
+    // Node would answer requests without Host itself, and then pass them on to be answered again.
     requireHostHeader: false,
     noDelay: true,
-    // Finds out about clients that went without a word.
+    // Detects clients that have disappeared without closing the connection.
     keepAlive: true,
   };
   if (tls === null) return createServer(options);

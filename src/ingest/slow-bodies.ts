@@ -1,13 +1,13 @@
 /**
- * Bodies that come so slowly that they only hold a connection and memory.
+ * Stops bodies that arrive so slowly that they only occupy a connection and memory.
  *
- *   in the last window the body brought    result
- *   at least the least rate                goes on, in a new window
- *   less, and the window is over           stopped
- *   less, and the window is not over       waits
+ *   in the current period the body received   result
+ *   at least the minimum rate                 continues, in a new period
+ *   less, and the period is over              stopped
+ *   less, and the period is not over          waits
  */
 
-/** A body on its way. */
+/** A body that is still arriving. */
 export interface BodyOnItsWay {
   /** So far. */
   readonly bytes: number;
@@ -22,7 +22,7 @@ interface Window {
 export interface SlowBodies {
   begin(body: BodyOnItsWay, nowMs: number): void;
   end(body: BodyOnItsWay): void;
-  /** To be called now and then. */
+  /** To be called regularly. */
   look(nowMs: number): void;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Calls over HTTP to the topic `calls`.
+ * The ingest stage: writes calls that arrive over HTTP to the `calls` topic.
  *
- *   step                                         a crash after it
- *   1  the body is read within the limits        not answered: the client sends it again
- *   2  its calls become records, in pieces       the same
- *   3  they are handed to the producer           the same; some may be written, and come twice
- *   4  every one is acknowledged, acks=all       the same, with all of them written
- *   5  200                                       nothing is lost
+ *   step                                             if the process crashes after it
+ *   1  the body is read within the limits            no response: the client sends it again
+ *   2  its calls become records, in slices           the same
+ *   3  the records are handed to the producer        the same; some may be written, and then exist twice
+ *   4  all records are acknowledged (acks=all)       the same, and all of them exist twice
+ *   5  the response is sent: 200                     nothing is lost
  *
- * A request that is not acknowledged in time is answered 503, and its records may still be written:
- * the producer goes on trying. They count as in hand until then, and while the oldest of them waits
- * for longer than the limit no more is taken, so that an outage fills no memory.
+ * A request that is not acknowledged in time gets a 503, and its records may still be written, because the
+ * producer keeps trying. They count as in flight until then. While the oldest of them has been waiting for longer than
+ * the limit, no more calls are accepted, so that an outage does not fill the memory.
  */
 
 import type { Source } from "../domain/destination.ts";
@@ -38,44 +38,44 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Shared by the stages of the process; absent: traces are off. */
+  /** Shared by the stages of the process; absent if traces are off. */
   readonly tracing?: Tracing;
 }
 
 export interface IngestConfig extends Omit<ServerSettings, "times" | "connectionLimits"> {
-  /** The topic of the raw calls. */
+  /** The `calls` topic. */
   readonly topic: string;
   readonly sources: readonly Source[];
-  /** Of all requests together: bodies being read, and records not acknowledged. */
+  /** For all requests together: bodies being read, and records that are not acknowledged. */
   readonly maxInFlightBytes: number;
-  /** Of these, of bodies whose write key is not known before they are read. */
+  /** The part of it for bodies whose write key is unknown until they are read. */
   readonly maxUnauthenticatedBytes: number;
-  /** The least rate of a body. */
+  /** The minimum rate of a body. */
   readonly minBodyBytesPerSecond: number;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
-  /** Whether callers decide which of their traces are kept; absent: no. */
+  /** If `true`, callers decide which of their traces are kept; absent: they do not. */
   readonly parentBased?: boolean;
-  /** How long new connections are still answered when the stage has been asked to stop. */
+  /** How long new connections are still accepted after the stage was asked to stop. */
   readonly handoverMs: number;
-  /** After that, how long requests under way may take. */
+  /** After that, how long requests in progress may take. */
   readonly drainLimitMs: number;
   readonly times?: ServerTimes;
 }
 
 export interface RunningIngest extends RunningStage {
-  /** Where it listens; the real port where 0 was configured. */
+  /** Where the server listens; the actual port if 0 was configured. */
   readonly port: number;
 }
 
-/** Resolves when it listens. The topic must exist. */
+/** Resolves when the server is listening. The topic must exist. */
 export async function startIngest(deps: IngestDeps, config: IngestConfig): Promise<RunningIngest> {
   const times = config.times ?? SERVER_TIMES;
   let sources = knownSources(config.sources, null);
   let hadKeys = hasKeys(config.sources);
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
-  // The stages that are started already have theirs open.
+  // Stages that are already running have opened theirs.
   const all = connectionsWithin(config.maxConnections, spareDescriptors());
   const connectionLimits = { all, perAddress: Math.min(config.maxConnectionsPerAddress, all) };
   const server = await startServer(
@@ -119,7 +119,7 @@ function hasKeys(sources: readonly Source[]): boolean {
 
 function warnWithoutKeys(log: Log, sources: readonly Source[]): void {
   if (hasKeys(sources)) return;
-  const fix = "give a source a writeKey, or leave out the stage ingest";
+  const fix = "give a source a writeKey, or remove ingest from the stages";
   log.warn({ stage: "ingest", fix }, "ingest.no-write-keys");
 }
 

@@ -1,13 +1,13 @@
 /**
- * The span of a request for calls: from its head until its answer. Its records name it, so that their
- * spans in route are its children.
+ * The span of a request for calls, from its head to its response. Its records carry the span's context, so
+ * that their spans in the route stage become its children.
  *
- *   the request's traceparent    callers are followed    the trace is kept
- *   none                         either                  as the sampling says
- *   is there                     no                      as the sampling says; it is the caller's trace
- *   is there                     yes                     as it says
+ *   the request's traceparent    parentBased    the trace is kept
+ *   is absent                    either         as the sampling decides
+ *   is present                   no             as the sampling decides; the span joins the caller's trace
+ *   is present                   yes            as the traceparent requests
  *
- * The records of a request whose trace is not kept say so, too: nobody decides a second time.
+ * Records carry the decision even if the trace is not kept, so that it is not made a second time.
  */
 
 import type { RecordHeaders } from "../domain/record.ts";
@@ -22,18 +22,18 @@ import { type Answer, statusOf } from "./responses.ts";
 
 export interface IngestTracing {
   readonly tracing: Tracing;
-  /** Whether callers decide which of their traces are kept. */
+  /** If `true`, callers decide which of their traces are kept. */
   readonly parentBased: boolean;
 }
 
 export interface RequestTrace {
-  /** Of every record of the request. */
+  /** Headers of every record of the request. */
   readonly headers: RecordHeaders;
-  /** @param answer null: the client is gone. */
+  /** @param answer null if the client has closed the connection. */
   end(answer: Answer | null, endMs: number): void;
 }
 
-/** The part of a request that its span tells of. */
+/** The part of a request that its span shows. */
 export interface TracedRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -52,7 +52,7 @@ export function traceRequest(
   if (!isKept) {
     return { headers: traceHeaders(tracing.notKept(caller)), end: () => undefined };
   }
-  // Of a path that is answered here: none of them holds anything secret before its query.
+  // These paths are answered here, and none of them contains anything secret before its query.
   const [route = "/"] = (request.url ?? "/").split("?", 1);
   const method = request.method ?? "POST";
   const span = tracing.begin({
@@ -75,7 +75,7 @@ function end(span: Span, answer: Answer | null, endMs: number): void {
   }
   const status = statusOf(answer);
   span.set({ "http.response.status_code": status });
-  // A refusal is no fault of the server.
+  // A rejected request is not an error of the server.
   span.end(endMs, status >= 500 ? `${status}` : null);
 }
 

@@ -1,16 +1,16 @@
 /**
- * Unpacks gzip, no further than a body may be.
+ * Unpacks gzip, up to the limit for a body.
  *
- *   the packed bytes                                result
- *   say that they become more than is allowed       refused at once
- *   say that they become little, and do             unpacked in one go
- *   become more than they say, or much              unpacked in pieces, one body after the other,
- *                                                   and looked at after the first pieces
- *   become more than is allowed                     refused where they do
+ *   the packed bytes                                  result
+ *   state a size above the limit                      rejected immediately
+ *   state a small size and unpack to it               unpacked at once
+ *   unpack to more than they state, or to a large     unpacked in pieces, one body at a time, and
+ *   size                                              checked after the first pieces
+ *   unpack to more than the limit                     rejected at the piece that exceeds it
  *
- * In one go takes less time than handing them to a thread, for nearly all bodies. The limit is the smaller of
- * two: that of a body, and a hundred times the packed bytes. Calls have ids and times of their own, so
- * they shrink to no less than a fiftieth.
+ * For nearly all bodies, unpacking at once takes less time than handing them to a thread. The limit is the smaller
+ * of two: the limit for a body, and a hundred times the packed bytes. Calls have IDs and times of their own, so
+ * they do not shrink to less than a fiftieth.
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";
@@ -25,26 +25,26 @@ export type Unpacked =
 export interface Unpacking {
   readonly maxBytes: number;
   readonly hold: Hold;
-  /** Looks at the beginning of a large body; null: it may go on. */
+  /** Checks the start of a large body; null if it may continue. */
   readonly look: (beginning: Buffer) => Unpacked | null;
   readonly inTurn: InTurn;
 }
 
-/** Up to here a body is unpacked in one go. */
+/** A body up to this size is unpacked at once. */
 export const ONE_GO_BYTES = 131_072;
 const PIECE_BYTES = 65_536;
 /** They become at most 128 KiB. */
 const FIRST_PACKED_BYTES = 128;
-/** So much may be unpacked of any packed bytes; beyond it, so many times their size. */
+/** Any packed bytes may unpack to this size; beyond it, the limit is this multiple of their size. */
 const ALWAYS_BYTES = ONE_GO_BYTES;
 const TIMES_MAX = 100;
-/** More cannot come of packed bytes. A body that states more is cut short or damaged. */
+/** gzip cannot compress further than this. A body that states more is truncated or corrupt. */
 const DEFLATE_TIMES_MAX = 1_032;
 
 export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpacked> {
   const { hold, look, inTurn } = unpacking;
   const maxBytes = Math.min(unpacking.maxBytes, Math.max(ALWAYS_BYTES, TIMES_MAX * packed.length));
-  // Of the last of several parts; the size of the others is found out.
+  // The stated size is that of the last of several parts; the others are found by unpacking.
   const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4);
   if (said > DEFLATE_TIMES_MAX * packed.length) return refused("invalid-gzip");
   if (said > maxBytes) return refused("body-too-large");
@@ -58,7 +58,7 @@ export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpa
   return unpacked;
 }
 
-/** "more": it becomes more than it says. */
+/** "more" if it unpacks to more than it states. */
 function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | "corrupt" {
   const chunkSize = Math.max(1_024, said + 1);
   try {
@@ -70,13 +70,13 @@ function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | 
   }
 }
 
-/** Much comes of little only where it is all alike: it is looked at before a thread has to do it. */
+/** A high ratio means that the content repeats: it is checked before a thread has to unpack it all. */
 function lookAtFirst(packed: Buffer, look: Unpacking["look"]): Unpacked | null {
   const first = packed.subarray(0, FIRST_PACKED_BYTES);
   try {
     return look(gunzipSync(first, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: PIECE_BYTES }));
   } catch {
-    // Damaged: that is found out again.
+    // Corrupt: unpacking in pieces finds that again.
     return null;
   }
 }

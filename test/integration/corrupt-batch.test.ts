@@ -53,7 +53,7 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const halted = Promise.withResolvers<Error>();
   const consumer = start(halts, taker, halted.resolve);
   const { message } = await halted.promise;
-  expect(message).toContain("topic halts, partition 0, offset 1 is damaged");
+  expect(message).toContain("topic halts, partition 0, offset 1 is corrupt");
   expect(message).toContain("switchyard skip-corrupt-batch halts 0 1");
   expect(consumer.haltedAt()).toMatchObject({ topic: halts, partition: 0, offset: 1, behind: 2 });
 

@@ -270,7 +270,7 @@ test("a damaged batch stops the consumer with an error that names it, and no rec
   using proxy = await damagingProxy("intact", "broken");
   const from = createClient({ brokers: brokers.slice(0, 1), socketFactory: proxy.socketFactory });
   const { messages, crash } = await consume(topic, 2, { from });
-  expect(crash?.error.message).toContain(`at topic ${topic}, partition 0, offset 1 is damaged`);
+  expect(crash?.error.message).toContain(`at topic ${topic}, partition 0, offset 1 is corrupt`);
   expect(crash?.error.cause).toMatchObject({
     name: "CorruptBatchError",
     topic,

@@ -226,7 +226,7 @@ test("calls that are not valid cost only themselves; alone they are a 400", asyn
   expect(await answer(await world.post("/v1/track", { userId: "u" }))).toMatchObject({
     status: 400,
     code: "invalid-call",
-    message: "event is missing, a track needs it. Correct the call.",
+    message: "event is missing, but a track requires it. Correct the call.",
   });
   const large = await world.post("/v1/track", {
     userId: "u",

@@ -75,7 +75,7 @@ test("429: a source over its callsPerSecond, until that is raised", async () => 
   expect(await statusOf(post())).toBe(200);
   expect(await refused(post())).toEqual([
     ...[429, "rate-limited"],
-    expect.stringMatching(/^This source has sent its calls for now\./),
+    expect.stringMatching(/^This source has reached its limit of calls per second\./),
   ]);
   const sources = [aSource("slow", [], { writeKeys: ["slow-key"], callsPerSecond: 1_000 })];
   world.stage.update?.({ sources, ingestTls: null } as unknown as LiveSettings);
@@ -93,7 +93,7 @@ test("429: bodies arrive faster than Kafka acknowledges, until it has", async ()
     429,
     {
       code: "overloaded",
-      message: expect.stringMatching(/^Too much is in hand at the moment\./),
+      message: expect.stringMatching(/^The server has too many unacknowledged bytes in flight\./),
     },
   ]);
   expect(await statusOf(post())).toBe(200);
@@ -104,7 +104,7 @@ test("503: Kafka has acknowledged nothing for 7 s, until it is back", async () =
   world.cluster.goDown();
   expect(await refused(world.post("/v1/track", CALL))).toEqual([
     ...[503, "kafka-unavailable"],
-    expect.stringMatching(/^The calls could not be stored for now\./),
+    expect.stringMatching(/^Kafka has not stored the calls in time\./),
   ]);
   world.cluster.comeUp();
   // The client sends again.

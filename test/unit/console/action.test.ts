@@ -79,7 +79,10 @@ test.each<[unknown, string]>([
     "pauseForMs is a number; an integer from 1",
   ],
   [{ action: "retry" }, "destination is missing; a string is expected."],
-  [{ action: "retry", destination: "x".repeat(201) }, "destination is text; a string is expected."],
+  [
+    { action: "retry", destination: "x".repeat(201) },
+    "destination is a string; a string is expected.",
+  ],
   [{ ...CANCEL, dryRun: undefined }, "dryRun is missing; true or false is expected."],
   [{ ...CANCEL, dryRun: "false" }, "dryRun is"],
   [{ ...CANCEL, dryrun: false }, 'The action does not have a field "dryrun".'],

@@ -120,16 +120,16 @@ test.each([
   ["::127.0.0.1", "reserved"],
   ["::8.8.8.8", "reserved"],
   // No IP address at all, or a spelling that no socket reports.
-  ["", "no IP address"],
-  ["example.com", "no IP address"],
-  ["localhost", "no IP address"],
-  ["127.1", "no IP address"],
-  ["0177.0.0.1", "no IP address"],
-  ["2130706433", "no IP address"],
-  ["0x7f000001", "no IP address"],
-  ["256.0.0.1", "no IP address"],
-  ["1.2.3.4.5", "no IP address"],
-  [":::1", "no IP address"],
+  ["", "not an IP address"],
+  ["example.com", "not an IP address"],
+  ["localhost", "not an IP address"],
+  ["127.1", "not an IP address"],
+  ["0177.0.0.1", "not an IP address"],
+  ["2130706433", "not an IP address"],
+  ["0x7f000001", "not an IP address"],
+  ["256.0.0.1", "not an IP address"],
+  ["1.2.3.4.5", "not an IP address"],
+  [":::1", "not an IP address"],
 ])("%s is %s", (ip, range) => {
   expect(addressRange(ip)).toBe(range);
   expect(isAllowedAddress(ip, [])).toBe(range === "public");

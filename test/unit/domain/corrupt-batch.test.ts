@@ -8,7 +8,7 @@ const error = new CorruptBatchError(batch.corruption, batch.offset, batch);
 
 test("the error names the place, and the command that gives the batch up", () => {
   expect(error.message).toBe(
-    "The record batch at topic sw.calls, partition 3, offset 42 is damaged: its length is 0. Restore the partition from an intact replica, or give the batch's records up: switchyard skip-corrupt-batch sw.calls 3 42",
+    "The record batch at topic sw.calls, partition 3, offset 42 is corrupt: its length is 0. Restore the partition from an intact replica, or skip the batch and lose its records: switchyard skip-corrupt-batch sw.calls 3 42",
   );
 });
 

@@ -32,8 +32,8 @@ test.each([
   ["an overlong form", bytes(0xc0, 0xaf), "undecodable", "the value is not UTF-8"],
   ["UTF-16", Buffer.from("\ufeff{}", "utf16le"), "undecodable", "the value is not UTF-8"],
   ["a schema's frame", bytes(0, 0, 0, 1, 2, "x"), "unknown-schema", "the value has schema 258"],
-  ["byte 0 alone", bytes(0), "unknown-schema", "the value begins with byte 0"],
-  ["byte 0 and half an id", bytes(0, 0, 0, 7), "unknown-schema", "the value begins with byte 0"],
+  ["byte 0 alone", bytes(0), "unknown-schema", "the value starts with byte 0"],
+  ["byte 0 and half an id", bytes(0, 0, 0, 7), "unknown-schema", "the value starts with byte 0"],
 ])("%s is refused", (_name, value, reason, error) => {
   expect(decodeValue(recordValue(value))).toEqual({
     kind: "refused",

@@ -45,12 +45,12 @@ test.each([
 });
 
 test.each(["-", "1.5", "1e3", " 1", "1 ", "+1", "--1", "1-", "0x1", "1000000000000000", "١"])(
-  "the time %j is no whole number",
+  "the time %j is not an integer",
   (text) => {
     expect(read(DELIVERY_HEADER.timestamp, text)).toEqual({
       kind: "invalid",
       header: DELIVERY_HEADER.timestamp,
-      error: "the header switchyard-timestamp is no whole number",
+      error: "the header switchyard-timestamp is not an integer",
     });
   },
 );
@@ -68,9 +68,9 @@ test("counters and lists are read no further than stages write them", () => {
   expect(long.kind === "delivery" && long.delivery.lastOutcome?.length).toBe(1_000);
 });
 
-test("an empty count is no whole number, an empty time is missing", () => {
+test("an empty count is not an integer, an empty time is missing", () => {
   expect(read(DELIVERY_HEADER.retryCount, "")).toMatchObject({
-    error: "the header switchyard-retry-count is no whole number",
+    error: "the header switchyard-retry-count is not an integer",
   });
   expect(read(DELIVERY_HEADER.timestamp, "")).toMatchObject({
     error: "the header switchyard-timestamp is missing",

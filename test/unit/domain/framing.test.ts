@@ -49,9 +49,9 @@ test("a header of Apicurio's own says nothing of JSON, and more than the first b
 });
 
 test.each([
-  ["byte 0 and half an id", Buffer.of(0, 0, 0, 7), [], "unknown-schema", "no whole schema id"],
-  ["an 8-byte id", Buffer.of(0, 0, 0, 0, 0, 0, 0, 0, 7, 1), [], "undecodable", "8-byte ids"],
-  ["an id from 2^31", Buffer.of(0, 0x80, 0, 0, 0), [], "undecodable", "schema id 2147483648"],
+  ["byte 0 and half an id", Buffer.of(0, 0, 0, 7), [], "unknown-schema", "no complete schema ID"],
+  ["an 8-byte id", Buffer.of(0, 0, 0, 0, 0, 0, 0, 0, 7, 1), [], "undecodable", "8-byte IDs"],
+  ["an id from 2^31", Buffer.of(0, 0x80, 0, 0, 0), [], "undecodable", "schema ID 2147483648"],
   ["Glue's frame", Buffer.concat([Buffer.of(3, 0), GUID_BYTES]), [], "undecodable", "AWS Glue"],
   ["Glue's, packed", Buffer.concat([Buffer.of(3, 5), GUID_BYTES]), [], "undecodable", "AWS Glue"],
   [
@@ -79,7 +79,7 @@ test.each([
     "17 bytes, the first is 0",
   ],
   ["another version", JSON_VALUE, [header(2, 0, 0, 0, 1)], "undecodable", "the first is 2"],
-  ["the id 0 in the header", JSON_VALUE, [header(0, 0, 0, 0, 0)], "undecodable", "schema id 0"],
+  ["the id 0 in the header", JSON_VALUE, [header(0, 0, 0, 0, 0)], "undecodable", "schema ID 0"],
 ] as const)("%s is refused", (_name, value, headers, reason, error) => {
   expect(frame(value, ...headers)).toEqual({
     kind: "refused",

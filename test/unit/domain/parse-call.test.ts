@@ -39,7 +39,7 @@ test.each([
 test.each([
   ["a null", null, "a call is a JSON object, this is null"],
   ["a list", [track], "this is a list"],
-  ["a text", "track", "this is text"],
+  ["a text", "track", "this is a string"],
   ["no type", { userId: "u1" }, "type is missing"],
   ["an empty type", { type: "", userId: "u1" }, "type is missing"],
   [
@@ -50,20 +50,24 @@ test.each([
   ["an unknown type", { ...track, type: "delete" }, 'type is "delete"'],
   ["a type that is no text", { ...track, type: ["track"] }, "type is a list"],
   ["a type of Object's own", { ...track, type: "__proto__" }, 'type is "__proto__"'],
-  ["identify of nobody", { type: "identify" }, "userId is missing, and so is anonymousId"],
-  ["page of nobody", { type: "page", userId: "" }, "userId is missing, and so is anonymousId"],
-  ["screen of nobody", { type: "screen", anonymousId: null }, "userId is missing"],
-  ["track of nobody", { type: "track", event: "e" }, "userId is missing"],
+  ["identify of nobody", { type: "identify" }, "userId and anonymousId are both missing"],
+  ["page of nobody", { type: "page", userId: "" }, "userId and anonymousId are both missing"],
+  [
+    "screen of nobody",
+    { type: "screen", anonymousId: null },
+    "userId and anonymousId are both missing",
+  ],
+  ["track of nobody", { type: "track", event: "e" }, "userId and anonymousId are both missing"],
   ["track without event", { type: "track", userId: "u1" }, "event is missing"],
   ["track with an empty event", { ...track, event: "" }, "event is missing"],
-  ["an event that is a number", { ...track, event: 5 }, "event is a number, expected text"],
+  ["an event that is a number", { ...track, event: 5 }, "event is a number, expected a string"],
   ["group without groupId", { type: "group", userId: "u1" }, "groupId is missing"],
-  ["group of nobody", { type: "group", groupId: "g1" }, "userId is missing"],
+  ["group of nobody", { type: "group", groupId: "g1" }, "userId and anonymousId are both missing"],
   ["alias without userId", { type: "alias", previousId: "old" }, "userId is missing"],
   [
     "alias with anonymousId for userId",
     { type: "alias", anonymousId: "a", previousId: "old" },
-    "userId is missing, an alias needs it",
+    "userId is missing, but an alias requires it",
   ],
   ["alias without previousId", { type: "alias", userId: "new" }, "previousId is missing"],
   ["a userId that is an object", { ...track, userId: {} }, "userId is an object"],
@@ -75,7 +79,7 @@ test.each([
   ["an anonymousId that is true", { ...track, anonymousId: true }, "anonymousId is true"],
   ["properties that are a list", { ...track, properties: [1] }, "properties is a list"],
   ["a context that is a list", { ...track, context: [[]] }, "context is a list"],
-  ["traits that are text", { type: "identify", userId: "u", traits: "x" }, "traits is text"],
+  ["traits that are text", { type: "identify", userId: "u", traits: "x" }, "traits is a string"],
   ["context that is a number", { ...track, context: 0 }, "context is a number"],
   ["a page's name that is a number", { type: "page", userId: "u", name: 1 }, "name is a number"],
   ["a screen's name that is true", { type: "screen", userId: "u", name: true }, "name is true"],
@@ -123,7 +127,7 @@ test.each(["group", "page", "track"])("a %s takes no traits from its context", (
 
 test("the sentence names all wrong fields at once", () => {
   expect(errorOf({ ...track, userId: [], traits: 1 })).toBe(
-    "traits is a number, expected an object; userId is a list, expected text or a number",
+    "traits is a number, expected an object; userId is a list, expected a string or a number",
   );
 });
 
@@ -279,7 +283,7 @@ test.each([
   [null, "a delete is a JSON object, this is null"],
   [track, 'type is "track", expected delete'],
   [{ type: "delete" }, "userId is nothing"],
-  [{ type: "delete", userId: "" }, "userId is empty text"],
+  [{ type: "delete", userId: "" }, "userId is an empty string"],
   [{ type: "delete", userId: ["u1"] }, "userId is a list"],
 ])("is no delete notification: %j", (json, error) => {
   const sentence = expect.stringContaining(error);

@@ -238,7 +238,7 @@ test.each<readonly [string, string]>([
   ['{"batch":[{]}', "invalid-json: the body is not JSON"],
   [`{"batch":[{"a":"${"x".repeat(CALL_MAX_BYTES)}",}]}`, "invalid-json: the body is not JSON"],
   ["7", "invalid-body: the body is a number, expected an object"],
-  ['"x"', "invalid-body: the body is text, expected an object"],
+  ['"x"', "invalid-body: the body is a string, expected an object"],
   ["null", "invalid-body: the body is null, expected an object"],
   ["[]", "invalid-body: the body is a list, expected an object"],
   ["{}", "invalid-body: the body has no batch, expected a list"],
@@ -246,11 +246,11 @@ test.each<readonly [string, string]>([
   ['{"batch":null}', "invalid-body: batch is null, expected a list of calls"],
   [
     `{"batch":[],"context":{"a":${nested(2_000)}}}`,
-    "invalid-body: the body nests more than 2000 levels deep beside batch",
+    "invalid-body: the members outside batch nest more than 2000 levels deep",
   ],
   [
     `{"batch":[],"context":{"a":"${"x".repeat(ENVELOPE_MAX_BYTES)}"}}`,
-    "invalid-body: what stands beside batch is more than 32 KB; put it into the calls that need it",
+    "invalid-body: the members outside batch take more than 32 KB; move them into the calls that need them",
   ],
 ])("%.60s is refused: %s", (body, expected) => {
   expect(read(body)).toBe(expected);

@@ -46,7 +46,7 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
       partition: 6,
       offset: 41,
       retriable: false,
-      message: expect.stringContaining("at topic second, partition 6, offset 41 is damaged"),
+      message: expect.stringContaining("at topic second, partition 6, offset 41 is corrupt"),
     });
   },
 );

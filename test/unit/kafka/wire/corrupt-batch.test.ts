@@ -67,7 +67,7 @@ test("batches before a damaged one are read, and it is left for the next fetch",
   const both = Buffer.concat([three, broken]);
   const read = await decodeRecords(both, ALL_WANTED, old);
   expect(read.map((each) => (each as { offset: number }).offset)).toEqual([40, 41, 42]);
-  await expect(decodeRecords(broken, ALL_WANTED, old)).rejects.toThrow("is damaged");
+  await expect(decodeRecords(broken, ALL_WANTED, old)).rejects.toThrow("is corrupt");
 });
 
 test("a version that does not exist is damage", async () => {
