@@ -1,6 +1,6 @@
 /**
- * Histograms that count into plain numbers. prom-client's own look their labels up, check them and
- * hash them for every observation. Here prom-client is asked only to show them.
+ * Histograms that count into plain numbers. prom-client's own histograms look up, check and hash their
+ * labels for every observation. Here prom-client only renders them.
  */
 
 import { Histogram, type MetricValueWithName } from "prom-client";
@@ -13,11 +13,11 @@ export type LabelSet = Readonly<Record<string, string>>;
 export class Buckets {
   readonly labels: LabelSet;
   readonly #bounds: readonly number[];
-  /** For each bound those at most it and above the one before; at last those above all. */
+  /** For each bound, how many are at most it and above the previous one; finally, those above all bounds. */
   readonly #counts: number[];
   #sum = 0;
 
-  /** @param bounds upper bounds, rising. */
+  /** @param bounds upper bounds, in ascending order. */
   constructor(labels: LabelSet, bounds: readonly number[]) {
     this.labels = labels;
     this.#bounds = bounds;
@@ -31,7 +31,7 @@ export class Buckets {
     this.#sum += value;
   }
 
-  /** As Prometheus wants them: each bucket counts all that are at most its bound. */
+  /** As Prometheus expects them: each bucket counts everything up to its bound. */
   values(name: string): MetricValueWithName<string>[] {
     const { labels } = this;
     let count = 0;
@@ -55,13 +55,13 @@ interface Shown {
   readonly values: readonly MetricValueWithName<string>[];
 }
 
-/** Shows label sets that are kept elsewhere. */
+/** Renders label sets that are stored elsewhere. */
 export class BucketsHistogram extends Histogram {
   readonly #spec: MetricSpec;
   readonly #all: ReadonlySet<Buckets>;
   readonly #isShown: (labels: LabelSet) => boolean;
 
-  /** @param isShown a label set that is not goes on counting. */
+  /** @param isShown returns false for a label set that is counted but not rendered. */
   constructor(
     spec: MetricSpec,
     all: ReadonlySet<Buckets>,
@@ -74,7 +74,7 @@ export class BucketsHistogram extends Histogram {
     this.#isShown = isShown;
   }
 
-  /** The interface that prom-client wants of a histogram. */
+  /** The interface that prom-client expects of a histogram. */
   getForPromString(): Promise<Shown> {
     const { name, help } = this.#spec;
     const shown = [...this.#all].filter(({ labels }) => this.#isShown(labels));

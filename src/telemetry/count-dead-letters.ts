@@ -17,7 +17,7 @@ export interface CountDeadLettersDeps {
   readonly clock: { nowMs(): number };
 }
 
-/** Metrics count all letters; a line that is written says how many were left out before it. */
+/** Metrics count all dead letters; each log line shows how many lines were omitted before it. */
 export function countDeadLetters(
   deps: CountDeadLettersDeps,
 ): (deadLetters: readonly DeadLetter[]) => void {
@@ -38,7 +38,7 @@ export function countDeadLetters(
   };
 }
 
-/** As a label: empty where there is none. */
+/** As a label: empty if there is none. */
 export function destinationOf({ headers }: OutgoingRecord): string {
   const value = headers.findLast(([name]) => name === DELIVERY_HEADER.destination)?.[1];
   const text = value?.toString() ?? "";

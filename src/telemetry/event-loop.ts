@@ -10,12 +10,12 @@ const QUANTILES = [
   ["1", 100],
 ] as const;
 /**
- * Each look wakes the process up. One in 20 ms was a fifth of all that woke up a process with an
- * ordinary day's load. A stall as long as this is never missed.
+ * Each measurement wakes the process. One every 20 ms caused a fifth of all wakeups of a process with an
+ * average load. A stall of this length is never missed.
  */
 const RESOLUTION_MS = 100;
 
-/** Measures until disposed. */
+/** Measures until it is disposed. */
 export function watchEventLoop(metrics: Metrics): Disposable {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();

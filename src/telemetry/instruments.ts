@@ -1,9 +1,9 @@
 /**
- * Turns the table of `metrics.ts` into instruments behind a prom-client registry.
+ * Turns the table of `metrics.ts` into instruments in a prom-client registry.
  *
- * An instrument is bound to its labels once and then counts into plain numbers. prom-client sees
- * them when Prometheus asks. So counting costs an addition. Hashing label objects for every request
- * would be a noticeable part of a delivery's CPU.
+ * An instrument is bound to its labels once and then counts into plain numbers, which prom-client reads
+ * when Prometheus scrapes. So counting costs one addition. Hashing label objects for every request
+ * would take a noticeable part of a delivery's CPU time.
  */
 
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
@@ -19,7 +19,7 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
-  /** NaN: not known. Then it is not shown, so that sums over others go on. */
+  /** NaN if unknown. Then it is not shown, so that sums over the other values remain correct. */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;
@@ -37,20 +37,20 @@ type Bound<Spec extends MetricSpec> = Spec["type"] extends "counter"
 export interface Instrument<Spec extends MetricSpec> {
   /** The same labels give the same instrument. */
   bind(labels: Labels<Spec>): Bound<Spec>;
-  /** Forgets a label set, such as one of a destination that is gone. */
+  /** Removes a label set, for example that of a destination that was removed. */
   remove(labels: Labels<Spec>): void;
-  /** Forgets every label set that has one of these values of a label. */
+  /** Removes every label set that has one of these values of a label. */
   forget(label: string, values: ReadonlySet<string>): void;
 }
 
 type Table = typeof METRICS;
 
 export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } & {
-  /** Called before each scrape, to set gauges. Returns a function that ends it. */
+  /** Called before each scrape, to set gauges. Returns a function that unregisters the callback. */
   onScrape(update: () => void): () => void;
   /**
-   * Forgets all that was counted under these values of a label, such as the ids of destinations that
-   * are gone. An instrument that is still bound to one of them is shown no longer.
+   * Removes everything that was counted under these values of a label, such as the IDs of removed
+   * destinations. An instrument that is still bound to one of them is no longer shown.
    */
   forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */
@@ -58,8 +58,8 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
 };
 
 /**
- * Of histograms by destination: all of them; one over all destinations, whose label is empty; or
- * those of the busiest and the most failing ones (`top-destinations.ts`).
+ * Which histograms by destination are shown: all of them; one over all destinations, with an empty label; or
+ * those of the busiest and the most failing destinations (`top-destinations.ts`).
  */
 export type DestinationDetail = "full" | "counts" | "top";
 
@@ -95,12 +95,12 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
 }
 
 /**
- * The usual `process_*` and `nodejs_*`. prom-client measures the event loop's delay too, with a
+ * The usual `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with a
  * timer of 10 ms that wakes an idle process a hundred times a second. `event-loop.ts` measures it
- * already, so prom-client's timer is made rare and the figures that come of it are left out.
+ * already, so prom-client's timer is made slow and its values are omitted.
  */
 function collectOfProcess(registry: Registry): void {
-  // prom-client counts CPU from here on. Loading the program took most of a start.
+  // prom-client counts CPU time from here on. Most of the start has been spent on loading the program.
   const { user, system } = process.cpuUsage();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 60_000 });
   const before = { _user: user, _system: system, "": user + system };
@@ -122,7 +122,7 @@ interface Showing {
   readonly registry: Registry;
   readonly detail: DestinationDetail;
   readonly isShown: (labels: LabelSet) => boolean;
-  /** By name: the values of a metric that is no histogram. */
+  /** The values of all metrics except histograms, by name. */
   readonly counters: Map<string, () => readonly Requested[]>;
 }
 
@@ -183,7 +183,7 @@ function createInstrument(
   );
 }
 
-/** One for all destinations. It stays when some of them go. */
+/** One histogram for all destinations. It stays when destinations are removed. */
 function merged(instrument: Instrument<MetricSpec>): Instrument<MetricSpec> {
   return {
     bind: (labels) => instrument.bind({ ...labels, destination: "" }),

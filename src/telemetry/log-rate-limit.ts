@@ -1,12 +1,12 @@
 /**
- * A limit on log lines of one kind, so that a flood of bad records is no flood of lines. Metrics
+ * Limits log lines of one kind, so that a flood of bad records does not flood the log. Metrics
  * count all of them.
  */
 
 export interface LineLimit {
   /**
-   * Null: leave this line out. A number: write it, and say that so many were left out since the
-   * last one written.
+   * Null if this line is to be omitted. Otherwise how many lines were omitted since the last one that
+   * was written.
    */
   admit(nowMs: number): number | null;
 }
@@ -18,7 +18,7 @@ export function lineLimit(linesPerSecond: number): LineLimit {
   let skipped = 0;
   return {
     admit: (nowMs) => {
-      // A clock that was set back begins a new second too.
+      // If the clock was set back, a new second starts too.
       if (Math.abs(nowMs - secondBeganAtMs) >= 1_000) {
         secondBeganAtMs = nowMs;
         lines = 0;

@@ -1,10 +1,10 @@
-/** Sets the gauge of the memory limit before each scrape. A container's limit can be changed. */
+/** Sets the gauge of the memory limit before each scrape, because a container's limit can change. */
 
 import { totalmem } from "node:os";
 
 import type { Metrics } from "./instruments.ts";
 
-/** @param constrained the limit of the control group: 0, or a number beyond all memory, is none. */
+/** @param constrained the limit of the control group; 0, or a number above all memory, means no limit. */
 export function watchMemoryLimit(
   metrics: Metrics,
   constrained = () => process.constrainedMemory(),

@@ -1,8 +1,8 @@
 /**
- * The metrics: one table, from which come the instruments, their types and `docs/metrics.md`.
+ * The metrics: one table, from which the instruments, their types and `docs/metrics.md` are derived.
  *
  * Labels are bounded: destinations, stages, retry delays, reasons and outcome classes; never a URL, a
- * user id or a message id. Durations are seconds, sizes bytes, as Prometheus asks.
+ * user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus recommends.
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
@@ -18,7 +18,7 @@ export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
-  /** Zeros are left out unless `metrics.destinations` is `full`. */
+  /** Zeros are omitted unless `metrics.destinations` is `full`. */
   readonly isSparse?: boolean;
   /** Upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];
@@ -28,13 +28,13 @@ const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
 const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
 
-/** Every instrument; `instruments.ts` makes them. */
+/** Every instrument; `instruments.ts` creates them. */
 export const METRICS = {
   recordsIn: {
     name: "switchyard_records_in_total",
     type: "counter",
     labels: ["stage"],
-    help: "Records that a stage took from its topics.",
+    help: "Records that a stage read from its topics.",
   },
   recordsOut: {
     name: "switchyard_records_out_total",
@@ -58,19 +58,19 @@ export const METRICS = {
     name: "switchyard_route_calls_without_destination_total",
     type: "counter",
     labels: ["source"],
-    help: "Valid calls that no destination gets.",
+    help: "Valid calls that were routed to no destination.",
   },
   callsSkipped: {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that a destination does not get, and will not get later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that `integrations` keeps from it, no-consent, sampled-out and filtered those that its rules keep from it.",
+    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that their `integrations` exclude, no-consent, sampled-out and filtered those that its rules exclude.",
   },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that deletion wrote for a destination.",
+    help: "Delete notifications that the deletion stage wrote for a destination.",
   },
   deletesSkipped: {
     name: "switchyard_deletion_notifications_skipped_total",
@@ -82,59 +82,59 @@ export const METRICS = {
     name: "switchyard_deletion_requests_without_destination_total",
     type: "counter",
     labels: [],
-    help: "Valid deletion requests that no webhook destination is told of.",
+    help: "Valid deletion requests of which no webhook destination is notified.",
   },
   attempts: {
     name: "switchyard_delivery_attempts_total",
     type: "counter",
     labels: ["destination", "outcome"],
-    help: "Attempts by the decision taken: accepted, retry, expired, rejected.",
+    help: "Attempts by decision: accepted, retry, expired, rejected.",
   },
   requests: {
     name: "switchyard_delivery_requests_total",
     type: "counter",
     labels: ["destination", "outcome"],
-    help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx or the cause why there was no response.",
+    help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx, or the reason why there was no response.",
   },
   attemptDuration: {
     name: "switchyard_delivery_attempt_duration_seconds",
     type: "histogram",
     labels: ["destination"],
     buckets: ATTEMPT_S,
-    help: "From handing the requests of an attempt to connections until the last one ended.",
+    help: "Time from passing the requests of an attempt to their connections to the end of the last one.",
   },
   deliveryLatency: {
     name: "switchyard_delivery_latency_seconds",
     type: "histogram",
     labels: ["destination"],
     buckets: LATENCY_S,
-    help: "From the call's receipt to its acceptance.",
+    help: "Time from the receipt of a call to its acceptance.",
   },
   inFlight: {
     name: "switchyard_delivery_attempts_in_flight",
     type: "gauge",
     labels: ["destination"],
-    help: "Deliveries in attempt now.",
+    help: "Deliveries that are being attempted.",
   },
   ...EVENT_METRICS,
   retriesScheduled: {
     name: "switchyard_delivery_retries_scheduled_total",
     type: "counter",
     labels: ["destination", "delay"],
-    help: "Deliveries put into a delay topic.",
+    help: "Deliveries written to a delay topic for a retry.",
   },
   ...DESTINATION_METRICS,
   expiredWaiting: {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Deliveries whose window ended while they were due and waited, by reason: circuit-open, retry-after, paused, disabled, or late where they came back too late.",
+    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, paused, disabled, or late if they were returned too late.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
     type: "counter",
     labels: ["destination"],
-    help: "Calls sent with an integer beyond 2^53 that JavaScript rounds.",
+    help: "Calls with an integer beyond 2^53, which JavaScript rounds.",
   },
   ...AUDIENCE_METRICS,
   ...CLUSTER_METRICS,
@@ -142,7 +142,7 @@ export const METRICS = {
     name: "switchyard_delay_records",
     type: "gauge",
     labels: ["delay"],
-    help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while it is not known.",
+    help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while unknown.",
   },
   ...WAITING_METRICS,
   delayLateness: {
@@ -150,62 +150,62 @@ export const METRICS = {
     type: "histogram",
     labels: ["delay"],
     buckets: LATENESS_S,
-    help: "How long after its due time a record was back on its destination's topic.",
+    help: "Time from a record's due time to its return to its destination's topic.",
   },
   rerouted: {
     name: "switchyard_deliveries_rerouted_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Deliveries written to a delay topic because their own topic took nothing.",
+    help: "Deliveries written to a delay topic because their own topic is not writable.",
   },
   topicBlockedSince: {
     name: "switchyard_topic_not_writable_since_timestamp_seconds",
     type: "gauge",
     labels: ["topic", "destination"],
-    help: "Since when a topic takes nothing, in whole or in a partition; 0: it takes records.",
+    help: "Unix time since which a topic, or one of its partitions, has not been writable; 0 if it is writable.",
   },
   deadLetters: {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters written; destination is empty where the record was no delivery.",
+    help: "Dead letters written; destination is empty if the record was not a delivery.",
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Times that a consumer was given an assignment, the first one included; destination is empty for shared stages.",
+    help: "Assignments that a consumer received, including the first; destination is empty for shared stages.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Times that records of a partition were deleted, mostly by retention, before they were read: calls or deliveries are lost. Alert on any.",
+    help: "How often records of a partition were deleted before they were read, usually by retention: calls or deliveries are lost. Alert on any.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Times that a crashed consumer was started again.",
+    help: "How often a crashed consumer was restarted.",
   },
   consumerHalted: {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a damaged batch halts the consumer; /readyz names its offset. Alert on any. Zeros are only shown with metrics.destinations: full.",
+    help: "1 while a corrupt batch halts the consumer; /readyz names its offset. Alert on any. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   haltedOffset: {
     name: "switchyard_consumer_halted_offset",
     type: "gauge",
     labels: ["stage", "destination", "topic", "partition"],
-    help: "The first offset of the damaged batch that halts the consumer; absent when none does.",
+    help: "The first offset of the corrupt batch that halts the consumer; absent if none does.",
   },
   batchesSkipped: {
     name: "switchyard_corrupt_batches_skipped_total",
     type: "counter",
     labels: ["stage", "topic"],
-    help: "Damaged batches of an input topic that were passed over, because kafka.onCorruptBatch says skip.",
+    help: "Corrupt batches of an input topic that were skipped, because kafka.onCorruptBatch is skip.",
   },
   ingestRequests: {
     name: "switchyard_ingest_requests_total",
@@ -217,13 +217,13 @@ export const METRICS = {
     name: "switchyard_ingest_calls_total",
     type: "counter",
     labels: ["source"],
-    help: "Calls taken over HTTP and acknowledged by the brokers.",
+    help: "Calls accepted over HTTP and acknowledged by the brokers.",
   },
   ingestCallsRejected: {
     name: "switchyard_ingest_calls_rejected_total",
     type: "counter",
     labels: ["source", "reason"],
-    help: "Calls left out of requests that were answered: invalid-call, too-large.",
+    help: "Calls rejected in requests whose other calls were accepted: invalid-call, too-large.",
   },
   ingestCallsRepaired: {
     name: "switchyard_ingest_calls_repaired_total",
@@ -236,13 +236,13 @@ export const METRICS = {
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "From the head of a request for calls until its answer.",
+    help: "Time from the head of a request for calls to its response.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",
     type: "gauge",
     labels: [],
-    help: "Bodies being read, and records that are not acknowledged.",
+    help: "Bytes of bodies being read, and of records that are not acknowledged.",
   },
   ingestConnections: {
     name: "switchyard_ingest_connections",
@@ -261,37 +261,37 @@ export const METRICS = {
     name: "switchyard_config_reloads_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Times that the configuration was read while running, by outcome: applied, unchanged, invalid, failed.",
+    help: "How often the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
   },
   configInfo: {
     name: "switchyard_config_info",
     type: "gauge",
     labels: ["hash"],
-    help: "1, with the hash of the configuration that the process runs.",
+    help: "1, with the hash of the configuration in use.",
   },
   configReadAt: {
     name: "switchyard_config_last_success_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "When a configuration was last read that could be used, the one at the start included.",
+    help: "Unix time at which a valid configuration was last read, including the one at startup.",
   },
   configInvalidSince: {
     name: "switchyard_config_invalid_since_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Since when the configuration on disk cannot be used, so that an earlier one runs; 0: it can.",
+    help: "Unix time since which the configuration on disk has been invalid, so that the previous one is in use; 0 if it is valid.",
   },
   configNeedsRestart: {
     name: "switchyard_config_settings_pending_restart",
     type: "gauge",
     labels: [],
-    help: "Settings of the configuration on disk that count after a restart.",
+    help: "Settings in the configuration on disk that take effect after a restart.",
   },
   configHeldBack: {
     name: "switchyard_config_destinations_pending_topics",
     type: "gauge",
     labels: [],
-    help: "Destinations of the configuration on disk that wait for their topics.",
+    help: "Destinations in the configuration on disk that are waiting for their topics.",
   },
   ...PROCESS_METRICS,
 } as const satisfies Record<string, MetricSpec>;

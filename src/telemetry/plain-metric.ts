@@ -1,6 +1,6 @@
 /**
- * Counters and gauges that are kept elsewhere. prom-client would hash the labels of each for every
- * scrape, which is most of a scrape's time with 1,000 destinations. Here it only writes them down.
+ * Counters and gauges that are stored elsewhere. prom-client would hash the labels of each for every
+ * scrape, which takes most of a scrape's time with 1,000 destinations. Here it only renders them.
  */
 
 import { Gauge } from "prom-client";
@@ -24,7 +24,7 @@ export class PlainMetric extends Gauge {
   readonly #spec: MetricSpec;
   readonly #values: () => readonly Value[] | null;
 
-  /** @param values those to show now. Null: it is used by nobody yet. Without labels it is then 0. */
+  /** @param values those to show now. Null if nothing uses the metric yet; without labels it is then 0. */
   constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
     const { name, help } = spec;
     super({ name, help, labelNames: [...spec.labels], registers: [] });
@@ -32,7 +32,7 @@ export class PlainMetric extends Gauge {
     this.#values = values;
   }
 
-  /** The interface that prom-client wants of a metric. */
+  /** The interface that prom-client expects of a metric. */
   getForPromString(): Promise<Shown> {
     const { name, help, labels } = this.#spec;
     const type = this.#spec.type === "counter" ? "counter" : "gauge";

@@ -1,17 +1,17 @@
-/** The part of the metrics table that is about the process itself. */
+/** The metrics of the process itself. */
 
 export const PROCESS_METRICS = {
   buildInfo: {
     name: "switchyard_build_info",
     type: "gauge",
     labels: ["version", "node"],
-    help: "1; the labels say which version runs, on which Node.js.",
+    help: "1, with the version of Switchyard and of Node.js as labels.",
   },
   memoryLimit: {
     name: "switchyard_memory_limit_bytes",
     type: "gauge",
     labels: [],
-    help: "Memory that the process may use, as its container is set; to compare with process_resident_memory_bytes. 0: no limit.",
+    help: "Memory limit of the process's container, to compare with process_resident_memory_bytes. 0 if there is no limit.",
   },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
@@ -23,19 +23,19 @@ export const PROCESS_METRICS = {
     name: "switchyard_clock_offset_seconds",
     type: "gauge",
     labels: [],
-    help: "How far the process's clock is ahead of the brokers'; negative: behind. The stages go by the brokers' clock. Absent: it cannot be measured.",
+    help: "How far the process's clock is ahead of the brokers' clock; negative if it is behind. The stages use the brokers' clock. Absent if it cannot be measured.",
   },
   clockTimestamp: {
     name: "switchyard_clock_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "The process's own clock. Prometheus compares it with its own clock where the brokers' clock cannot be measured.",
+    help: "The process's own clock. Prometheus compares it with its own if the brokers' clock cannot be measured.",
   },
   routesMissing: {
     name: "switchyard_routes_missing",
     type: "gauge",
     labels: [],
-    help: "Destinations that another process of the cluster sends calls or deletions of a source to, and this one, whose work is the same, does not.",
+    help: "Destinations to which another process with the same work sends calls or deletions of a source, and this process does not.",
   },
   tracingSpans: {
     name: "switchyard_tracing_spans_total",

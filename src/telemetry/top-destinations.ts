@@ -1,19 +1,19 @@
 /**
- * The destinations whose histograms are shown with `metrics.destinations: top`.
+ * Selects the destinations whose histograms are shown with `metrics.destinations: top`.
  *
- *   a destination is                                  shown
- *   one of the 25 with the most requests lately       yes
- *   one of the 25 with the most failed ones lately    yes
- *   any other                                         no: its counters are, as those of all
+ *   the destination is                                    shown
+ *   one of the 25 with the most recent requests           yes
+ *   one of the 25 with the most recent failed requests    yes
+ *   any other                                             no: only its counters are
  *
- * Lately: the requests since the last scrape count whole, and those before it nine tenths with each
+ * Recent: requests since the last scrape count fully, and older ones are reduced to nine tenths at each
  * scrape. So a destination that is shown stays shown for a while.
  */
 
 const SHOWN = 25;
 const KEPT = 0.9;
 
-/** Requests of a destination with one outcome, since the start. */
+/** Requests for a destination with one outcome, since the start. */
 export interface Requested {
   readonly destination: string;
   readonly outcome: string;
@@ -29,7 +29,7 @@ export class Busiest {
   readonly #all = new Map<string, Activity>();
   readonly #failed = new Map<string, Activity>();
 
-  /** Called with each scrape. Returns the destinations to show. */
+  /** Called at each scrape. Returns the destinations to show. */
   next(requests: readonly Requested[]): ReadonlySet<string> {
     const failures = requests.filter(({ outcome }) => outcome !== "2xx");
     return new Set([...top(this.#all, requests), ...top(this.#failed, failures)]);

@@ -1,35 +1,35 @@
-/** The part of the metrics table that is about deliveries that wait in delay topics. */
+/** The metrics of deliveries that await retry. */
 
 export const WAITING_METRICS = {
   deliveriesWaiting: {
     name: "switchyard_deliveries_awaiting_retry",
     type: "gauge",
     labels: ["destination", "delay"],
-    help: "Deliveries that wait in the partitions of a delay topic owned here; destination is empty for the rest together. Absent where it is not known for the delay topic. Zeros are only shown with metrics.destinations: full.",
+    help: "Deliveries that await retry in the partitions of a delay topic owned here; destination is empty for the sum of all others. Absent if unknown for the delay topic. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   oldestWaiting: {
     name: "switchyard_deliveries_awaiting_retry_oldest_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "When the oldest of the deliveries that wait was put into its delay topic. Absent when none is known to wait.",
+    help: "Unix time at which the oldest delivery awaiting retry was written to its delay topic. Absent if none is known.",
   },
   nextDue: {
     name: "switchyard_deliveries_next_retry_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "When the next of the deliveries that wait is due. Absent when none is known to wait.",
+    help: "Unix time at which the next delivery awaiting retry is due. Absent if none is known.",
   },
   firstWindowEnd: {
     name: "switchyard_deliveries_next_expiry_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "The earliest end of a window among the deliveries that wait: the first attempt and delivery.retryWindow. Absent when none that was attempted is known to wait.",
+    help: "Unix time at which the first retry window of the deliveries awaiting retry ends: their first attempt plus delivery.retryWindow. Absent if none that was attempted is known.",
   },
   waitingUnknown: {
     name: "switchyard_delay_uncounted_partitions",
     type: "gauge",
     labels: ["delay"],
-    help: "Partitions of a delay topic of which it is not known what waits there: they are still being read, cannot be read, or are not assigned yet (counted as one). Alert on minutes of it.",
+    help: "Partitions of a delay topic whose content is unknown, because they are still being read, cannot be read, or are not assigned yet (counted as one). Alert if it lasts for minutes.",
   },
 } as const;

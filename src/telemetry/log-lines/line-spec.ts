@@ -3,14 +3,14 @@
 import type { LogFieldName } from "./fields.ts";
 
 export interface LineSpec {
-  /** Several where it depends on what has happened. */
+  /** Several levels if it depends on what has happened. */
   readonly levels: readonly ("debug" | "info" | "warn" | "error")[];
   readonly meaning: string;
-  /** For an operator; null: nothing. */
+  /** What an operator should do; null if nothing. */
   readonly action: string | null;
-  /** On each such line. */
+  /** Fields of every such line. */
   readonly fields: readonly LogFieldName[];
-  /** On some of them. */
+  /** Fields of some of these lines. */
   readonly optional?: readonly LogFieldName[];
 }
 

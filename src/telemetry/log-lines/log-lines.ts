@@ -1,6 +1,6 @@
 /**
- * The log lines: one table, from which come the types of log calls and `docs/logs.md`. A line or a
- * field that is not here does not compile. It is used as a type alone, so a process never loads it.
+ * The log lines: one table, from which the types of log calls and `docs/logs.md` are derived. A line or a
+ * field that is not in it does not compile. It is only used as a type, so a process never loads it.
  */
 
 import type { LogFieldName, LogFieldValue } from "./fields.ts";
@@ -14,7 +14,7 @@ type Lines = typeof LOG_LINES;
 export type LineName = keyof Lines;
 export type LineLevel = Lines[LineName]["levels"][number];
 
-/** The lines that may be written on a level. */
+/** The lines that can be written at a level. */
 export type LineAt<Level extends LineLevel> = {
   [Name in LineName]: Level extends Lines[Name]["levels"][number] ? Name : never;
 }[LineName];
@@ -32,10 +32,10 @@ export type FieldsOf<Name extends LineName> = {
   readonly [Field in Optional<Name>]?: LogFieldValue<Field>;
 };
 
-/** Of each member of a union. */
+/** For each member of a union. */
 type KeysOf<Fields> = Fields extends unknown ? keyof Fields : never;
 
-/** Fields with none besides those of the line, also when they come by a variable. */
+/** Only the fields of the line, even if they are passed in a variable. */
 export type Exactly<Name extends LineName, Fields> = Fields & {
   readonly [Other in Exclude<KeysOf<Fields>, Needed<Name> | Optional<Name>>]: never;
 };

@@ -1,4 +1,4 @@
-/** Lines of the stages: records, deliveries, audiences, callers of ingest. */
+/** Log lines of the stages: records, deliveries, audiences, requests to ingest. */
 
 import type { LineTable } from "./line-spec.ts";
 
@@ -6,7 +6,7 @@ export const STAGE_LINES = {
   "delivery.attempted": {
     levels: ["info", "warn", "error"],
     meaning:
-      "One attempt. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
+      "An attempt ended. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
     action: "[Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["retryDelay", "retryInMs", "retryAt"],
@@ -14,8 +14,8 @@ export const STAGE_LINES = {
   "delivery.dead-lettered": {
     levels: ["warn"],
     meaning:
-      "A delivery was given up. `topic`, `partition` and `offset` are where its record stood.",
-    action: "`switchyard dead-letters list`. Replay when the reason is gone.",
+      "A delivery was dead-lettered. `topic`, `partition` and `offset` are the place of its record.",
+    action: "`switchyard dead-letters list`. Replay them when the cause is fixed.",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
       ...(["topic", "partition", "offset", "omittedLines"] as const),
@@ -25,39 +25,39 @@ export const STAGE_LINES = {
   "attempts.records-dropped": {
     levels: ["warn"],
     meaning:
-      "Records of the topic of attempts were dropped since the last such line, at most one a minute. Deliveries go on.",
+      "Attempt records were dropped since the previous such line, of which at most one per minute is written. Deliveries continue.",
     action: "`switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
   "endpoint.circuit-changed": {
     levels: ["info", "warn"],
-    meaning: "An endpoint's breaker changes its state. Warn: it opened.",
+    meaning: "An endpoint's circuit breaker changed its state. Warn: it opened.",
     action:
-      "[Breakers](retries.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
+      "[Circuit breakers](retries.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
   "destination.paused": {
     levels: ["warn"],
-    meaning: "A destination is paused: nothing of it is attempted. Its calls wait.",
-    action: "`switchyard resume`, or `paused: false` where the configuration says it.",
+    meaning: "A destination was paused: nothing is attempted for it, and its calls wait.",
+    action: "`switchyard resume`, or `paused: false` if it is paused in the configuration.",
     fields: ["stage", "destination", "by", "since"],
     optional: ["until"],
   },
   "destination.resumed": {
     levels: ["info"],
-    meaning: "A destination is no longer paused, or it is disabled now.",
+    meaning: "A destination is no longer paused, or is now disabled.",
     action: null,
     fields: ["stage", "destination"],
   },
   "destination.consumer-restarting": {
     levels: ["error"],
-    meaning: "A destination's consumer has failed and is started again. Others go on.",
+    meaning: "A destination's consumer failed and is being restarted. Others continue.",
     action: "Read the error.",
     fields: ["stage", "destination", "error", "retryAt"],
   },
   "record.dead-lettered": {
     levels: ["warn"],
-    meaning: "A stage cannot use a record, which became a dead letter.",
+    meaning: "A stage could not use a record, which became a dead letter.",
     action:
       "Ask the producer for the reason. `switchyard dead-letters list --json` has the record.",
     fields: ["stage", "reason", "error", "topic", "partition", "offset", "omittedLines"],
@@ -65,26 +65,27 @@ export const STAGE_LINES = {
   },
   "deletion.blocked": {
     levels: ["error"],
-    meaning: "Deletions wait, since the partitions of a topic cannot be counted.",
-    action: "Do what `fix` says: make the topic, or grant the permission to see it.",
+    meaning: "Deletions are blocked, because the partitions of a topic cannot be counted.",
+    action: "Do what `fix` says: create the topic, or grant the permission to describe it.",
     fields: ["stage", "topic", "error", "fix"],
   },
   "deletion.unknown-sources": {
     levels: ["warn"],
-    meaning: "A deletion request names sources that nobody knows. All others are told.",
-    action: "Put the sources of the request right, and send it again.",
+    meaning:
+      "A deletion request named unknown sources. Destinations of all other sources are notified.",
+    action: "Correct the sources in the request, and send it again.",
     fields: ["stage", "sources", "count", "topic", "partition", "offset", "omittedLines"],
   },
   "audience.sync.started": {
     levels: ["info"],
-    meaning: "A sync begins.",
+    meaning: "A sync started.",
     action: null,
     fields: ["stage", "audience", "key", "sync"],
   },
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning:
-      "A sync has ended. Warn: it awaits approval or was abandoned, or its count was wrong, and nobody was removed.",
+      "A sync ended. Warn: it awaits approval, was abandoned, or had a wrong count, and nobody was removed.",
     action: "[Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
@@ -94,68 +95,68 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
-      "`audience-syncs` is another topic than the one that the partition's audiences were made from. Its records count as new ones.",
+      "`audience-syncs` is another topic than the one that the partition's audiences were built from. Its records count as new.",
     action:
-      "Nothing, where it was made anew on purpose. Send a sync of each audience whose last one may have been on the topic from before.",
+      "Nothing, if it was recreated on purpose. Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],
   },
   "audience.store.opened": {
     levels: ["info"],
-    meaning: "The local store of a partition is used, after what is missing was read.",
+    meaning: "The local store of a partition was opened, and what it was missing was read.",
     action: null,
     fields: ["stage", "partition", "storeState"],
   },
   "audience.store.rebuilding": {
     levels: ["warn"],
-    meaning: "The local store of a partition cannot be used and is built anew from the changelog.",
-    action: "Nothing, unless it comes with each start: look at the disk.",
+    meaning: "The local store of a partition was unusable and is being rebuilt from the changelog.",
+    action: "Nothing, unless it happens at each start: then check the disk.",
     fields: ["stage", "partition", "storeState"],
   },
   "audience.store.restoring": {
     levels: ["info"],
-    meaning: "How far the changelog of a partition is read.",
+    meaning: "How far the changelog of a partition has been read.",
     action: null,
     fields: ["stage", "partition", "offset", "end"],
   },
   "audience.store.in-use": {
     levels: ["warn"],
-    meaning: "Another process has the local store of a partition open. It is waited for.",
+    meaning: "Another process has the local store of a partition open. This process waits for it.",
     action: "Give each process a directory of its own.",
     fields: ["stage", "partition", "error"],
   },
   "audience.store.compaction-failed": {
     levels: ["warn"],
-    meaning: "Removed memberships are still on disk. It is tried again.",
-    action: "Look at the disk.",
+    meaning: "Removed memberships are still on disk. Deleting them is retried.",
+    action: "Check the disk.",
     fields: ["stage", "partition", "error"],
   },
   "ingest.listening": {
     levels: ["info"],
-    meaning: "Calls are taken over HTTP.",
+    meaning: "The ingest stage started to accept calls over HTTP.",
     action: null,
     fields: ["stage", "host", "port", "connections"],
   },
   "ingest.no-write-keys": {
     levels: ["warn"],
-    meaning: "No source has a write key, so each call is refused.",
-    action: "Give a source a `writeKey`, or leave out the stage ingest.",
+    meaning: "No source has a write key, so every call is rejected.",
+    action: "Give a source a `writeKey`, or remove ingest from the stages.",
     fields: ["stage", "fix"],
   },
   "ingest.request-rejected": {
     levels: ["warn"],
-    meaning: "A request was refused.",
+    meaning: "A request was rejected.",
     action: "[Answers](ingest.md#answers) has the codes.",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
     levels: ["warn"],
-    meaning: "Calls of a batch were left out. The others of it were taken.",
+    meaning: "Calls of a batch were rejected. The other calls of the batch were accepted.",
     action: "Ask the owner of the source.",
     fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },
   "ingest.internal-error": {
     levels: ["error"],
-    meaning: "A request met an error of ours, and was answered 503.",
+    meaning: "A request met an internal error and got a 503.",
     action: "Read the error.",
     fields: ["stage", "err"],
   },

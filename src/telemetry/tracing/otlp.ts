@@ -1,13 +1,13 @@
 /**
- * Traces by OpenTelemetry's library, posted by OTLP over HTTP as protobuf. The only importer of it.
+ * Traces by OpenTelemetry's library, posted over OTLP/HTTP as protobuf. The only file that imports it.
  *
  *   the collector          spans
- *   takes them             are posted every 5 s, or when 512 are there
- *   fails for a moment     are posted again by the library, for 10 s
- *   fails for longer       are dropped and counted; a log line each minute says so
- *   hangs                  2,048 wait at most; others are dropped. No call waits for them
+ *   accepts them           are posted every 5 s, or when there are 512
+ *   fails briefly          are posted again by the library, for 10 s
+ *   fails for longer       are dropped and counted; a line is logged every minute
+ *   hangs                  at most 2,048 wait; others are dropped. No call waits for them
  *
- * Time zero of a span may lie before the process: a delay begins in one process and ends in another.
+ * A span may start before the process does: a delay starts in one process and ends in another.
  */
 
 import {
@@ -45,11 +45,11 @@ import type { Attributes, Span, SpanKind, SpanStart, Tracing } from "./port.ts";
 export const CONVENTIONS = "1.45.0";
 
 export interface OtlpOptions {
-  /** Where spans are posted to, with its path. */
+  /** The URL to which spans are posted, with its path. */
   readonly url: string;
   /** Values may be secret. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of traces that begin here, from 0 to 1. */
+  /** The share of traces that start here and are kept, from 0 to 1. */
   readonly sampleRatio: number;
   readonly serviceName: string;
   readonly version: string;
@@ -57,14 +57,14 @@ export interface OtlpOptions {
   readonly random: () => number;
 }
 
-/** Told of batches of spans: how many were posted, or why they were not. */
+/** Notified of batches of spans: how many were posted, or why they were not. */
 export interface OtlpWatch {
   readonly posted: (spans: number) => void;
   readonly failed: (spans: number, error: string) => void;
 }
 
 export interface ClosableTracing extends Tracing {
-  /** Posts what is left, for at most 2 s. Never rejects. */
+  /** Posts the remaining spans, for at most 2 s. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
   const { url, headers, sampleRatio, serviceName, version, random } = options;
   const exporter = watched(new OTLPTraceExporter({ url, headers: { ...headers } }), watch);
   const provider = new TracerProvider({
-    // Spans of other traces are not begun.
+    // Spans of other traces are not started.
     sampler: new AlwaysOnSampler(),
     resource: resourceOf(serviceName, version),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
@@ -106,13 +106,13 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
       const late = new Promise<void>((resolve) => {
         limit.addEventListener("abort", () => resolve(), { once: true });
       });
-      // A failure was told already.
+      // The failure was reported already.
       await Promise.race([provider.shutdown().catch(() => undefined), late]);
     },
   };
 }
 
-/** `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` go before ours. */
+/** `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over ours. */
 function resourceOf(serviceName: string, version: string) {
   const own = { "service.name": serviceName, "service.version": version };
   const detectors = [hostDetector, serviceInstanceIdDetector, envDetector];

@@ -1,11 +1,11 @@
 /**
- * Traces, as stages see them. Only spans of traces that are kept are begun, so that what is not kept
- * costs nothing.
+ * Traces, as the stages use them. Only spans of traces that are kept are started, so that traces that are
+ * not kept cost nothing.
  *
  *   work                                    its span
- *   belongs to a trace that is kept         is begun, in that trace or with a link to it
- *   belongs to a trace that is not kept     is not begun
- *   begins here (no trace is known)         is begun if `isKept` says so, once for the trace
+ *   belongs to a trace that is kept         is started, in that trace or with a link to it
+ *   belongs to a trace that is not kept     is not started
+ *   starts here (no trace is known)         is started if `isKept` returns true, asked once per trace
  */
 
 import type { RecordPlace } from "../../domain/record.ts";
@@ -23,7 +23,7 @@ export interface SpanStart {
   /** Milliseconds since the epoch, with fractions. */
   readonly startMs: number;
   readonly attributes: Attributes;
-  /** The span becomes its child; absent or null: it begins a trace. */
+  /** The parent of the span; absent or null if the span starts a trace. */
   readonly parent?: TraceContext | null;
   /** Spans of other traces that led to it. */
   readonly links?: readonly TraceContext[];
@@ -33,20 +33,20 @@ export interface Span {
   /** For spans and records that follow from it. */
   readonly context: TraceContext;
   set(attributes: Attributes): void;
-  /** Once. @param error a short name of what went wrong; null: nothing. */
+  /** Call it once. @param error a short name of what went wrong; null if nothing did. */
   end(endMs: number, error?: string | null): void;
 }
 
 export interface Tracing {
-  /** Whether a trace that begins now is kept. Ask once for each. */
+  /** Returns true if a trace that starts now is kept. Call it once for each. */
   isKept(): boolean;
   begin(start: SpanStart): Span;
-  /** The context of work whose trace is not kept. @param parent null: it begins the trace. */
+  /** The context of work whose trace is not kept. @param parent null if it starts the trace. */
   notKept(parent: TraceContext | null): TraceContext;
 }
 
 /**
- * The attributes by which a stage's span names its record, by OpenTelemetry's semantic
+ * The attributes with which a stage's span identifies its record, by OpenTelemetry's semantic
  * conventions for messaging systems, version 1.45.
  *
  * @param operation what the stage does, in one word.
