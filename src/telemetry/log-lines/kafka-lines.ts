@@ -21,7 +21,7 @@ export const KAFKA_LINES = {
     meaning:
       "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with what is failing.",
     action:
-      "[Kafka away](troubleshooting.md#kafka-is-unreachable). Work goes on by itself when it is back.",
+      "[Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Work continues automatically afterwards.",
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
