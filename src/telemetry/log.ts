@@ -1,13 +1,12 @@
 /**
- * Logs: JSON lines by pino on standard output. No secret, payload or user id at level info.
- * Core code never logs; shells are handed a `Log`.
+ * Logs: JSON lines from pino on standard output. No secret, payload or user ID at level info.
+ * Core code never logs; shells receive a `Log`.
  *
- * Lines that come within 50 ms go out in one write, or in one for each 65,536 bytes, while other
- * work goes on. A write for each line would cost 20 us to wake the thread that writes. A line that
- * comes with each delivery waits for 250 ms, or for any other line, and is handed over as text: pino
- * and a look for what could steer a terminal are most of what a line costs.
- * `process.exit` and uncaught exceptions write the rest; SIGKILL loses it. Writing without that
- * thread would lose nothing to SIGKILL, but a slow reader would hold up all other work.
+ * Lines within 50 ms are written together, in blocks of at most 65,536 bytes, while other work continues.
+ * Writing each line would cost 20 us to wake the writing thread. A line that is logged for each delivery
+ * waits for 250 ms, or for any other line, and is passed as text, because pino and the search for characters that
+ * could control a terminal take most of a line's time. `process.exit` and uncaught exceptions write the rest;
+ * SIGKILL loses it. Without that thread SIGKILL would lose nothing, but a slow reader would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -32,7 +31,7 @@ export interface Log {
   readonly warn: WriteLine<"warn">;
   readonly error: WriteLine<"error">;
   /**
-   * The same as `info`, for a line that comes with each delivery. Only where that level is enabled.
+   * The same as `info`, for a line that is logged for each delivery. Only if that level is enabled.
    *
    * @param fields as JSON, without the braces around it, and nothing but visible ASCII.
    */
@@ -41,17 +40,17 @@ export interface Log {
 
 interface Lines {
   write(line: string): void;
-  /** Of visible ASCII and a line feed alone. By default as any other. */
+  /** Writes visible ASCII and a line feed only. By default like any other line. */
   writePlain?(line: string): void;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
-/** Of lines that come with each delivery. */
+/** For lines that are logged for each delivery. */
 const GATHER_PLAIN_MS = 250;
 const GATHER_BYTES = 65_536;
-/** Of a code unit. */
+/** The most bytes of a UTF-16 code unit. */
 const UTF8_MAX_BYTES = 3;
 
 /** @param destination anything with `write`, by default standard output. */
@@ -77,7 +76,7 @@ function standardOutput(): Lines {
   return shared;
 }
 
-/** As bytes, since a line comes as a text of many pieces, all of which would be kept. */
+/** Stores bytes, because a line is a string of many pieces, all of which would be kept. */
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
@@ -100,9 +99,9 @@ function gatheredOutput(): Lines {
   // Before pino's own listeners, which write all that it was handed.
   process.on("beforeExit", write);
   process.on("exit", write);
-  // It could gather by itself, but measures all that it has for each line that comes.
+  // It could gather by itself, but then it measures everything it has for each new line.
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
-  // Its types know only texts.
+  // Its types only know strings.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
   const gather = (line: string, maxBytes: number, encoding: "utf8" | "latin1") => {
     if (used + maxBytes > GATHER_BYTES) write();
