@@ -43,11 +43,11 @@ const options = {
   ),
   approvalShare: optional(
     share(),
-    "A sync that removes more than this share of the members, or is empty, needs approval. Left out: none does.",
+    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync does.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "A sync that removes at most this many members needs no approval for its share; 100 when left out everywhere.",
+    "A sync that removes at most this many members does not need approval for its share. 100 if not set anywhere.",
   ),
 };
 
@@ -59,7 +59,7 @@ export const audienceSettings = list(
       id: required(audienceId, "The id that syncs carry."),
       key: optional(
         textLike("a trait's name", /./s),
-        "The trait. Left out: the snake_case form of the audience's name. Frozen at the first sync.",
+        "Name of the trait. If not set, the audience's name in snake_case. Frozen at the first sync.",
       ),
       ...options,
     },

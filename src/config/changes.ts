@@ -28,7 +28,7 @@ import {
   plainSources,
 } from "./plain-form.ts";
 
-/** Of one list. In the order of the configurations: added and changed after, removed before. */
+/** Changes of one list. Added and changed entries are in the new order, removed ones in the old. */
 export interface ListChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -117,7 +117,7 @@ function listChanges(
   const changed = [...after].flatMap(([id, entry]) => {
     const old = before.get(id);
     if (old === undefined) return [];
-    // Of another type all else is other, too.
+    // If the type differs, everything else differs, too.
     const paths = old.type === entry.type ? differences(old, entry, []) : [["type"]];
     return paths.length === 0 ? [] : [{ id, settings: paths.map(pathText) }];
   });

@@ -106,7 +106,7 @@ interface Entry {
   readonly path: Path;
 }
 
-/** The entries of a list below a node; none when something else stands there. */
+/** The entries of a list below a node; none if it is not a list. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
   const given = at(root, path);
   // Variables hold lists as texts. One that the file states so is its decoder's to refuse.
@@ -180,7 +180,7 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
     });
 }
 
-/** Hosts do not count: one of them mostly stands for all addresses. 0 is any free port. */
+/** Hosts do not count, because one of them usually means all addresses. 0 is any free port. */
 function samePort(tree: unknown): readonly Problem[] {
   const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
   if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];

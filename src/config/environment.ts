@@ -15,7 +15,7 @@ import { withoutNewline } from "./secret-file.ts";
 
 const PREFIX = "SWITCHYARD_";
 
-/** Variables that are no settings: for commands, the client library, the local Kafka, the tests. */
+/** Variables that are not settings: for commands, the client library, the local Kafka, the tests. */
 const OTHER_VARIABLES: ReadonlySet<string> = new Set([
   "SWITCHYARD_CONFIG",
   "SWITCHYARD_ENDPOINT",
@@ -99,7 +99,7 @@ function put(
   return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };
 }
 
-/** One sentence for each variable that looks like a setting and is none. */
+/** One sentence for each variable that looks like a setting but is not one. */
 export function unknownVariables(known: readonly Variable[], env: Environment): readonly string[] {
   const names = new Set(known.map(({ name }) => name));
   return Object.keys(env)

@@ -10,7 +10,7 @@
  *   ingest, admin               addresses, certificates and limits of one process's ports
  *   console                     one process alone serves it
  *   audience.stateDir           where a process keeps its state
- *   log, metrics, tracing       what a process tells of itself, and to which agent
+ *   log, metrics, tracing       what a process reports about itself, and to which agent
  *
  * `ingest.corsOrigins` counts: which pages may send calls is the same whatever process answers.
  *
@@ -31,7 +31,7 @@ import {
 } from "./plain-form.ts";
 
 const HASH_BYTES = 6;
-/** 2 MiB and about 10 ms, for which a process stands still at each reading. */
+/** 2 MiB and about 10 ms, during which the process is blocked at each read. */
 const COST = { N: 2_048, r: 8, p: 1 };
 const SALT = "switchyard configuration";
 

@@ -146,7 +146,7 @@ function problemAt(
   return { path, found, expected, hint: null, line: null, file };
 }
 
-/** Where a path of the whole configuration is written: a file, null for the configuration file, and the path in it. */
+/** The place in which a path of the whole configuration is written: a file (null for the configuration file), and the path in it. */
 export function writtenAt(
   path: Path,
   entries: Included["entries"],

@@ -49,20 +49,18 @@ function testOrigin(given: string): Tested<string> {
 
 const KIB = 1_024;
 const MIB = 1_048_576;
-/** With the time for requests under way, the whole stop stays within its 30 s. */
+/** Together with the time for requests in progress, a stop stays within its 30 s. */
 const HANDOVER_MAX_MS = 15_000;
 
 const origin = text("an origin such as https://app.example.com, or *", testOrigin);
 
 export const ingestSettings = section("The port that takes calls over HTTP.", {
-  host: setting(
-    listenHost,
-    "::",
-    "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
-  ),
+  host: setting(listenHost, "::", "Address to listen on. `::` means all addresses, IPv6 and IPv4."),
   port: setting(wholeNumber(0, 65_535), INGEST_PORT, "0: any free port."),
   tls: optionalSection(
-    certificateAndKey("Takes HTTPS in place of HTTP. Left out: HTTP, such as behind a proxy."),
+    certificateAndKey(
+      "Serves HTTPS instead of HTTP. If not set, HTTP is served, for example behind a proxy.",
+    ),
     false,
   ),
   handover: setting(

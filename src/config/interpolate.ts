@@ -9,7 +9,7 @@
  *   ${NAME:-a${b}        a problem: the default would end at the first brace
  *   ${a-b}, ${           a problem
  *
- * One newline at the end of a variable is left out, as of a file: `echo secret |` writes one.
+ * One newline at the end of a variable is removed, as from a file: `echo secret |` writes one.
  *
  *   ${file:/path}            the file's content, by the table of `secret-file.ts`
  *   ${file:/path:-default}   a problem: a secret that is missing must not become another one

@@ -4,7 +4,7 @@
  *
  *   node       schema
  *   setting    the JSON form of its decoder, a text with a variable such as `${NAME}`, or null
- *   section    an object without other keys; null, if it is optional or has nothing that must be given
+ *   section    an object without other keys; null, if it is optional or nothing in it is required
  *   variants   an object with the fields of all variants; the value of the tag selects which of them are allowed
  *   list       an array
  *

@@ -30,7 +30,7 @@ import {
   variants,
 } from "../settings/setting.ts";
 
-/** Longest name that Kafka takes for a topic. */
+/** The longest name that Kafka allows for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;
 
 const broker = text("an address such as kafka-1:9092", testBroker, showBroker);
@@ -112,7 +112,7 @@ const mskIam = section(
 );
 
 const sasl = variants(
-  "How to log in to the brokers. Left out: not at all.",
+  "How to authenticate to the brokers. If not set, Switchyard does not authenticate.",
   "mechanism",
   "How to log in.",
   {
@@ -133,7 +133,7 @@ const onCorruptBatch = oneOf("stop", "skip");
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
   brokers: required(
     brokers,
-    "Brokers to ask first; the others are found through them. An IPv6 address stands in brackets: `[2001:db8::1]:9092`.",
+    "Brokers to contact first; the others are found through them. An IPv6 address is in brackets: `[2001:db8::1]:9092`.",
   ),
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
@@ -160,7 +160,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "Damaged batches of the topics that platforms write: `stop` halts the stage, `skip` gives the batch up.",
+    "Corrupt batches of the topics that platforms write: `stop` halts the stage, `skip` skips the batch and loses its records.",
     {
       calls: setting(onCorruptBatch, "stop", "For the raw calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
@@ -168,18 +168,20 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     },
   ),
   tls: optionalSection(
-    tlsFilesAndName("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),
+    tlsFilesAndName(
+      "TLS to the brokers: `true`, or a map with files. If not set, TLS is not used.",
+    ),
     true,
   ),
   sasl: optionalVariants(sasl),
   partitions: setting(wholeNumber(1, 10_000), 6, "Partitions of topics that are created."),
   replicationFactor: optional(
     wholeNumber(1, 100),
-    "Copies of topics that are created; left out: as the brokers have it.",
+    "Replicas of topics that are created. If not set, the brokers' default applies.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows; topics are planned no larger. Left out: `run` finds it where topics are refused.",
+    "Largest `max.message.bytes` that the cluster allows; topics are not planned larger. If not set, `run` finds it when the cluster rejects topics.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
@@ -189,7 +191,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   createTopics: setting(
     flag(),
     true,
-    "Whether `run` creates missing topics. If not, it waits for them and says for which.",
+    "If `true`, `run` creates missing topics. Otherwise it waits for them and logs which ones.",
   ),
   startTimeout: setting(
     duration(0, 86_400_000),

@@ -91,7 +91,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Problems across settings are told by their values, and a file's content is never told. */
+/** Problems across settings show the values, but never the content of a file. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);
@@ -99,7 +99,7 @@ function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   return { ...problem, found: describe(shownAsWritten(origin.written, () => HIDDEN)) };
 }
 
-/** Whether one of these path texts is that of the path, or of something around it. */
+/** Returns true if one of these path texts is that of the path, or of something around it. */
 function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path): boolean {
   const outer = path.map((_, length) => path.slice(0, length));
   return [...outer, path].some((around) => texts.has(pathText(around)));

@@ -60,7 +60,7 @@ function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown 
   return fields(Object.fromEntries(entries));
 }
 
-/** Settings that are left out and have no default are not printed. */
+/** Settings that are not set and have no default are not printed. */
 function fields(map: unknown): Record<string, unknown> {
   const entries = isJsonObject(map) ? Object.entries(map) : [];
   return Object.fromEntries(entries.filter(([, entry]) => entry !== null));

@@ -51,7 +51,7 @@ type RegistryAuthentication =
 const fields = {
   url: required(
     urls,
-    "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. Of several the next one is asked when one does not answer.",
+    "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. With several, the next one is used if one does not respond.",
   ),
   username: optional(textLike("a user name", /^[^:]+$/), "User name. Needs `password`."),
   password: optional(secret("a password"), "Password of `username`."),
@@ -66,7 +66,9 @@ const fields = {
     false,
   ),
   tls: optionalSection(
-    tlsFiles("TLS files for https URLs. Left out: the public roots, and no certificate of ours."),
+    tlsFiles(
+      "TLS files for https URLs. If not set, the public roots are trusted and no client certificate is sent.",
+    ),
     false,
   ),
 };
@@ -82,7 +84,7 @@ interface RegistryConnection {
 
 export const registrySettings = optionalSection(
   section(
-    "The schema registry, for values that begin with a schema's id. Left out: such values are dead letters.",
+    "The schema registry, for values that start with a schema ID. If not set, such values become dead letters.",
     fields,
     ({ url: urlsGiven, tls, ...authentication }, place): RegistryConnection | Invalid => {
       const chosen = readAuthentication(authentication, place);

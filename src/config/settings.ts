@@ -50,11 +50,11 @@ interface Signed {
 }
 
 const operatorWebhook = section(
-  "Where each event is posted, too, see [The operator's webhook](monitor.md#the-operators-webhook).",
+  "Also posts each event to a webhook, see [The operator's webhook](monitor.md#the-operators-webhook).",
   {
     url: required(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
-      "Where events are posted, as CloudEvents in JSON.",
+      "URL to which events are posted, as CloudEvents in JSON.",
     ),
     headers: setting(
       staticHeaders,
@@ -63,11 +63,11 @@ const operatorWebhook = section(
     ),
     sharedSecret: optional(
       secret("a text that is not empty"),
-      "Signs each event: `X-Signature`, and the headers of Standard Webhooks. Left out: no signature.",
+      "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks. If not set, events are not signed.",
     ),
     previousSharedSecret: optional(
       secret("a text that is not empty"),
-      "The secret of before a rotation, for Standard Webhooks only.",
+      "The previous secret during a rotation, for Standard Webhooks only.",
     ),
   },
   <V extends Signed>(values: V, place: Place): V | Invalid => {
@@ -85,12 +85,12 @@ const operatorWebhook = section(
 
 /** A topic that is written, and a webhook that is notified, only where somebody wants them. */
 const operatorEventsSettings = section(
-  "Events for people, see [Events](monitor.md#operator-events).",
+  "Events for operators, see [Events](monitor.md#operator-events).",
   {
     enabled: setting(
       flag(),
       false,
-      "Whether the topic of events is written: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is refused, Kafka was away.",
+      "If `true`, events are written to the topic `operator-events`: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is invalid, Kafka was unreachable.",
     ),
     webhook: optionalSection(operatorWebhook, false),
   },
@@ -167,26 +167,26 @@ const consoleSettings = section(
 );
 
 const tracingSettings = optionalSection(
-  section("Traces by OpenTelemetry, see [Traces](traces.md). Left out: there are none.", {
+  section("OpenTelemetry traces, see [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
-      "Where spans are posted to by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
+      "URL to which spans are posted by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
     ),
     headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
-      "Of the traces that begin here, those that are kept. Traces of producers are kept if they say so.",
+      "Share of the traces starting in Switchyard that is kept. Traces from producers are kept if they are marked as sampled.",
     ),
     parentBased: setting(
       flag(),
       false,
-      "Whether callers of ingest decide which of their traces are kept. Leave it out where strangers call.",
+      "If `true`, callers of ingest decide which of their traces are kept. Do not set it if ingest is public.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
       "switchyard",
-      "Name of the service. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before it.",
+      "Name of the service. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence.",
     ),
   }),
   false,
@@ -196,13 +196,21 @@ const tracingSettings = optionalSection(
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 const attemptsSettings = section(
-  "The topic of attempts, from which `switchyard timeline` tells what became of a call, see [Attempts](topics.md#attempts).",
+  "The topic of attempts, from which `switchyard timeline` shows what happened to a call, see [Attempts](topics.md#attempts).",
   {
-    enabled: setting(flag(), false, "Whether deliver writes a record for each attempt."),
-    retention: setting(duration(HOUR_MS, 90 * 24 * HOUR_MS), "3d", "How long Kafka keeps them."),
+    enabled: setting(
+      flag(),
+      false,
+      "If `true`, the deliver stage writes a record for each attempt.",
+    ),
+    retention: setting(
+      duration(HOUR_MS, 90 * 24 * HOUR_MS),
+      "3d",
+      "Time for which Kafka keeps these records.",
+    ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "Of an answer that is none of success, so much of the body's head is kept. Left out: nothing. Endpoints may repeat there what they were sent.",
+      "Size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. Endpoints may repeat there what they were sent.",
     ),
   },
 );
@@ -230,14 +238,14 @@ export const SETTINGS = section("", {
   sources: sourceSettings,
   defaultSource: optional(
     id<SourceId>(),
-    "The source of calls that name none. Left out: such calls are dead letters.",
+    "Source of calls that do not name one. If not set, such calls become dead letters.",
   ),
   destinations: list(
     "Where calls go. Each destination has:",
     variants(
       "",
       "type",
-      "Delivered by Switchyard, or left on its topic for others.",
+      "`webhook` is delivered by Switchyard; `topic` is read by other consumers.",
       TYPE_SETTINGS,
     ),
     { min: 0, max: Number.POSITIVE_INFINITY },
@@ -264,16 +272,16 @@ export const SETTINGS = section("", {
   ),
   audienceDefaults,
   audience: audienceStage,
-  delivery: section("How webhooks are sent and tried again.", {
+  delivery: section("How webhooks are sent and retried.", {
     timeout: setting(
       duration(1, TIMEOUT_MAX_MS),
       "5s",
-      "From handing a request to a connection until the response has arrived whole.",
+      "Maximum time from passing a request to a connection until the complete response has arrived.",
     ),
     retryWindow: setting(
       duration(1, WINDOW_MAX_MS),
       "4h",
-      "How long after its first attempt a delivery is tried again.",
+      "Time after its first attempt during which a delivery is retried.",
     ),
     retryDelays: setting(
       listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {
@@ -281,16 +289,16 @@ export const SETTINGS = section("", {
         max: DELAYS_MAX,
       }),
       ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
-      "Waits before the next attempts; the last one repeats until the window ends. Each has a delay topic.",
+      "Delays before each retry; the last one repeats until the retry window ends. Each has a delay topic.",
     ),
     allowNetworks: setting(
       listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
       [],
-      "Private networks that webhooks may be sent to. All others are refused.",
+      "Private networks that webhooks may be sent to. All others are blocked.",
     ),
     ca: optional(
       certificateFile,
-      "Certificates of a private CA, trusted beside the public roots for every destination.",
+      "Certificates of a private CA, trusted in addition to the public roots for every destination.",
     ),
   }),
   ingest: ingestSettings,
@@ -298,13 +306,13 @@ export const SETTINGS = section("", {
     host: setting(
       listenHost,
       "::",
-      "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
+      "Address to listen on. `::` means all addresses, IPv6 and IPv4.",
     ),
     port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0: any free port."),
     reload: setting(
       flag(),
       false,
-      "Whether `POST /-/reload` reads the configuration again. The port asks nobody for a password.",
+      "If `true`, `POST /-/reload` reloads the configuration. The port does not require authentication.",
     ),
   }),
   console: consoleSettings,
@@ -312,7 +320,7 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are by destination in any case; of waiting deliveries only the 50 destinations with the most, unless it is `full`.",
+      "Histograms by destination: one for each (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are always by destination; deliveries awaiting retry only for the 50 destinations with the most, unless it is `full`.",
     ),
   }),
   attempts: attemptsSettings,
@@ -323,7 +331,7 @@ export const SETTINGS = section("", {
     attempts: setting(
       logAttempts,
       "all",
-      "Of accepted attempts, the lines that are written: `all`, `failures` for none of them, or an even share. Failures are always written.",
+      "Accepted attempts to log: `all`, `failures` for none, or an even share. Failures are always logged.",
     ),
   }),
 });

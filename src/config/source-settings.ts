@@ -22,7 +22,10 @@ const fields = {
     [],
     "Destinations that calls of this source may reach, by id.",
   ),
-  callsPerSecond: optional(rate(1_000_000), "Most calls a second over HTTP; left out: no limit."),
+  callsPerSecond: optional(
+    rate(1_000_000),
+    "Maximum calls per second over HTTP. If not set, there is no limit.",
+  ),
   correctClock: setting(
     flag(),
     true,
