@@ -10,7 +10,7 @@
  *     writes another value                          a string, as it was sent
  *     cannot hold it: 1e400                         a number that is too large, which is not an ID
  *
- * Only fields at the top level of a value are IDs. In nearly all values none of them is a number, and those
+ * Only fields at the top level of a value are IDs. Nearly all values have no numbers there, and these
  * values are not scanned.
  */
 

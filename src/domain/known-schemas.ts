@@ -34,7 +34,7 @@ export type KnownSchema =
 export interface ValueSchema {
   readonly ref: SchemaRef;
   readonly known: KnownSchema;
-  /** Where the content of the value starts, after its frame. */
+  /** The index at which the content of the value starts, after its frame. */
   readonly start: number;
 }
 

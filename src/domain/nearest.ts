@@ -3,7 +3,7 @@
 /** No setting and no function has a longer name. */
 const NAME_CHARACTERS_MAX = 40;
 
-/** Null: none of them is near. */
+/** Null if none is near. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
   const distances = known.map((candidate) => ({

@@ -15,7 +15,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
 import { type CallFrame, type RejectedReason, readCall } from "./read-call.ts";
 
-/** A call that is not accepted; `error` contains nothing of it. */
+/** A call that is not accepted; `error` contains no part of it. */
 export interface Rejected {
   readonly reason: RejectedReason;
   readonly error: string;

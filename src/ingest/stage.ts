@@ -64,7 +64,7 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
 }
 
 export interface RunningIngest extends RunningStage {
-  /** Where the server listens; the actual port if 0 was configured. */
+  /** The address on which the server listens; the actual port if 0 was configured. */
   readonly port: number;
 }
 

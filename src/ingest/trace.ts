@@ -52,7 +52,7 @@ export function traceRequest(
   if (!isKept) {
     return { headers: traceHeaders(tracing.notKept(caller)), end: () => undefined };
   }
-  // These paths are answered here, and none of them contains anything secret before its query.
+  // These paths are answered here, and contain nothing secret before the query.
   const [route = "/"] = (request.url ?? "/").split("?", 1);
   const method = request.method ?? "POST";
   const span = tracing.begin({
