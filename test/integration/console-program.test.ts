@@ -89,7 +89,7 @@ const VIEWS = [
   ["/", /^down has been failing/],
   ["/destinations", "failing"],
   ["/destinations/down", "down[1] 127.0.0.1"],
-  ["/calls", "Find a call by its message ID"],
+  ["/calls", "Latest calls"],
   ["/calls/m-1", "received: track"],
   ["/dead-letters", "rejected"],
   ["/audiences", "s-1"],

@@ -98,8 +98,8 @@ test("a version that reads former ones is added; one that does not keeps all oth
   record("C", [field]);
   const refused = await schemas(registry, ["register", ...own]);
   expect(refused.status).toBe(1);
-  expect(refused.out).toMatch(/own\.A +does not read what former versions wrote/);
-  expect(refused.out).toContain("nothing is registered");
+  expect(refused.out).toMatch(/own\.A +incompatible: cannot read what earlier versions wrote/);
+  expect(refused.out).toContain("nothing was registered");
   const subject = encodeURIComponent(`:.${context}:own.C`);
   const found = await fetch(`${registry.url}/subjects/${subject}/versions`);
   expect(found.status).toBe(404);

@@ -89,7 +89,7 @@ async function traced(world: ProgramWorld, messageId: string): Promise<readonly 
   ]);
   expect(status).toBe(0);
   // On a busy machine it says how far it is.
-  expect(err.replaceAll(/^[\d,]+ records? looked at .*\n/gm, "")).toBe("");
+  expect(err.replaceAll(/^[\d,]+ records? read .*\n/gm, "")).toBe("");
   return out
     .trimEnd()
     .split("\n")

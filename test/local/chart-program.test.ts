@@ -71,5 +71,5 @@ test("files of teams are mounted next to the configuration, which includes them"
   const all = await resources("defaults", ...OPTIONS, ...files);
   const configMap = only(all, "ConfigMap", "rel-switchyard-config");
   const check = await run(only(all, "Pod").spec.containers[0], configMap);
-  expect(check.out).toMatch(/can be used.*: 2 sources, /);
+  expect(check.out).toMatch(/The configuration is valid.*: 2 sources, /);
 });

@@ -34,7 +34,10 @@ test("a dry run prints the commands, and writes the bill of production dependenc
 test.each([
   [[], "--registry HOST/PATH"],
   [["--registry", "https://registry.example.com", "--base-digest", DIGEST], "--registry HOST/PATH"],
-  [["--registry", "registry.example.com", "--base-digest", "latest"], "--base-digest is no digest"],
+  [
+    ["--registry", "registry.example.com", "--base-digest", "latest"],
+    "--base-digest is not a digest",
+  ],
 ])("%j is refused", (args, said) => {
   const { status, stderr } = release(...args);
   expect(status).toBe(1);
