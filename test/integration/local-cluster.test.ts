@@ -54,7 +54,7 @@ test.skipIf(java === null)(
     const pids = again.kept.how === "java" ? again.kept.pids : [];
     process.kill(pids[0] ?? 0, "SIGKILL");
     await expect.poll(() => look(CLUSTER, place)).toMatchObject({ isUp: false });
-    await expect(bringUp(KAFKA, place, never, silent)).rejects.toThrow("of another kind");
+    await expect(bringUp(KAFKA, place, never, silent)).rejects.toThrow("Stop it first");
     const mended = await bringUp(CLUSTER, place, never, silent);
     expect(mended.kept.address).toBe(address);
     const survivor = connect(address);
