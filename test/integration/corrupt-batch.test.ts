@@ -68,7 +68,7 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const at = { topic: halts, partition: 0, group: halts, dryRun: false, signal };
   const refused = fakeShell();
   expect(await skipCorrupt(kafka, { ...at, offset: 2 }, refused)).toBe(1);
-  expect(refused.errors()).toContain("the damaged batch there begins at 1, not at 2");
+  expect(refused.errors()).toContain("the corrupt batch there begins at 1, not at 2");
   const dry = fakeShell();
   expect(await skipCorrupt(kafka, { ...at, offset: 1, dryRun: true, json: true }, dry)).toBe(0);
   expect(JSON.parse(dry.output())).toMatchObject({
