@@ -303,8 +303,7 @@ function termsOf(expression: Expression, text: string): readonly FilterTerm[] {
   const value = compiled(expression);
   const paths = new Map<string, Evaluate>();
   for (const part of partsOf(expression)) {
-    if (part.kind === "path" && part !== expression)
-      paths.set(part.names.join("."), valueAt(part.names));
+    if (part.kind === "path" && part !== expression) paths.set(written(part), valueAt(part.names));
   }
   return [
     {

@@ -415,3 +415,35 @@ test(
   },
   TIME_LIMIT_MS,
 );
+
+test(
+  "a piece of more characters than a word has bits is found where it is",
+  () => {
+    const character = fc.constantFrom("a", "b", "é", "😀", "\ud83d", "漢");
+    const text = fc.array(character, { minLength: 30, maxLength: 140 });
+    const forms = (each: string) => [each, each, "?", "[^x]", `[x${each}]`];
+    const given = text.chain((all) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.nat(all.length - 1),
+        fc.array(fc.nat(4), { minLength: all.length, maxLength: all.length }),
+        fc.constantFrom("", "", "a", "?", "[b-é]"),
+      ),
+    );
+    const found = { true: 0, false: 0 };
+    fc.assert(
+      fc.property(given, ([all, from, chosen, end]) => {
+        const own = all.slice(from).map((each, at) => forms(each)[chosen[at] ?? 0]);
+        const pattern = `*${own.join("")}${end}*`;
+        fc.pre(Buffer.byteLength(pattern) <= 256);
+        const whole = all.join("");
+        const expected = globbed([...whole], [...pattern]);
+        found[`${expected}`] += 1;
+        expect(compileGlob(pattern)?.(whole)).toBe(expected);
+      }),
+      { numRuns },
+    );
+    expect(Math.min(found.true, found.false)).toBeGreaterThan(numRuns / 50);
+  },
+  TIME_LIMIT_MS,
+);
