@@ -25,6 +25,7 @@ import { conditions } from "./measure.ts";
 import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
+import { benchRules } from "./rules.ts";
 import { benchStarts } from "./starts.ts";
 
 interface Bench {
@@ -67,6 +68,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
     minutes: 1.5,
     run: benchRoute,
+  },
+  rules: {
+    says: "CPU of filters and changes in route, and of filters on 30 KB against a plain scan",
+    minutes: 3,
+    run: benchRules,
   },
   starts: {
     says: "route from its start as the image starts it, once each round: do all runs go alike",

@@ -1,7 +1,7 @@
 /**
- * Switchyard's route stage as a contestant of `bench route`: the real stage on the real Kafka.
+ * Switchyard's route stage as a contestant of `bench route` and `bench rules`: the real stage on the real Kafka.
  *
- *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix>
+ *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix> [<rules>]
  */
 
 import type { SourceId } from "../src/domain/ids.ts";
@@ -15,7 +15,7 @@ import { createMeter } from "./measure.ts";
 import { benchTopicDestinations } from "./work.ts";
 import { benchKafka, benchLog } from "./workbench.ts";
 
-const [brokers = "", copies = "", warmUp = "", prefix = ""] = process.argv.slice(2);
+const [brokers = "", copies = "", warmUp = "", prefix = "", rules = "none"] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);
 const allCopies = warmUpCopies + Number(copies);
 
@@ -39,7 +39,7 @@ const producer: Producer = {
   },
 };
 
-const destinations = benchTopicDestinations();
+const destinations = benchTopicDestinations(rules);
 const source = "bench" as SourceId;
 const stage = await startRoute(
   {

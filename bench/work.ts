@@ -5,6 +5,7 @@ import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
 import type { WrittenDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
+import type { DestinationRules, FilterRule } from "../src/domain/rules.ts";
 import { aTopicDestination } from "../test/support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../test/support/build/webhook-destination.ts";
 import type { WebhookSetting } from "./program.ts";
@@ -76,10 +77,40 @@ function nameOf(index: number): string {
   return `D${index + 1}`;
 }
 
-/** All five, as the route stage has them in its configuration. */
-export function benchTopicDestinations(): readonly WrittenDestination[] {
+/** All five, as the route stage has them in its configuration. @param rules see `rulesNamed`. */
+export function benchTopicDestinations(rules = "none"): readonly WrittenDestination[] {
   const indices = Array.from({ length: DESTINATIONS }, (_, index) => index);
-  return indices.map((index) => aTopicDestination(idOf(index), { name: nameOf(index) }));
+  return indices.map((index) =>
+    aTopicDestination(idOf(index), { name: nameOf(index), ...rulesNamed(rules) }),
+  );
+}
+
+const ALL_CALLS = { sources: null, if: null, enabled: true } as const;
+const NO_ACTION = { drop: false, sample: null, dropProperties: [], allowProperties: [] } as const;
+
+/** Drops nothing of these benches: each term is looked at, and the second one is false. */
+function dropping(name: string, term: string): FilterRule {
+  return { ...ALL_CALLS, ...NO_ACTION, name, if: `type = 'track' and ${term}`, drop: true };
+}
+
+/** The rules of a destination in `bench rules`. */
+export function rulesNamed(name: string): Partial<DestinationRules> {
+  switch (name) {
+    case "none":
+      return {};
+    case "filter":
+      return { filters: [dropping("no videos", "match( event, 'Video *' )")] };
+    case "change": {
+      const dropProperties = [{ path: "properties", names: ["currency"] }];
+      return { filters: [{ ...ALL_CALLS, ...NO_ACTION, name: "no currency", dropProperties }] };
+    }
+    case "fifty": {
+      const numbers = Array.from({ length: 50 }, (_, at) => `${at + 1}`);
+      return { filters: numbers.map((each) => dropping(each, `event = 'Event ${each}'`)) };
+    }
+    default:
+      throw new Error(`there are no rules ${name}`);
+  }
 }
 
 /** `d1`, `d2`, ... */

@@ -28,6 +28,11 @@ export function isIdField(name: string): boolean {
   return IDS.includes(name);
 }
 
+/** Whether a field at the top of a value is a list of identifiers. */
+export function isIdListField(name: string): boolean {
+  return ID_LISTS.includes(name);
+}
+
 /** JavaScript writes up to 15 digits as they were, even with an exponent of up to two digits. */
 const MAY_BE_ROUNDED = /[:[,\s]-?(?:\d[\d.]{15}|[\d.]{1,15}[eE][-+]?\d{3})/;
 

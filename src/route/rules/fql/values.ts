@@ -5,11 +5,12 @@
  *   nothing, or null                             null
  *   anything behind a list, a text or a scalar   null
  *   an identifier that is a number whose digits  a number again: the filter sees the call as it came
- *     `exact-ids.ts` kept in a text
+ *     `exact-ids.ts` kept in a text, also in a
+ *     list of identifiers
  *   any other value                              as JSON.parse made it: of equal keys the last one counts
  */
 
-import { isIdField } from "../../../domain/exact-ids.ts";
+import { isIdField, isIdListField } from "../../../domain/exact-ids.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
 import {
   beginsWith,
@@ -34,6 +35,7 @@ export type Evaluate = (call: CallValue) => unknown;
 export function valueAt(names: readonly string[]): Evaluate {
   const [first = "", second] = names;
   if (isIdField(first)) return idAt(names);
+  if (isIdListField(first) && second === undefined) return idListAt(first);
   const top = own(first);
   if (second === undefined) return ({ json }) => top(json);
   const below = names.slice(1).map(own);
@@ -70,6 +72,15 @@ function idAt(names: readonly string[]): Evaluate {
     if (typeof value !== "string" || !DIGITS_FIRST.test(value)) return value;
     const token = tokenAt(bytes, names);
     return token?.startsWith('"') === false ? Number(token) : value;
+  };
+}
+
+function idListAt(name: string): Evaluate {
+  return ({ json, bytes }) => {
+    const value = json[name] ?? null;
+    const mayBeNumber = (each: unknown) => typeof each === "string" && DIGITS_FIRST.test(each);
+    const isRead = Array.isArray(value) && value.some(mayBeNumber);
+    return isRead ? JSON.parse(tokenAt(bytes, [name]) ?? "null") : value;
   };
 }
 

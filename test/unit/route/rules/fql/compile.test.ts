@@ -265,6 +265,15 @@ test("an identifier that is a number is one, though decoding kept its digits in 
   expect(filter.kind === "filter" && filter.matches({ json, bytes })).toBe(true);
 });
 
+test("so are those in a list of identifiers", () => {
+  const bytes = Buffer.from('{"userIds":[9007199254740993,"9007199254740995"]}');
+  const json = { userIds: ["9007199254740993", "9007199254740995"] };
+  const filter = compileFilter(
+    "9007199254740993 in userIds and '9007199254740995' in userIds and length(userIds) = 2",
+  );
+  expect(filter.kind === "filter" && filter.matches({ json, bytes })).toBe(true);
+});
+
 test("values that nest deeper than a stack are compared", () => {
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
   expect(matches("a = b", `{"a":${deep},"b":${deep}}`)).toBe(true);
@@ -364,6 +373,15 @@ test("terms have their values and what they read", () => {
     ["match(event, 'Video *')", false, [["event", "Order Completed"]]],
     ["properties.yes", true, []],
     ["contains(!'a', 'b')", undefined, []],
+  ]);
+});
+
+test("paths of a term are shown as they are written, so that a dot in a name is one", () => {
+  const filter = compileFilter(String.raw`properties.a\.b = properties.a.b`);
+  const [term] = filter.kind === "filter" ? filter.terms : [];
+  expect(term?.paths.map(({ text }) => text)).toEqual([
+    String.raw`properties.a\.b`,
+    "properties.a.b",
   ]);
 });
 
