@@ -28,7 +28,7 @@ export function isIdField(name: string): boolean {
   return IDS.includes(name);
 }
 
-/** Whether a field at the top of a value is a list of identifiers. */
+/** Returns true if a field at the top level of a value is a list of IDs. */
 export function isIdListField(name: string): boolean {
   return ID_LISTS.includes(name);
 }
