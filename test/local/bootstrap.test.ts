@@ -179,7 +179,7 @@ test("what npm says when it fails is shown, with what to do", async () => {
 
 test("a tool that there is not is named, with those that there are", async () => {
   const { err, status } = await run("frobnicate");
-  expect(err).toContain('"frobnicate" is not one of the tools');
+  expect(err).toContain('"frobnicate" is not a tool');
   expect(err).toContain("demo|test|check|bench");
   expect(status).toBe(1);
 });

@@ -20,7 +20,7 @@ async function complete(line: string): Promise<readonly string[]> {
 
 test.each([
   ["switchyard st", ["status"]],
-  ["switchyard config ", ["check", "print", "diff", "--help"]],
+  ["switchyard config ", ["init", "check", "print", "diff", "schema", "--help"]],
   ["switchyard config d", ["diff"]],
   ["switchyard topics --config some.yaml --ap", ["--apply"]],
   ["switchyard dead-letters replay --dry", ["--dry-run"]],
