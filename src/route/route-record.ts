@@ -33,6 +33,7 @@ import {
   type Skipped,
 } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
+import { JsonValue } from "./rules/json-value.ts";
 import { applyRules, consents } from "./rules/plan.ts";
 
 /** Why a record cannot be used. */
@@ -161,7 +162,17 @@ function byRules(
   trace: TraceContext | null,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
   const { call } = read;
-  const given = { call, json: read.parsed, bytes: read.json, messageId: messageIdOf(call, record) };
+  let value: JsonValue | null = null;
+  const given = {
+    call,
+    json: read.parsed,
+    bytes: read.json,
+    messageId: messageIdOf(call, record),
+    value: () => {
+      value ??= JsonValue.read(read.json);
+      return value;
+    },
+  };
   const routes: Route[] = [];
   const changes = new Map<Route, ChangedCall>();
   const changed = new Map<DestinationId, readonly string[]>();

@@ -6,6 +6,7 @@ import type { Call } from "../../domain/call.ts";
 import type { MessageId } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { type CallValue, compileFilter } from "./fql/compile.ts";
+import type { JsonValue } from "./json-value.ts";
 
 /** Of a call, what rules look at. */
 export interface RuleCall {
@@ -14,6 +15,8 @@ export interface RuleCall {
   readonly json: JsonObject;
   readonly bytes: Buffer;
   readonly messageId: MessageId;
+  /** The bytes as a value that is never changed: destinations change copies of it. */
+  readonly value: () => JsonValue;
 }
 
 /** Null: all calls. */

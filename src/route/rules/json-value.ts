@@ -25,21 +25,45 @@ import {
 import { endOfScalar } from "../../domain/scan-scalar.ts";
 
 const QUOTE = '"';
+const COMMA = Buffer.from(",");
+/** The opening and closing bytes of objects and lists. */
+const OBJECT = [Buffer.from("{"), Buffer.from("}")] as const;
+const LIST = [Buffer.from("["), Buffer.from("]")] as const;
 
 export class JsonValue {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
+  /** Where its name starts, and its place among the members that the bytes have; -1: it is no member of them. */
+  readonly #nameStart: number;
+  readonly #place: number;
+  /** The value of which it is a copy: what that one has found in the bytes is not looked for again. */
+  readonly #origin: JsonValue | null;
   #members: Map<string, JsonValue> | null = null;
   #entries: JsonValue[] | null = null;
   /** Names that came more than once. */
   #repeats: Set<string> | null = null;
   #isChanged = false;
 
-  private constructor(bytes: Buffer, start: number, end: number) {
+  private constructor(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    { nameStart, place }: MemberPlace = NO_MEMBER,
+    origin: JsonValue | null = null,
+  ) {
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
+    this.#nameStart = nameStart;
+    this.#place = place;
+    this.#origin = origin;
+  }
+
+  /** A copy that can be changed, of a value that was not: several copies share what is found in the bytes. */
+  copy(): JsonValue {
+    const place = { nameStart: this.#nameStart, place: this.#place };
+    return new JsonValue(this.#bytes, this.#start, this.#end, place, this);
   }
 
   /** A byte-order mark before it is passed over. */
@@ -96,8 +120,13 @@ export class JsonValue {
    */
   openAll(): void {
     if (this.#isScalar || this.#members !== null || this.#entries !== null) return;
-    const { members, entries, repeats } = opened(this.#bytes, this.#start, (at) => {
-      const value = JsonValue.#whole(this.#bytes, at);
+    if (this.#origin !== null) {
+      this.#origin.openAll();
+      this.#openLevel();
+      return;
+    }
+    const { members, entries, repeats } = opened(this.#bytes, this.#start, (at, member) => {
+      const value = JsonValue.#whole(this.#bytes, at, member);
       return { value, end: value.#end };
     });
     this.#members = members;
@@ -105,16 +134,16 @@ export class JsonValue {
     this.#repeats = repeats;
   }
 
-  static #whole(bytes: Buffer, at: number): JsonValue {
+  static #whole(bytes: Buffer, at: number, member: MemberPlace): JsonValue {
     const isObject = beginsWith(bytes, "object", at);
     if (!isObject && !beginsWith(bytes, "list", at)) {
-      return new JsonValue(bytes, at, endOfScalar(bytes, at));
+      return new JsonValue(bytes, at, endOfScalar(bytes, at), member);
     }
-    const all = opened(bytes, at, (inner) => {
-      const value = JsonValue.#whole(bytes, inner);
+    const all = opened(bytes, at, (inner, place) => {
+      const value = JsonValue.#whole(bytes, inner, place);
       return { value, end: value.#end };
     });
-    const value = new JsonValue(bytes, at, all.end);
+    const value = new JsonValue(bytes, at, all.end, member);
     value.#members = all.members;
     value.#entries = all.entries;
     value.#repeats = all.repeats;
@@ -153,8 +182,61 @@ export class JsonValue {
 
   /** Its JSON; see the table. */
   text(): string {
-    if (!this.isChanged()) return this.#raw();
-    return this.#written((value) => value.text());
+    return this.isChanged() ? this.toBytes().toString() : this.#raw();
+  }
+
+  /** The same in UTF-8. */
+  toBytes(): Buffer {
+    const parts: Buffer[] = [];
+    this.#write(parts);
+    return Buffer.concat(parts);
+  }
+
+  #write(parts: Buffer[]): void {
+    if (!this.isChanged()) {
+      parts.push(this.#bytes.subarray(this.#start, this.#end));
+    } else if (this.#entries !== null) {
+      parts.push(LIST[0]);
+      for (const [index, entry] of this.#entries.entries()) {
+        if (index > 0) parts.push(COMMA);
+        entry.#write(parts);
+      }
+      parts.push(LIST[1]);
+    } else {
+      parts.push(OBJECT[0]);
+      this.#writeMembers(parts);
+      parts.push(OBJECT[1]);
+    }
+  }
+
+  /** Members that follow each other in the bytes, and are as they were, are copied together. */
+  #writeMembers(parts: Buffer[]): void {
+    let from = -1;
+    let last: JsonValue | null = null;
+    const flush = () => {
+      if (last !== null) parts.push(this.#bytes.subarray(from, last.#end));
+      last = null;
+    };
+    let isFirst = true;
+    for (const [name, value] of this.#open() ?? []) {
+      const isKept = value.#nameStart >= 0 && this.#repeats === null && !value.isChanged();
+      const before: JsonValue | null = last;
+      if (isKept && before !== null && value.#place === before.#place + 1) {
+        last = value;
+        continue;
+      }
+      flush();
+      if (!isFirst) parts.push(COMMA);
+      isFirst = false;
+      if (isKept) {
+        from = value.#nameStart;
+        last = value;
+        continue;
+      }
+      parts.push(Buffer.from(`${JSON.stringify(name)}:`));
+      value.#write(parts);
+    }
+    flush();
   }
 
   /** Its JSON without spaces and needless escapes; numbers keep their digits. */
@@ -192,15 +274,35 @@ export class JsonValue {
   /** What is in it stays closed. */
   #openLevel(): void {
     const bytes = this.#bytes;
-    const { members, entries, repeats } = opened(bytes, this.#start, (at) => {
+    if (this.#origin !== null) {
+      this.#copyLevel(this.#origin);
+      return;
+    }
+    const { members, entries, repeats } = opened(bytes, this.#start, (at, member) => {
       const end = endOfValue(bytes, at, NESTING);
-      return { value: new JsonValue(bytes, at, end), end };
+      return { value: new JsonValue(bytes, at, end, member), end };
     });
     this.#members = members;
     this.#entries = entries;
     this.#repeats = repeats;
   }
+
+  #copyLevel(origin: JsonValue): void {
+    if (origin.#members === null && origin.#entries === null) origin.#openLevel();
+    this.#entries = origin.#entries?.map((entry) => entry.copy()) ?? null;
+    this.#repeats = origin.#repeats;
+    if (origin.#members === null) return;
+    this.#members = new Map();
+    for (const [name, value] of origin.#members) this.#members.set(name, value.copy());
+  }
 }
+
+interface MemberPlace {
+  readonly nameStart: number;
+  readonly place: number;
+}
+
+const NO_MEMBER: MemberPlace = { nameStart: -1, place: -1 };
 
 interface Opened {
   /** Of an object; null: it is a list. */
@@ -214,13 +316,13 @@ interface Opened {
 function opened(
   bytes: Buffer,
   start: number,
-  valueAt: (at: number) => { readonly value: JsonValue; readonly end: number },
+  valueAt: (at: number, member: MemberPlace) => { readonly value: JsonValue; readonly end: number },
 ): Opened {
   if (beginsWith(bytes, "list", start)) {
     const entries: JsonValue[] = [];
     let at = firstEntry(bytes, start);
     while (at >= 0) {
-      const { value, end } = valueAt(at);
+      const { value, end } = valueAt(at, NO_MEMBER);
       entries.push(value);
       at = nextEntry(bytes, end);
     }
@@ -230,9 +332,9 @@ function opened(
   let repeats: Set<string> | null = null;
   const found = { nameEnd: 0, at: 0 };
   let at = firstMember(bytes, start, found);
-  while (at >= 0) {
+  for (let place = 0; at >= 0; place += 1) {
     const name = nameIn(bytes, at, found.nameEnd);
-    const { value, end } = valueAt(found.at);
+    const { value, end } = valueAt(found.at, { nameStart: at, place });
     if (members.has(name)) {
       repeats ??= new Set();
       repeats.add(name);

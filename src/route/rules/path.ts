@@ -40,7 +40,11 @@ export function parsePath(text: string): RulePath | null {
 
 /** The path as it is written. */
 export function pathOf(names: RulePath): string {
-  return names.map((name) => name.replaceAll(/[\\.]/g, "\\$&")).join(".");
+  return names.map((name) => (/[\\.]/.test(name) ? escaped(name) : name)).join(".");
+}
+
+function escaped(name: string): string {
+  return name.replaceAll(/[\\.]/g, "\\$&");
 }
 
 /** Whether one path is the other, or is inside it. */

@@ -137,14 +137,14 @@ function applied({ filters, map, keySecret }: RulePlan, given: RuleCall): RuleOu
   const entries = matches(map);
   const isRewritten = matching.some(({ dropped, allowed }) => dropped.length + allowed.length > 0);
   if (!isRewritten && entries.length === 0) return UNCHANGED;
-  const root = JsonValue.read(given.bytes);
+  const root = given.value().copy();
   const shape = shapeOf(given.call.type, given.json);
   const changed = new Set<string>();
   withoutProperties(root, matching, shape, changed);
   mapped(root, entries, shape, changed);
   if (!root.isChanged()) return UNCHANGED;
   const key = keyOf(given.call, root, keySecret);
-  return { kind: "changed", bytes: Buffer.from(root.text()), key, changed: [...changed] };
+  return { kind: "changed", bytes: root.toBytes(), key, changed: [...changed] };
 }
 
 function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
@@ -163,10 +163,10 @@ function idOf(value: JsonValue | undefined): string | null {
 }
 
 /** Null: nothing is there, or null. */
-function compactAt({ call, json, bytes }: RuleCall, path: RulePath): string | null {
+function compactAt({ call, json, value: root }: RuleCall, path: RulePath): string | null {
   const places = placesOf(path, shapeOf(call.type, json), false);
   for (const place of places) {
-    let value: JsonValue | undefined = JsonValue.read(bytes);
+    let value: JsonValue | undefined = root().copy();
     for (const name of place) value = value?.get(name);
     if (value !== undefined && !value.isNull) return value.compact();
   }
