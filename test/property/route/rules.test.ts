@@ -103,3 +103,23 @@ map:
     }),
   );
 });
+
+test("changes to one copy of a value are in no other copy, and not in the value", () => {
+  fc.assert(
+    fc.property(object(json), name, name, (text, one, other) => {
+      const value = JsonValue.of(text);
+      const alone = (changed: string) => {
+        const root = JsonValue.of(text);
+        root.delete(changed);
+        root.touch(changed);
+        return root.text();
+      };
+      const [first, second] = [value.copy(), value.copy()];
+      first.delete(one);
+      first.touch(one);
+      second.delete(other);
+      second.touch(other);
+      expect([first.text(), second.text(), value.text()]).toEqual([alone(one), alone(other), text]);
+    }),
+  );
+});
