@@ -1,6 +1,6 @@
 /**
- * The client library: each method checks its call, queues it and returns; requests are made in the
- * background. Shell: `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` decide.
+ * The client library: each method validates its call, adds it to the queue and returns. Requests are made in the background.
+ * `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` decide; this file acts.
  */
 
 import process from "node:process";
@@ -23,14 +23,14 @@ import { Sender, type Timer } from "./sender.ts";
 import { validate } from "./validate.ts";
 
 /**
- * Queues calls and sends them in batches to the ingest endpoint. One for a process is enough.
+ * Queues calls and sends them in batches to the ingest endpoint. A process needs only one.
  *
- * The six methods throw a `ValidationError` for a call that cannot be taken and a `ClosedError`
- * after `close`. They never throw for what the network does. The application calls `close` before
- * the process ends, or hands the `Analytics` to `closeOnExit`: it does not keep the process alive.
+ * The six methods throw a `ValidationError` for an invalid call and a `ClosedError` after `close`, but never because of the
+ * network. The application calls `close` before the process ends, or passes the `Analytics` to `closeOnExit`, because
+ * waiting calls do not keep the process alive.
  *
- * Each of the six returns at once. Its result may be awaited, and need not be: it resolves when the
- * endpoint has acknowledged the call, and rejects with a `LostCallError` when it is given up.
+ * Each of the six methods returns immediately. Awaiting the result is optional: it resolves when the endpoint has acknowledged the
+ * call, and rejects with a `LostCallError` if the call is lost.
  */
 export class Analytics {
   readonly #sender: Sender;
@@ -59,49 +59,49 @@ export class Analytics {
     });
   }
 
-  /** Says who a user is: once when the account is made, and again only when traits change. */
+  /** Records who a user is: once when the account is created, and again when traits change. */
   identify(call: IdentifyCall): Acknowledgement {
     return this.#take("identify", call);
   }
 
-  /** Says what a user did. */
+  /** Records what a user did. */
   track(call: TrackCall): Acknowledgement {
     return this.#take("track", call);
   }
 
-  /** Says which page a user saw. */
+  /** Records which page a user viewed. */
   page(call: PageCall): Acknowledgement {
     return this.#take("page", call);
   }
 
-  /** Says which screen of an app a user saw. */
+  /** Records which screen of an app a user viewed. */
   screen(call: ScreenCall): Acknowledgement {
     return this.#take("screen", call);
   }
 
-  /** Says which group an identified user belongs to. */
+  /** Records which group a user belongs to. */
   group(call: GroupCall): Acknowledgement {
     return this.#take("group", call);
   }
 
-  /** Says that `previousId` and `userId` are the same user. */
+  /** Records that `previousId` and `userId` are the same user. */
   alias(call: AliasCall): Acknowledgement {
     return this.#take("alias", call);
   }
 
   /**
-   * Resolves when the calls queued now are acknowledged, or given up and reported. Never rejects.
+   * Resolves when all calls that are in the queue now are acknowledged, or lost and reported. Never rejects.
    */
   flush(): Promise<void> {
     return this.#sender.flush();
   }
 
   /**
-   * Refuses calls from now on, and resolves when the queued ones are acknowledged, or given up and
-   * reported. Never rejects for what the network does; may be called again.
+   * Accepts no more calls, and resolves when those in the queue are acknowledged, or lost and reported. Never rejects because of
+   * the network; may be called again.
    *
-   * @param timeoutMs after which the rest is given up; absent: as long as the attempts take.
-   * @throws ValidationError when `timeoutMs` is no number from 0 on.
+   * @param timeoutMs time after which the remaining calls are lost; absent: as long as the attempts take.
+   * @throws ValidationError if `timeoutMs` is not a number, or negative.
    */
   async close({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     if (timeoutMs !== undefined && !(timeoutMs >= 0 && timeoutMs < 2 ** 31)) {
@@ -152,7 +152,7 @@ function schedule(delayMs: number, action: () => void): Timer {
   };
 }
 
-/** Deno asks for a right to read the environment; without it there are the defaults. */
+/** Deno asks for permission to read the environment; without it, the defaults apply. */
 function environment(name: string): string | undefined {
   try {
     return process.env[name];
@@ -162,23 +162,21 @@ function environment(name: string): string | undefined {
 }
 
 /**
- * The result of each method: a promise of what becomes of the call. Its work
- * begins when somebody awaits it.
+ * The result of each method: a promise that does nothing until it is awaited.
  *
- *   the call                                  awaited, it
- *   is acknowledged by the endpoint           resolves
- *   is given up                               rejects with a LostCallError
- *   waits                                     keeps the process alive until one of them
+ *   the call                          the awaited result
+ *   is acknowledged                   resolves
+ *   is lost                           rejects with a LostCallError
+ *   waits                             keeps the process alive until one of them happens
  *
- * A call that nobody asks about costs this object. Its loss then rejects nothing, so it cannot end
- * the process as an unhandled rejection.
+ * A result that is not awaited costs one object, and cannot end the process with an unhandled rejection if the call is lost.
  */
 export class Acknowledgement implements Promise<undefined> {
   readonly #call: EncodedCall;
   readonly #number: number;
   readonly #settledUpTo: (number: number) => Promise<void>;
 
-  /** @param number of the call in the queue; 0 for one that never was in it. */
+  /** @param number of the call in the queue; 0 if it was never in it. */
   constructor(call: EncodedCall, number: number, settledUpTo: (number: number) => Promise<void>) {
     this.#call = call;
     this.#number = number;

@@ -1,8 +1,8 @@
 /** The errors that the library throws, and the losses that it reports. */
 
 /**
- * The caller's mistake: a call or an option that cannot be taken. Thrown at once, and nothing is
- * queued. The message never shows a value, which may be personal data.
+ * An invalid call or option. Thrown immediately, and nothing is queued. The message never contains a value, which may be
+ * personal data.
  */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";
@@ -23,9 +23,9 @@ export class ClosedError extends Error {
 /**
  *   reason               what happened
  *   queue-full           the queue was at one of its bounds when the call was made
- *   rejected             the endpoint answered with a status that trying again will not change
+ *   rejected             the endpoint responded with a status that is not retried
  *   attempts-exhausted   every attempt ended in a network error, 408, 429 or 5xx
- *   closed               `close({ timeoutMs })` ran out of time first
+ *   closed               the timeout of `close({ timeoutMs })` passed first
  */
 export type LossReason = "queue-full" | "rejected" | "attempts-exhausted" | "closed";
 
@@ -35,13 +35,13 @@ export interface Loss {
   readonly message: string;
   /** Requests made with this call in them. */
   readonly attempts: number;
-  /** Status of the last answer; null when there was none. */
+  /** Status of the last response; null if there was none. */
   readonly status: number | null;
-  /** Error of the last request; undefined when it was answered or none was made. */
+  /** Error of the last request; undefined if there was a response, or no request was made. */
   readonly cause: unknown;
 }
 
-/** A call that was given up. */
+/** A lost call. */
 export interface LostCall extends Loss {
   /** The call as it would have been sent, `type` and `messageId` included. */
   readonly call: Readonly<Record<string, unknown>>;

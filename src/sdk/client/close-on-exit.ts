@@ -9,7 +9,7 @@
  *     container                                 the kernel withholds signals that it does not handle
  *   gets one of the signals, and the          close; ending is left to the application
  *     application listens for it too
- *   calls `process.exit`, crashes             nothing: there is no waiting any more
+ *   calls `process.exit`, crashes             nothing, because waiting is no longer possible
  */
 
 import { constants } from "node:os";
@@ -21,7 +21,7 @@ import type { Analytics } from "./analytics.ts";
 const STILL_THERE_MS = 100;
 
 export interface CloseOnExitOptions {
-  /** Milliseconds after which the rest is given up. Default 10,000. */
+  /** Time in milliseconds after which the remaining calls are lost. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Default SIGTERM and SIGINT. */
   readonly signals?: readonly ("SIGTERM" | "SIGINT" | "SIGHUP" | "SIGBREAK")[] | undefined;
@@ -38,7 +38,7 @@ interface Hook {
  */
 const hooked = new Map<string, Set<Hook>>();
 
-/** Returns a function that takes the hooks away again. */
+/** Returns a function that removes the hooks. */
 export function closeOnExit(
   analytics: Pick<Analytics, "close">,
   { timeoutMs = 10_000, signals = ["SIGTERM", "SIGINT"] }: CloseOnExitOptions = {},
@@ -74,7 +74,7 @@ function onEnd(): void {
 function onSignal(signal: NodeJS.Signals): void {
   const isAlone = process.listenerCount(signal) === 1;
   const hooks = [...(hooked.get(signal) ?? [])];
-  // Until all are closed we keep listening: a second signal must not cut the closing short.
+  // The listener stays until all are closed, because a second signal must not interrupt that.
   void Promise.allSettled(hooks.map(({ close }) => close())).then(() => {
     for (const { remove } of hooks) remove();
     if (isAlone) end(signal);

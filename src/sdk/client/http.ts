@@ -1,4 +1,4 @@
-/** Makes batch requests with `fetch`: one deadline over request, answer and the answer's body. */
+/** Makes batch requests with `fetch`: one deadline for request, response and response body. */
 
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Fetch, FetchResponse } from "./fetch.ts";
@@ -12,13 +12,13 @@ interface PostSettings {
   readonly fetch: Fetch | null;
 }
 
-/** More of an answer is not read: nothing that we look at is longer. */
+/** Maximum number of bytes of a response that are read; what is used of it is shorter. */
 const RESPONSE_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
 /**
- * Returns a function that makes one request. It never rejects: no answer in time is an outcome.
- * Redirects are not followed, as they would take the write key to an address nobody configured.
+ * Returns a function that makes one request. It never rejects: a missing response is an outcome. Redirects are not followed,
+ * because they would send the write key to an address that is not configured.
  */
 export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSettings) {
   const headers = {
@@ -38,7 +38,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     try {
       const send: Fetch = given ?? fetch;
       const init = { method: "POST", headers, body, redirect: "manual", signal } as const;
-      // A `fetch` of the application may not heed the signal.
+      // The application's own `fetch` may ignore the signal.
       const response = await Promise.race([send(url, init), aborted]);
       const { status } = response;
       const text = await readStart(response, aborted);

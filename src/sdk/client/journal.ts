@@ -1,11 +1,11 @@
 /**
- * Tells of events: log lines when they are turned on, and every lost call.
+ * Reports events: log lines, if they are enabled, and every lost call.
  *
- *   a call is lost                            told
- *   with `onError`                            to it, call by call, in order
- *   without                                   a line for the first of each reason
- *   inside `onError` itself                   a line: calling it again could go on for ever
- *   `onError` or `onSuccess` throws           a line; the library goes on
+ *   a call is lost                            report
+ *   with `onError`                            `onError` is called for each call, in order
+ *   without                                   a line for the first call of each reason
+ *   inside `onError` itself                   a line, because calling it again might never end
+ *   `onError` or `onSuccess` throws           a line, and the library continues
  *
  * Lines never contain the write key, and a payload only when that was asked for.
  */
@@ -28,7 +28,7 @@ interface JournalSettings {
   readonly log: ((line: string) => void) | null;
 }
 
-/** @param print writes a line where the application gave no `log` of its own. */
+/** @param print writes a line if the application has no `log` of its own. */
 export function createJournal(
   { debug, debugPayloads, onError, onSuccess, log }: JournalSettings,
   print: (line: string) => void,
@@ -48,7 +48,7 @@ export function createJournal(
     reported.add(reason);
     write(
       `lost ${count} calls (${reason}): ${message}. ` +
-        "Pass onError to be told of each; further losses for this reason are not printed.",
+        "Pass onError to learn of each loss; further losses for this reason are not printed.",
     );
   };
   const report = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {

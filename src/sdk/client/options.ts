@@ -1,4 +1,4 @@
-/** The options of the library: checked, with defaults, and with additions from the environment. */
+/** The options of the library: validated, with defaults, and completed from the environment. */
 
 import { type LostCall, type SentBatch, ValidationError } from "./client-error.ts";
 import { BATCH_MAX_BYTES } from "./encode.ts";
@@ -6,7 +6,7 @@ import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /**
-   * Calls that wait before a request is made, and most calls in one. Default 20; 1: each at once.
+   * Number of waiting calls that causes a request, and maximum number of calls in one. Default 20; with 1, each call is sent immediately.
    */
   readonly flushAt?: number | undefined;
   /** Another name for `flushAt`. */
@@ -16,28 +16,28 @@ export interface AnalyticsOptions {
   /** Base URL of the ingest endpoint. Default SWITCHYARD_ENDPOINT, else http://localhost:8080. */
   readonly endpoint?: string | undefined;
   /**
-   * Told of every call that is given up. Without it, a line on standard error tells of the first.
+   * Called for every lost call. Without it, the first loss is printed to standard error.
    */
   readonly onError?: ((lost: LostCall) => void) | undefined;
-  /** Told of every batch that the endpoint has acknowledged. */
+  /** Called for every batch that the endpoint has acknowledged. */
   readonly onSuccess?: ((sent: SentBatch) => void) | undefined;
-  /** Checks calls and sends none, such as in tests. Default false. */
+  /** If `true`, calls are validated but not sent, for example in tests. Default false. */
   readonly disable?: boolean | undefined;
-  /** Requests for a batch before its calls are given up, the first one included. Default 10. */
+  /** Maximum number of requests for a batch, including the first one, before its calls are lost. Default 10. */
   readonly attemptsMax?: number | undefined;
-  /** Milliseconds for one request and its answer. Default 10,000. */
+  /** Time limit of one request with its response, in milliseconds. Default 10,000. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Most calls held at once, those under way included. Default 10,000, at least `flushAt`. */
+  /** Maximum number of calls in memory, including those in a request. Default 10,000, at least `flushAt`. */
   readonly queueCallsMax?: number | undefined;
-  /** Most bytes of JSON held at once. Default 32 MiB, at least 500 KB. */
+  /** Maximum number of bytes of JSON in memory. Default 32 MiB, at least 500 KB. */
   readonly queueBytesMax?: number | undefined;
-  /** Logs what the library does, without payloads. Default: whether DEBUG names `analytics`. */
+  /** If `true`, logs what the library does, without payloads. Default: `true` if DEBUG names `analytics`. */
   readonly debug?: boolean | undefined;
-  /** Logs each call's JSON too. Default: whether DEBUG names `analytics:payload`. */
+  /** If `true`, also logs the JSON of each call. Default: `true` if DEBUG names `analytics:payload`. */
   readonly debugPayloads?: boolean | undefined;
-  /** Takes the log lines. Default: standard error. */
+  /** Called with each log line. Default: standard error. */
   readonly log?: ((line: string) => void) | undefined;
-  /** Makes the requests, such as through a proxy. Default: the platform's `fetch`. */
+  /** Makes the requests, for example through a proxy. Default: the platform's `fetch`. */
   readonly fetch?: Fetch | undefined;
 }
 
@@ -48,7 +48,7 @@ interface Environment {
 
 interface Settings {
   readonly writeKey: string;
-  /** Where batches are posted. */
+  /** The URL to which batches are posted. */
   readonly url: string;
   readonly flushAt: number;
   readonly flushAfterMs: number;
@@ -84,7 +84,7 @@ const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">
   fetch: "function",
 };
 
-/** Options of @segment/analytics-node, and ours. */
+/** Options of @segment/analytics-node, and our own. */
 const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   writeKey: "the first argument: new Analytics(writeKey, options)",
   host: "endpoint",
@@ -96,7 +96,7 @@ const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   httpClient: "fetch",
 };
 
-/** The longest that a timer can wait. */
+/** The longest time of a timer. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** @throws ValidationError naming the option. */
@@ -171,7 +171,7 @@ function whole(name: string, value: number, min: number, max = Number.MAX_SAFE_I
   throw new ValidationError(name, `the option ${name} must be a whole number, ${range}`);
 }
 
-/** As the user name of HTTP Basic, which a colon would end. */
+/** Sent as the user name of HTTP Basic authentication, which ends at a colon. */
 function readWriteKey(writeKey: unknown): string {
   if (typeof writeKey === "string" && /^[^:\p{Cc}]+$/u.test(writeKey)) return writeKey;
   if (typeof writeKey === "object" && writeKey !== null && "writeKey" in writeKey) {

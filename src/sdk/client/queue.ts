@@ -1,11 +1,11 @@
 /**
  * Calls in the order they were made, bounded by count and bytes.
  *
- *   when a call is added                  it
- *   both bounds hold with it              waits
- *   one would be passed                   is refused: the newest goes, those before it stay
+ *   a call that is added                  result
+ *   fits within both bounds               waits
+ *   would exceed one of them              is rejected; earlier ones stay
  *
- * A call counts until it is dropped, so those in a request under way count too.
+ * A call counts until it is dropped, so those in a request count too.
  */
 
 import type { EncodedCall } from "./encode.ts";
@@ -75,5 +75,5 @@ export function createQueue({ callsMax, maxBytes }: QueueBounds): Queue {
   };
 }
 
-/** Stands where a dropped call was, so that its text can be freed at once. */
+/** Replaces a dropped call, so that its text can be freed immediately. */
 const SENT: EncodedCall = { json: "", bytes: 0 };

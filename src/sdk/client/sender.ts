@@ -5,13 +5,13 @@
  *   a request is made when
  *   `flushAt` calls wait, or as many as fill a request
  *   `flushAfterMs` have passed since the last flush, and a call waits
- *   somebody waits in `flush` or `close`, for the calls that were queued by then
+ *   the application awaits `flush` or `close`, for the calls that are in the queue by then
  *
- * A batch stays as it is over all its attempts: a repeat after a lost answer carries the same calls
- * with the same message ids. It leaves the queue when it is acknowledged or reported as lost.
- * `stop` (close ran out of time) ends the wait or request under way and reports all that is left.
+ * A batch does not change between its attempts: if a response is lost, the repetition has the same calls with the same message
+ * IDs. It leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of `close`) ends the wait or the request
+ * in progress and reports all remaining calls as lost.
  *
- * Timers keep the process alive only while somebody waits in `flush` or `close`, or for a call.
+ * Timers keep the process alive only while the application awaits `flush`, `close` or a call.
  */
 
 import type { Loss } from "./client-error.ts";
@@ -21,7 +21,7 @@ import { decide, type Outcome } from "./retry.ts";
 
 export interface Timer {
   cancel(): void;
-  /** Whether it keeps the process alive; from the start it does not. */
+  /** Sets whether the timer keeps the process alive; initially it does not. */
   hold(isHeld: boolean): void;
 }
 
@@ -31,11 +31,11 @@ interface SenderPorts {
   /** In [0, 1). */
   random(): number;
   schedule(delayMs: number, action: () => void): Timer;
-  /** Makes one request; never rejects. Its result is not looked at once the signal aborted. */
+  /** Makes one request; never rejects. Its result is ignored once the signal has aborted. */
   post(body: string, signal: AbortSignal): Promise<Outcome>;
-  /** Told of every batch given up, before `flush` and `close` resolve; never throws. */
+  /** Called for every lost batch, before `flush` and `close` resolve; never throws. */
   lost(calls: readonly EncodedCall[], loss: Loss): void;
-  /** Told of every batch acknowledged, before `flush` and `close` resolve; never throws. */
+  /** Called for every acknowledged batch, before `flush` and `close` resolve; never throws. */
   acknowledged(calls: readonly EncodedCall[], attempts: number): void;
   log(line: string): void;
 }
@@ -43,7 +43,7 @@ interface SenderPorts {
 interface SenderSettings {
   readonly flushAt: number;
   readonly flushAfterMs: number;
-  /** Requests for a batch, the first one included. */
+  /** Maximum number of requests for a batch, including the first one. */
   readonly attemptsMax: number;
   readonly queue: QueueBounds;
 }
@@ -79,7 +79,7 @@ export class Sender {
     this.#lastFlushAtMs = ports.nowMs();
   }
 
-  /** Returns false for a call that the full queue does not take. Makes no request itself. */
+  /** Returns false if the queue is full. Makes no request itself. */
   add(call: EncodedCall): boolean {
     const isAdded = this.#queue.add(call);
     if (isAdded) this.#wake();
@@ -91,7 +91,7 @@ export class Sender {
     return this.#queue.added;
   }
 
-  /** Calls that wait or are under way. */
+  /** Calls that wait or are in a request. */
   get count(): number {
     return this.#queue.count;
   }
@@ -106,8 +106,7 @@ export class Sender {
   }
 
   /**
-   * Resolves when the calls up to this number are acknowledged or reported as lost. It waits with
-   * them, and asks for no request.
+   * Resolves when the calls up to this number are acknowledged or reported as lost, without causing a request.
    */
   settled(upTo: number): Promise<void> {
     if (this.#queue.dropped >= upTo) return Promise.resolve();
@@ -161,7 +160,7 @@ export class Sender {
   }
 
   async #send(): Promise<void> {
-    // The call that woke us returns first, and those made in the same turn come along.
+    // The call that started this returns first, so that calls made in the same turn are included.
     await Promise.resolve();
     while (this.#isDue()) {
       const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);
@@ -230,7 +229,7 @@ function outOfTime(attempts: number, status: number | null): Delivered {
   return { loss: { reason: "closed", message, attempts, status, cause: undefined }, attempts };
 }
 
-/** Null as soon as the signal aborts, whether or not the work heeds it. */
+/** Null as soon as the signal aborts, even if the work ignores it. */
 function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result | null> {
   if (signal.aborted) return Promise.resolve(null);
   return new Promise((resolve, reject) => {

@@ -6,12 +6,12 @@
  *   webhook-id, -timestamp or -signature         `verifyStandard`
  *   one is missing, or is there twice            false
  *   timestamp is not an integer of seconds       false
- *   timestamp is further away than tolerated     false: it may be a request that somebody kept
- *   one of the signatures is by a secret         true
- *   none of them is                              false
+ *   timestamp is further away than tolerated     false, because the request may be a replay
+ *   one of the signatures matches a secret       true
+ *   any other case                               false
  *
- * A secret that starts with `whsec_` stands for the bytes that the rest gives in base64, as everywhere
- * in Standard Webhooks; any other one for its UTF-8 bytes.
+ * The rest of a secret that starts with `whsec_` is decoded from base64, as Standard Webhooks defines; any other secret counts as
+ * its UTF-8 bytes.
  *
  * The signature is over the bytes of the body as it arrived, before any parser:
  *
@@ -20,24 +20,24 @@
  *   ArrayBuffer                             its bytes
  *   string                                  its UTF-8 bytes
  *   a promise                               an error: `await` is missing
- *   undefined or null                       an error: nothing has read the body
+ *   undefined or null                       an error: the body was not read
  *   an object or list that a parser made    an error: written again, it may differ
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** One secret; or several, one of which fits, while one takes the place of another. */
+/** One secret, or several during a rotation. */
 export type Secrets = string | readonly string[];
 
 /**
- * Whether a request was signed with the secret. The time it takes does not depend on how much of a
- * wrong signature is right, nor on which secret fits.
+ * Returns true if a request was signed with the secret. The time does not depend on how much of a wrong signature is correct,
+ * nor on which secret matches.
  *
  * @param rawBody the body exactly as it arrived, before any JSON parser: a parsed and re-written
  *   body may differ. A string counts as its UTF-8 bytes.
  * @param signature the value of the header `X-Signature`, in either letter case; absent: false.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError for no or an empty secret, with which anybody could sign, and for a parsed body.
+ * @throws TypeError if there is no secret or an empty one, with which anyone could sign, and for a parsed body.
  */
 export function verify(
   rawBody: RawBody,
@@ -55,7 +55,7 @@ export function verify(
   return fits;
 }
 
-/** @throws TypeError when there is none, or one is empty. */
+/** @throws TypeError if there is no secret, or one is empty. */
 function listOf(secrets: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   const isGood = (secret: unknown): secret is string => typeof secret === "string" && secret !== "";
@@ -114,8 +114,8 @@ const PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
 
 /**
- * Whether a request was signed with the secret, at about this time. The time it takes does not
- * depend on how much of a wrong signature is right, nor on which secret fits.
+ * Returns true if a request was signed with the secret, at about this time. The time that this takes does not depend on how much
+ * of a wrong signature is correct, nor on which secret matches.
  *
  * @param rawBody as for `verify`.
  * @param headers the request's headers, all of them.
@@ -158,7 +158,7 @@ function keyOf(secret: string): Uint8Array {
   throw new TypeError("the secret begins with whsec_, but what follows is no base64");
 }
 
-/** Null: absent, empty, or there more than once. */
+/** Null if it is absent, empty, or sent more than once. */
 function header(headers: RequestHeaders, name: string): string | null {
   const found = typeof headers.get === "function" ? headers.get(name) : onlyValue(headers, name);
   return typeof found === "string" && found !== "" ? found : null;

@@ -26,18 +26,18 @@
 {{- end -}}
 {{- range $destination := include "switchyard.destinations" . | fromYamlArray -}}
 {{- if and $destination.sharedSecret (not (contains "${" $destination.sharedSecret)) -}}
-{{- $warnings = append $warnings (printf "The shared secret of %s stands in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $destination.id) -}}
+{{- $warnings = append $warnings (printf "The shared secret of %s is in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $destination.id) -}}
 {{- end -}}
 {{- end -}}
 {{- $sasl := default (dict) (get (default (dict) .Values.config.kafka) "sasl") -}}
 {{- range list "password" "clientSecret" -}}
 {{- $secret := get $sasl . -}}
 {{- if and $secret (not (contains "${" $secret)) -}}
-{{- $warnings = append $warnings (printf "kafka.sasl.%s stands in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." .) -}}
+{{- $warnings = append $warnings (printf "kafka.sasl.%s is in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." .) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled (or (hasKey $sasl "tokenUrl") (eq (toString $sasl.mechanism) "aws-msk-iam")) (not .Values.networkPolicy.extraEgress) -}}
-{{- $warnings = append $warnings "The log-in to Kafka asks an endpoint that the NetworkPolicy may not open. Add it to networkPolicy.extraEgress." -}}
+{{- $warnings = append $warnings "Authentication to Kafka uses an endpoint that the NetworkPolicy may not allow. Add it to networkPolicy.extraEgress." -}}
 {{- end -}}
 {{- if and .Values.prometheusRule.enabled (not (.Files.Get "files/rules.yaml")) }}{{ $warnings = append $warnings "This chart has no alert rules." }}{{ end -}}
 {{- $sources := default (list) .Values.config.sources -}}
