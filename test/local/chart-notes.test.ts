@@ -63,7 +63,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
     const text = await notes(major, { other: [] }, VALUES);
     expect(text).toContain("- The Secret switchyard is not in ns. Pods wait until it is.");
     expect(text).toContain("- The Secret kafka-user is not in ns.");
-    expect(text).toContain("- kafka.sasl.password stands in the ConfigMap.");
+    expect(text).toContain("- kafka.sasl.password is in the ConfigMap.");
   });
 
   test("names a key that a Secret lacks", async () => {
