@@ -60,7 +60,7 @@ test(
     expect(endless).toMatchObject({ until: null, before: { until: longer.until } });
     expect(await pause()).toMatchObject({ until: null, before: { until: null } });
     const both = await world.command(["pause", "crm", "--for", "1h", "--until-resumed"]);
-    expect([both.status, both.err]).toEqual([2, expect.stringContaining("exclude each other")]);
+    expect([both.status, both.err]).toEqual([2, expect.stringContaining("cannot be combined")]);
   },
   TIMEOUT_MS,
 );
