@@ -3,6 +3,8 @@
  * too many to be read in front of somebody who waits, the processes that run delay know.
  */
 
+import { isOver } from "../../control/operator-action-state.ts";
+import type { Pause } from "../../control/operator-actions.ts";
 import { Labels, REST } from "../../delay/labels.ts";
 import { type AskedWaiting, type DelayRead, eachWaiting } from "../../delay/scan-awaiting-retry.ts";
 import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
@@ -34,6 +36,8 @@ export interface CountedDelays {
   readonly byDestination: ReadonlyMap<string, AwaitingRetry> | null;
   /** All that waits in a tier. One that could not be read to its end is not there. */
   readonly byDelay: ReadonlyMap<string, Tally>;
+  /** Those in force. */
+  readonly pauses: readonly Pause[];
   /** Why something could not be read, unless it was too much. */
   readonly errors: readonly string[];
 }
@@ -53,9 +57,11 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
       const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
       addTo(tallies.get(delay) ?? new Map(), label, timesOf(waiting));
     });
-    return countedDelays(read, tallies, signal.aborted);
+    const pauses = operatorActions.pauses().filter((pause) => !isOver(pause, nowMs));
+    return { ...countedDelays(read, tallies, signal.aborted), pauses };
   } catch (error) {
-    return { byDestination: null, byDelay: new Map(), errors: [asError(error).message] };
+    const errors = [asError(error).message];
+    return { byDestination: null, byDelay: new Map(), pauses: [], errors };
   }
 }
 
@@ -63,7 +69,7 @@ function countedDelays(
   read: readonly DelayRead[],
   tallies: ReadonlyMap<string, Tallies>,
   isCut: boolean,
-): CountedDelays {
+): Omit<CountedDelays, "pauses"> {
   const whole = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
   const errors = [...new Set(read.flatMap((each) => each.errors))];
   const byDelay = new Map(

@@ -6,13 +6,15 @@
  *   ... that it fails                            failing
  *   ... that it delivers                         delivering
  *   all, that nothing was attempted              untried
- *   no process was reached, or none owns any     paused or disabled by the file, else not known
+ *   no process was reached, or none owns any     paused or disabled by the file, paused by an operator,
+ *                                                else not known
  *
  * Times are the earliest of those that say it, and outcomes the latest. The share of attempts that
  * failed is that of all processes together, because each has its part of the partitions. Those in
  * trouble come first.
  */
 
+import type { Pause } from "../../control/operator-actions.ts";
 import { holdCause } from "../../deliver/prepare.ts";
 import type { Destination } from "../../domain/destination.ts";
 import {
@@ -80,16 +82,22 @@ export interface DestinationReport extends StateReport {
   readonly note: string | null;
 }
 
-/** @param told by each process that was reached, and knows the destination. */
+/**
+ * @param reported by each process that was reached, and knows the destination.
+ * @param pause the one in force that an operator asked for.
+ */
 export function stateOf(
   destination: Destination | null,
   reported: readonly DestinationStatus[],
+  pause?: Pause,
 ): StateReport {
   const owners = reported.filter(({ partitions }) => partitions > 0);
   const holders = owners.flatMap(({ hold }) => hold ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
   const byFile = destination?.isAttempted ? holdCause(destination) : null;
-  const hold = firstOf(holders) ?? (byFile && holdByFile(byFile));
+  const byOperator =
+    pause !== undefined && destination?.isAttempted && owners.length === 0 ? holdOf(pause) : null;
+  const hold = firstOf(holders) ?? (byFile && holdByFile(byFile)) ?? byOperator;
   const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
   return {
     state: hold === null ? (known ?? null) : "on-hold",
@@ -119,6 +127,11 @@ function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): 
 function holdByFile(because: "paused" | "disabled"): StateReport["hold"] {
   const by = because === "paused" ? { by: "configuration" } : {};
   return { reason: because, since: null, until: null, ...by };
+}
+
+function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
+  const until = untilMs === null ? null : new Date(untilMs).toISOString();
+  return { reason: "paused", since: new Date(sinceMs).toISOString(), until, by };
 }
 
 type Hold = NonNullable<DestinationStatus["hold"]>;

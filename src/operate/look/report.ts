@@ -182,13 +182,14 @@ function destinationsOf(
     scraped.flatMap((each) => (each.kind === "process" ? (each.status?.destinations ?? []) : [])),
     ({ id }) => id as string,
   );
+  const pauses = new Map(kafka?.pauses.map((pause) => [pause.destination as string, pause]));
   const rows = kafka?.destinations ?? [...configured.keys()].map(unknown);
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
     // Other consumers read one that is not attempted, and only they know how far they are.
     const line = destination?.isAttempted === false ? null : row.line;
-    const state = stateOf(destination, reported.get(id) ?? []);
+    const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
     // One of two that is not known is no small number.
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);

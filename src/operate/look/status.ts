@@ -10,6 +10,7 @@
  */
 
 import type { Config } from "../../config/config.ts";
+import type { Pause } from "../../control/operator-actions.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import { delayName, type GroupNames, groupNames, type TopicNames } from "../../domain/topics.ts";
@@ -82,6 +83,8 @@ export interface KafkaStatus {
   readonly awaitingRetry: ReadonlyMap<string, AwaitingRetry> | null;
   /** Tiers of which all was counted: their numbers are exact. */
   readonly countedDelays: ReadonlySet<string>;
+  /** Those that operators asked for, and that are in force. */
+  readonly pauses: readonly Pause[];
   /** Null: there is no such topic yet, or it is not known. */
   readonly deadLetters: DeadLettersStatus | null;
   /** Why something of `inTiers` and `deadLetters` is not known; null: all is, or it was too much. */
@@ -148,6 +151,7 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     delayTopics,
     awaitingRetry: counted.byDestination,
     countedDelays: new Set(counted.byDelay.keys()),
+    pauses: counted.pauses,
     deadLetters: deadLetters.status,
     notes: { awaitingRetry: awaitingRetryNote, deadLetters: deadLetters.note },
     errors: [

@@ -117,6 +117,17 @@ test("paused or disabled by the file is so without a process", () => {
   });
 });
 
+test("a pause by an operator counts if no owner reports", () => {
+  const pause = { destination: crm.id, sinceMs: Date.parse(at(8)), by: "command", untilMs: null };
+  const hold = { reason: "paused", since: at(8), until: null, by: "command" };
+  expect(stateOf(crm, [], pause)).toMatchObject({ state: "on-hold", hold });
+  expect(stateOf(crm, [reported({ partitions: 0 })], pause)).toMatchObject({ hold });
+  // The owner has not read it yet, or has read that it was resumed.
+  expect(stateOf(crm, [reported()], pause)).toMatchObject({ state: "delivering", hold: null });
+  expect(stateOf(webhookDestination({ enabled: false }), [], pause).hold?.reason).toBe("disabled");
+  expect(stateOf(null, [], pause).hold).toBeNull();
+});
+
 test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
   const C = "https://c.test/";
   const one = reported({

@@ -514,6 +514,7 @@ const KAFKA: KafkaStatus = {
   delayTopics: [],
   awaitingRetry: null,
   countedDelays: new Set(),
+  pauses: [],
   deadLetters: null,
   notes: { awaitingRetry: null, deadLetters: null },
   errors: [],
