@@ -63,7 +63,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "status",
-    summary: "show the state of destinations, lag, waiting deliveries and dead letters",
+    summary: "show the state of destinations, lag, backlogs and dead letters",
     load: async () => (await import("./status/command.ts")).statusCommand,
   },
   {
@@ -98,12 +98,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "dead-letters",
-    summary: "list what was given up, and replay it",
+    summary: "list and replay dead letters",
     load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,
   },
   {
     name: "replay",
-    summary: "write calls of the last days once more, for one destination",
+    summary: "replay past calls for one destination",
     load: async () => (await import("./replay/command.ts")).replayCommand,
   },
   {

@@ -41,7 +41,7 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
       from: madeAtMs - COUNTING_MS,
       to: madeAtMs + NOTICED_MS,
     }),
-    dated("status: takes nothing since", report === undefined ? null : Date.parse(report.since), {
+    dated("status: rejected writes since", report === undefined ? null : Date.parse(report.since), {
       from: madeAtMs - COUNTING_MS,
       to: madeAtMs + NOTICED_MS,
     }),

@@ -112,7 +112,7 @@ async function replaysNoneTwice(): Promise<void> {
   const all = await switchyard(["dead-letters", "replay"]);
   expect(all).toMatchObject({ status: 2, err: expect.stringContaining("or --yes") });
   const marked = await switchyard(["dead-letters", "list"]);
-  expect(marked.out).toContain(`${CALLS} of them replayed, 0 waiting.`);
+  expect(marked.out).toContain(`${CALLS} have been replayed, 0 have not.`);
   const once = await switchyard([
     "dead-letters",
     "replay",
@@ -175,7 +175,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   // Nothing that was committed was sent again.
   expect(new Set(hook.accepted).size).toBe(CALLS);
   const again = await switchyard(["dead-letters", "replay", "--resume", run]);
-  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("no replay") });
+  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("cannot be resumed") });
 
   await replaysNoneTwice();
 

@@ -52,7 +52,7 @@ test(
     const again = await pause();
     expect(again).toMatchObject({ until, before: { until, by: "command" } });
     const said = await world.command(["pause", "crm"]);
-    expect(said.out).toMatch(/^Paused already: crm until .* stays so: --for sets another end/);
+    expect(said.out).toMatch(/^Already paused: crm until .* Use --for to change the end/);
     const longer = await pause("--for", "3h");
     expect(Date.parse(longer.until)).toBeGreaterThan(Date.parse(until));
     expect(longer.before).toEqual(again.before);

@@ -68,7 +68,9 @@ test("unknown, replayed; away, waited for; others go on", async () => {
     program.command("dead-letters", "list", "--message-id", messageId);
   const unknown = await find("too-early");
   expect(unknown).toContain("No dead letters match.");
-  expect(unknown).toMatch(/Message id not known, and left out: 1 dead letter: .*schema \d+/);
+  expect(unknown).toMatch(
+    /The message ID of 1 dead letter is unknown, so it was skipped: .*schema \d+/,
+  );
   const id = await registerSchema(registry.url, "next", { schema: schemaNamed("Next") });
   expect(id).toBe(next);
   expect(await find("too-early")).toMatch(/ too-early .*\n.*\n.*1 dead letter matches\./s);
@@ -94,7 +96,7 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
 
   const away = await find("too-early");
-  expect(away).toMatch(/^No dead letters match\.\nMessage id not known, and left out: \d+ dead/);
+  expect(away).toMatch(/^No dead letters match\.\nThe message ID of \d+ dead/);
 
   await registry.restart();
   await untilArrived("waits", "behind");

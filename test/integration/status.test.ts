@@ -262,7 +262,7 @@ test("a process that runs another configuration than the file is named", async (
   await expect
     .poll(out, PATIENCE)
     .toMatch(
-      new RegExp(`^${admin} runs the configuration [0-9a-f]{12}, the file is [0-9a-f]{12}: `, "m"),
+      new RegExp(`^${admin} runs configuration [0-9a-f]{12}, but the file is [0-9a-f]{12}: `, "m"),
     );
 });
 

@@ -47,7 +47,7 @@ test("a process that does not answer is said not to", async () => {
   const failed = await ask(address, "/never", never).catch((error: unknown) =>
     reasonOf(error as Error),
   );
-  expect(failed).toBe("no answer within 3 s");
+  expect(failed).toBe("no response within 3 s");
 });
 
 test.each([

@@ -100,6 +100,6 @@ test("without a terminal it is an error that says what to do", async () => {
   const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
   expect({ out, status }).toEqual({ out: "", status: 2 });
   expect(err).toBe(
-    "--watch: standard output is no terminal. Without --watch the status is printed once.\n",
+    "--watch: standard output is not a terminal. Without --watch the status is printed once.\n",
   );
 });

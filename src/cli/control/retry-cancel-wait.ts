@@ -132,7 +132,7 @@ async function waitAndSay(
 ): Promise<ExitStatus> {
   const { destination, signal } = looking;
   const why = await stillText(looking, systemClock.nowMs());
-  if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
+  if (why !== null) shell.err(`No delivery can be processed yet: ${visibleCell(why)}\n`);
   const remaining = await waitUntilNoneIsLeft(
     { looking, progressOutput: onTerminal(shell) },
     options.timeout ?? null,

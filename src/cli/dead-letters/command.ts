@@ -1,4 +1,4 @@
-/** `switchyard dead-letters`: lists what was given up, and sends it again. */
+/** `switchyard dead-letters`: lists and replays dead letters. */
 
 import { Command } from "commander";
 import { shellWord } from "../../domain/shell-word.ts";
@@ -33,8 +33,8 @@ interface ReplayFlags extends DeadLetterOptions {
 
 export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("dead-letters")
-    .summary("list what was given up, and replay it")
-    .description("Lists deliveries and records that were given up, and sends them again.")
+    .summary("list and replay dead letters")
+    .description("Lists and replays dead letters.")
     .addCommand(listCommand(shell, exit))
     .addCommand(replayCommand(shell, exit))
     .addHelpText(
@@ -46,16 +46,16 @@ export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => v
 
 function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   const list = new Command("list")
-    .summary("show dead letters and count them")
-    .description("Shows dead letters, the newest last, and counts them by destination and reason.");
+    .summary("list and count dead letters")
+    .description("Lists dead letters, the newest last, and counts them by destination and reason.");
   return addDeadLetterOptions(
     list,
-    "show at most so many, the newest (default: 50, with --json all)",
+    "show only the newest n dead letters (default: 50; with --json, all)",
   )
-    .option("--json", "one JSON object a line, the oldest first")
+    .option("--json", "print one JSON object per line, the oldest first")
     .addHelpText(
       "after",
-      "\nFilters of different kinds must all hold; of one kind, any.\n\nExamples:\n" +
+      "\nFilters of the same kind are combined with OR, filters of different kinds with AND.\n\nExamples:\n" +
         "  switchyard dead-letters list --since 2026-03-01T09:30Z --until 2026-03-01T11:00Z\n" +
         "  switchyard dead-letters list --reason rejected --limit 10\n" +
         "  switchyard dead-letters list --message-id m-123 --json",
@@ -83,25 +83,32 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
 
 function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   const replay = new Command("replay")
-    .summary("send dead letters again")
+    .summary("replay dead letters")
     .description(
-      "Sends dead letters again: deliveries to their destination's topic, where a new window " +
-        "begins; what never became a delivery to the topic it came from. Counts first.",
+      "Replays dead letters. Deliveries go back to their destination's queue and get a new retry window; " +
+        "other records go back to the topic they came from. Prints what will be replayed before it starts.",
     );
-  return addDeadLetterOptions(replay, "replay at most so many, the oldest first")
-    .option("--dry-run", "count, and send nothing")
-    .option("--include-replayed", "send also what was replayed before")
-    .option("--yes", "without any filter: do not ask")
+  return addDeadLetterOptions(replay, "replay only the oldest n dead letters")
+    .option("--dry-run", "count the matching dead letters without replaying them")
+    .option("--include-replayed", "include dead letters that have already been replayed")
+    .option(
+      "--yes",
+      "do not ask for confirmation (required without filters if there is no terminal)",
+    )
     .option("--json", "print the outcome as one JSON object")
-    .option("--per-second <count>", "at most so many a second", perSecond)
-    .option("--resume <replay>", "go on with an interrupted replay, with its filters", replayName)
+    .option("--per-second <n>", "replay at most n dead letters per second", perSecond)
+    .option(
+      "--resume <replay>",
+      "continue an interrupted replay, with its original filters",
+      replayName,
+    )
     .addHelpText(
       "after",
-      "\nDead letters stay in their topic until its retention ends. A replayed one is marked, and is not\n" +
-        "sent again without --include-replayed. Without any filter the command asks first, on a terminal;\n" +
-        "elsewhere it wants --yes. Ctrl-C ends a replay after what is in hand and prints how to go on.\n\n" +
-        "Exit status: 0 all replayed or counted, 1 interrupted, failed or some refused, 2 wrong usage\n" +
-        "or configuration.\n\nExamples:\n" +
+      "\nFilters of the same kind are combined with OR, filters of different kinds with AND. Replayed dead\n" +
+        "letters stay in their topic until its retention ends. Press Ctrl-C to stop after the current batch;\n" +
+        "the command prints how to resume.\n\n" +
+        "Exit status: 0 all matching dead letters were replayed or counted; 1 interrupted, failed, or some\n" +
+        "could not be replayed; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --per-second 100\n" +
         "  switchyard dead-letters replay --resume 20260301-093015-3f9c",
@@ -130,14 +137,14 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     });
 }
 
-/** @throws WrongUsage where nobody can be asked. */
+/** @throws WrongUsage if confirmation is required and there is no terminal. */
 function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean {
   const isNarrow = FILTER_OPTIONS.some((name) => command.getOptionValue(name) !== undefined);
   const goesOn = flags.resume !== undefined;
   if (isNarrow || goesOn || flags.dryRun === true || flags.yes === true) return false;
   if (canAsk(shell)) return true;
   throw new WrongUsage(
-    "without any filter all dead letters are sent again; give a filter such as --destination, or --yes",
+    "without a filter, all dead letters are replayed. Give a filter such as --destination, or --yes.",
   );
 }
 
@@ -154,13 +161,15 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
     return { kind: "new", plan };
   }
   if (flags.includeReplayed === true) {
-    throw new WrongUsage("--resume goes on as the replay began; give no --include-replayed");
+    throw new WrongUsage(
+      "--resume keeps the original choice: --include-replayed cannot be changed. Omit it.",
+    );
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);
   if (given !== undefined) {
     throw new WrongUsage(
-      "--resume goes on with the filters that the replay began with; give none of " +
-        "--destination, --reason, --message-id, --since, --until and --limit",
+      "--resume uses the original filters of the replay. Omit --destination, --reason, --message-id, " +
+        "--since, --until and --limit.",
     );
   }
   return { kind: "resume", name: flags.resume, perSecond };

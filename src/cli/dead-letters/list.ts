@@ -108,6 +108,6 @@ function print(
   );
   if (tally.replayed > 0) {
     const waiting = (tally.total - tally.replayed).toLocaleString("en");
-    shell.out(`${tally.replayed.toLocaleString("en")} of them replayed, ${waiting} waiting.\n`);
+    shell.out(`${tally.replayed.toLocaleString("en")} have been replayed, ${waiting} have not.\n`);
   }
 }

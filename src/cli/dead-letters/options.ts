@@ -27,23 +27,27 @@ export function addDeadLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
-    .option("--destination <id>", "given up for this destination; may be repeated", repeated)
-    .option("--reason <reason>", "given up for this reason; may be repeated", collectReason)
-    .option("--message-id <id>", "of the call with this message id; may be repeated", repeated)
+    .option("--destination <id>", "only dead letters for this destination (repeatable)", repeated)
+    .option(
+      "--reason <reason>",
+      "only dead letters with this reason, such as expired (repeatable)",
+      collectReason,
+    )
+    .option("--message-id <id>", "only the call with this message ID (repeatable)", repeated)
     .option(
       "--since <when>",
-      "given up then or later: an ISO 8601 time, or 2h for 2 hours ago",
+      "dead-lettered at or after this time: ISO 8601, or an age such as 2h",
       instant,
     )
-    .option("--until <when>", "given up before then", instant)
-    .option("--limit <count>", limit, (text) => wholeNumber(text, 1));
+    .option("--until <when>", "dead-lettered before this time", instant)
+    .option("--limit <n>", limit, (text) => wholeNumber(text, 1));
 }
 
 /** @throws WrongUsage */
 export function filterOf(options: DeadLetterOptions): DeadLetterFilter {
   const { since, until } = options;
   if (since !== undefined && until !== undefined && until <= since) {
-    throw new WrongUsage("--until is not after --since: there is nothing between them");
+    throw new WrongUsage("--until must be later than --since");
   }
   return {
     destinations: options.destination ?? [],
@@ -61,5 +65,5 @@ function collectReason(
   const known = Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[];
   const reason = known.find((name) => name === text);
   if (reason !== undefined) return [...earlier, reason];
-  throw new InvalidArgumentError(`"${text}" is no reason. Reasons: ${known.join(", ")}.`);
+  throw new InvalidArgumentError(`"${text}" is not a reason. Valid reasons: ${known.join(", ")}.`);
 }

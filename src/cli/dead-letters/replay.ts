@@ -5,9 +5,9 @@
  *   outcome                                                    exit
  *   counted (--dry-run), or all replayed                       0
  *   nothing matches                                            0
- *   some were refused                                          1
- *   interrupted, or Kafka failed: says how to resume           1
- *   no replay of that name, or more filters than a replay can keep   2
+ *   some cannot be replayed                                    1
+ *   interrupted, or Kafka failed: prints how to resume         1
+ *   the replay does not exist, or has too many filters         2
  */
 
 import type { Kafka } from "../../kafka/port.ts";
@@ -32,9 +32,9 @@ import { counted } from "../../words/count.ts";
 import { confirmed } from "../confirm.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
-  /** Whether a person says yes or no first, on the terminal. */
+  /** If true, asks for confirmation on the terminal. */
   readonly asks?: boolean;
-  /** One JSON object in place of sentences. */
+  /** Prints one JSON object instead of sentences. */
   readonly json?: boolean;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
@@ -49,20 +49,20 @@ export async function replayDeadLetters(
   const { red } = shell.errColors;
   if (chosen.kind === "new" && !fits("dead-letters", chosen.plan)) {
     shell.err(
-      `${red("error:")} These are more filters than a replay can keep. Give fewer --message-id, or replay in several replays.\n`,
+      `${red("error:")} These filters are too large to store with the replay. Give fewer --message-id options, or use several replays.\n`,
     );
     return 2;
   }
   await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) {
     shell.err(
-      `${red("error:")} There is no replay ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never started, or is under another topic prefix than ${topics.prefix}\n`,
+      `${red("error:")} Replay ${chosen.kind === "resume" ? chosen.name : ""} cannot be resumed: it is done, was never started, or belongs to a topic prefix other than ${topics.prefix}\n`,
     );
     return 2;
   }
   const tally = await countDeadLetters(kafka, options, opened, onTerminal(shell));
   if (tally === null) {
-    shell.err("Interrupted while counting: nothing was sent.\n");
+    shell.err("Interrupted while counting: nothing was replayed.\n");
     tell(options, shell, "", outcomeJson(null, "interrupted"));
     return 1;
   }
@@ -79,16 +79,18 @@ export async function replayDeadLetters(
   say(`${countText(tally)}\n`);
   const targets = targetsOf(tally);
   if (targets.includes(topics.calls)) {
-    say("What goes to the topic of calls is routed again, to every destination it is for.\n");
+    say(
+      "Calls that go back to the calls topic are routed again, to every destination that should receive them.\n",
+    );
   }
   await assertTopics(kafka.admin, targets);
   if (options.dryRun) {
-    tell(options, shell, "Nothing was sent (--dry-run).\n", outcomeJson(tally, "counted"));
+    tell(options, shell, "Nothing was replayed (--dry-run).\n", outcomeJson(tally, "counted"));
     return 0;
   }
-  const question = `Send ${counted(tally.total, "dead letter")} again?`;
+  const question = `Replay ${counted(tally.total, "dead letter")}?`;
   if (options.asks && !(await confirmed(question, shell, signal))) {
-    shell.err("Nothing was sent.\n");
+    shell.err("Nothing was replayed.\n");
     tell(options, shell, "", outcomeJson(tally, "declined"));
     return 1;
   }
@@ -134,6 +136,6 @@ async function send(
   tell(options, shell, `${text}.\n`, outcomeJson(tally, end, sent, resume));
   if (resume === null) return refused.size === 0 ? 0 : 1;
   if (end === "interrupted") shell.err("Interrupted. ");
-  shell.err(`Go on with: ${resume}\n`);
+  shell.err(`Resume with: ${resume}\n`);
   return 1;
 }

@@ -1,4 +1,4 @@
-/** `switchyard replay`: writes calls of the topic of calls once more, for one destination. */
+/** `switchyard replay`: routes past calls again, for one destination. */
 
 import { Command, InvalidArgumentError } from "commander";
 
@@ -39,16 +39,17 @@ interface Flags extends ConfigOption, KafkaTimeoutOption {
 }
 
 const HELP = `
-For a destination that is new, was disabled, or lost what it had accepted. Each call is routed anew,
-by the present configuration, for this destination alone; it keeps its message id. The range ends
-where the topic of calls ended when the command began: later calls are routed by the stage. Calls
-that the destination has got already are sent again, so give --until for one that is new: the time
-from which it was routed to. Calls that routing does not send there are counted, with the reason.
+Use it for a destination that is new, was disabled, or lost calls that it had accepted. Each call is
+routed again with the current configuration, for this destination only, and keeps its message ID. The
+range ends where the calls topic ended when the command started, because the route stage routes later
+calls. Calls that the destination has already received are sent again. For a new destination, set
+--until to the time from which calls have been routed to it. Calls that the configuration does not
+route to the destination are counted, with the reason.
 
-Ctrl-C ends a replay after what is in hand and prints how to go on.
+Press Ctrl-C to stop after the current batch; the command prints how to resume.
 
-Exit status: 0 all is written, or counted; 1 interrupted, failed or some refused by the brokers;
-2 wrong usage or configuration.
+Exit status: 0 all calls were written or counted; 1 interrupted, failed, or the brokers rejected some;
+2 invalid usage or configuration.
 
 Examples:
   switchyard replay crm-hook --since 2d --dry-run
@@ -58,25 +59,29 @@ Examples:
 
 export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("replay")
-    .summary("write calls of the last days once more, for one destination")
+    .summary("replay past calls for one destination")
     .description(
-      "Reads the topic of calls from a time on, routes each call for one destination alone, and " +
-        "writes it to that destination's topic.",
+      "Reads the calls topic from a given time, routes each call for one destination only, and writes " +
+        "the deliveries to that destination's queue.",
     )
-    .argument("[destination]", "id of the destination; left out with --resume")
+    .argument("[destination]", "the destination's ID; omit it with --resume")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
-      "written then or later: an ISO 8601 time, or 2d for 2 days ago",
+      "written at or after this time: ISO 8601, or an age such as 2d",
       instant,
     )
-    .option("--until <when>", "written before then", instant)
-    .option("--type <type>", "calls of this type; may be repeated", collectType)
-    .option("--event <event>", "tracks of this event; may be repeated", repeated)
-    .option("--per-second <count>", "at most so many a second", perSecond)
-    .option("--dry-run", "count, and write nothing")
-    .option("--resume <replay>", "go on with an interrupted replay, with its range", replayName)
+    .option("--until <when>", "written before this time", instant)
+    .option("--type <type>", "only calls of this type (repeatable)", collectType)
+    .option("--event <event>", "only track calls with this event (repeatable)", repeated)
+    .option("--per-second <n>", "write at most n deliveries per second", perSecond)
+    .option("--dry-run", "count the calls without writing anything")
+    .option(
+      "--resume <replay>",
+      "continue an interrupted replay, with its original range",
+      replayName,
+    )
     .option("--json", "print the outcome as one JSON object")
     .addHelpText("after", HELP)
     .action(async (id: string | undefined, flags: Flags) => {
@@ -119,7 +124,7 @@ export async function runCallReplay(
   const outcome = await replayCalls(kafka, options, onTerminal(shell));
   if (outcome === null) {
     shell.err(
-      `${shell.errColors.red("error:")} There is no replay of calls ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never started, or is under another topic prefix than ${topics.prefix}\n`,
+      `${shell.errColors.red("error:")} Replay of calls ${chosen.kind === "resume" ? chosen.name : ""} cannot be resumed: it is done, was never started, or belongs to a topic prefix other than ${topics.prefix}\n`,
     );
     return 2;
   }
@@ -132,7 +137,7 @@ export async function runCallReplay(
 function endStatus({ end, error, counts, resume }: Outcome, shell: Shell): ExitStatus {
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${visibleLines(error)}\n`);
   if (end === "interrupted") shell.err("Interrupted. ");
-  if (resume !== null) shell.err(`Go on with: ${resume}\n`);
+  if (resume !== null) shell.err(`Resume with: ${resume}\n`);
   if (end === "counted") shell.err("Nothing was written (--dry-run).\n");
   const isWhole = end === "done" || end === "counted";
   return isWhole && (counts.refused ?? 0) === 0 ? 0 : 1;
@@ -144,18 +149,17 @@ function assertUsage(id: string | undefined, flags: Flags): void {
     const given = [id, since, until, type, event].some((each) => each !== undefined);
     if (!given) return;
     throw new WrongUsage(
-      "--resume goes on with the destination and the range that the replay began with; give no " +
-        "destination, and none of --since, --until, --type and --event",
+      "--resume uses the original destination and range of the replay. Omit the destination, --since, " +
+        "--until, --type and --event.",
     );
   }
-  if (id === undefined) throw new WrongUsage("name the destination that gets the calls");
+  if (id === undefined)
+    throw new WrongUsage("no destination. Name the destination that should receive the calls.");
   if (since === undefined) {
-    throw new WrongUsage(
-      "give --since: the time from which on calls are written again, such as 2d",
-    );
+    throw new WrongUsage("--since is required: the time from which calls are replayed, such as 2d");
   }
   if (until !== undefined && until <= since) {
-    throw new WrongUsage("--until is not after --since: there is nothing between them");
+    throw new WrongUsage("--until must be later than --since");
   }
 }
 
@@ -166,11 +170,13 @@ function chosenReplay(id: string | undefined, flags: Flags): ChosenReplay<"calls
   const asked = { sinceMs, untilMs, types: type, events: event };
   const plan: CallReplayPlan = { destination: id ?? "", asked, perSecond: rate };
   if (fits("calls", plan)) return { kind: "new", plan };
-  throw new WrongUsage("these are more events than a replay can keep; replay in several replays");
+  throw new WrongUsage("these events are too large to store with the replay. Use several replays.");
 }
 
 function collectType(text: string, earlier: readonly CallType[] = []): readonly CallType[] {
   const type = CALL_TYPES.find((name) => name === text);
   if (type !== undefined) return [...earlier, type];
-  throw new InvalidArgumentError(`"${text}" is no type. Types: ${CALL_TYPES.join(", ")}.`);
+  throw new InvalidArgumentError(
+    `"${text}" is not a call type. Valid types: ${CALL_TYPES.join(", ")}.`,
+  );
 }

@@ -31,37 +31,40 @@ const RATE_WINDOW_DEFAULT_MS = 1_000;
 
 export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("status")
-    .summary("show the state of destinations, lag, waiting deliveries and dead letters")
+    .summary("show the state of destinations, lag, backlogs and dead letters")
     .description(
-      "Shows for each destination whether it delivers, fails or is on hold, its backlog and for how " +
-        "long it waits, and when the next attempt is due; those with problems first. Backlogs and dead " +
-        "letters are read from Kafka. States, responses and rates come from the admin ports of the " +
-        "processes.",
+      "Shows for each destination whether it is delivering, failing or on hold, its backlog, the age of " +
+        "the oldest delivery, and when the next attempt is due. Destinations with problems come first. " +
+        "Backlogs and dead letters are read from Kafka; states, responses and rates from the admin " +
+        "ports of the processes.",
     )
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option(
       "--admin <host:port>",
-      "admin port of a process; may be repeated, or take several with commas",
+      "admin port of a process (repeatable, or several with commas)",
       adminAddress,
     )
-    .option("--failing", "only destinations that fail, or are on hold by a circuit or Retry-After")
+    .option(
+      "--failing",
+      "only destinations that are failing, or on hold because of a circuit or Retry-After",
+    )
     .option("--destination <id>", "only this destination")
     .option(
       "--rate-window <duration>",
       "time over which rates are measured (default: 1s)",
       durationWithin(1_000, 600_000),
     )
-    .option("--watch", "a page that is drawn anew every 2 s, on a terminal")
+    .option("--watch", "refresh the status every 2 s (requires a terminal)")
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nBACKLOG counts deliveries of a destination that are not processed, without those that await a\n" +
-        "retry. OLDEST is how long ago the oldest of them was written. AWAITING RETRY counts deliveries\n" +
-        "in delay topics. PROCESSED are calls for route, and returned records for delay. DELIVERED and\n" +
-        "FAILED are attempts.\n\n" +
-        "Exit status: 0; 1 if something cannot be read, of Kafka or of a process that was named; 2 wrong\n" +
-        "usage.\n\n" +
+      "\nBACKLOG counts a destination's unprocessed deliveries, except those that are awaiting retry.\n" +
+        "OLDEST is the age of the oldest of them. AWAITING RETRY counts deliveries in delay topics.\n" +
+        "PROCESSED counts calls for the route stage, and returned records for the delay stage. DELIVERED\n" +
+        "and FAILED count attempts.\n\n" +
+        "Exit status: 0 success; 1 Kafka or a process given with --admin could not be read completely;\n" +
+        "2 invalid usage or configuration.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +
         "  switchyard status --admin host-1:9464,host-2:9464 --failing --watch\n" +
         "  switchyard status --admin host-1:9464 --destination crm-hook --json",
@@ -73,7 +76,9 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const { watch = false, json = false, failing = false, destination = null } = flags;
   const { screen } = shell;
   if (watch && (json || screen === null)) {
-    const why = json ? "--watch and --json exclude each other" : "standard output is no terminal";
+    const why = json
+      ? "--watch and --json exclude each other"
+      : "standard output is not a terminal";
     shell.err(`--watch: ${why}. Without --watch the status is printed once.\n`);
     return 2;
   }
@@ -92,7 +97,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   using shutdown = shutdownSignal();
   if (watch && screen !== null) {
     const { watchStatus } = await import("./watch.ts");
-    // Words of the connection would stand in the middle of the page.
+    // Messages of the connection would appear in the middle of the screen.
     const quiet = { ...shell, err: () => undefined };
     const inSilence: UseKafka = (work) => withKafka(config, quiet, flags, work);
     return await watchStatus(inSilence, options, { ...shell, screen }, shutdown.signal);

@@ -168,7 +168,7 @@ function waitUntilDrained(destination: AttemptedId): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const why = await stillText(looking, systemClock.nowMs());
-    if (why !== null) doing.report(`${why}; until then nothing is delivered.`);
+    if (why !== null) doing.report(`No delivery can be processed yet: ${why}`);
     const left = await waitUntilNoneIsLeft({ looking, progressOutput: doing.progressOutput }, null);
     const isDone = sumOf(left) === 0;
     doing.report(isDone ? "Nothing is left." : `${remainingText(left)}.`);

@@ -35,7 +35,7 @@ export async function readLatestCalls(
     }
     const { topic, partition, offset } = record;
     const messageId = `${topic}/${partition}/${offset}`;
-    return { messageId, type: `no call (${facts.reason})`, event: null, source: "" };
+    return { messageId, type: `not a call (${facts.reason})`, event: null, source: "" };
   };
   const find = (record: IncomingRecord) => {
     if (schemas.of(record) === null) return findRead(record);

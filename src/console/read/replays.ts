@@ -49,7 +49,7 @@ export async function workOnCalls(
   if (outcome === null) throw new Error(NO_REPLAY);
   const { end, error, counts, replay } = outcome;
   const rows = outcomeRows(outcome, OUTSIDE);
-  if (rows.length === 0) report("There are no calls in this range.");
+  if (rows.length === 0) report("This range contains no calls.");
   for (const { count, text } of rows) report(`${count.toLocaleString("en")} ${text}.`);
   if (error !== null) report(error);
   const isDone = end === "done" || end === "counted";

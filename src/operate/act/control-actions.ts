@@ -74,7 +74,8 @@ export async function pauseNow(
  */
 export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
   const why = await stillText(acting.looking, systemClock.nowMs());
-  if (why !== null) throw new Error(`nothing was returned: ${why}`);
+  if (why !== null)
+    throw new Error(`Cannot retry deliveries for ${acting.looking.destination}: ${why}`);
   const earlyRelease = earlyReleaseOf(acting, "retry", null);
   const waiting = await count(acting, earlyRelease, true);
   await operate(acting, operating, earlyRelease);
@@ -121,9 +122,9 @@ export async function waitUntilNoneIsLeft(
 export function stillOnHold(id: string, { destinations }: Config): string | null {
   const still = destinations.find((each) => each.id === id);
   if (still === undefined) return `${id} is not configured.`;
-  if (!still.enabled) return `${id} stays disabled: the configuration says so.`;
+  if (!still.enabled) return `${id} is still disabled by the configuration.`;
   if (!still.isAttempted || !still.paused) return null;
-  return `${id} stays paused: the configuration says \`paused: true\`.`;
+  return `${id} is still paused: the configuration has \`paused: true\`.`;
 }
 
 function earlyReleaseOf(

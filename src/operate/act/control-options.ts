@@ -1,4 +1,4 @@
-/** The parts that all commands which steer a destination have in common. */
+/** What the commands pause, resume, retry, cancel and wait share. */
 
 import type { Command } from "commander";
 
@@ -18,17 +18,17 @@ export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
 }
 
-export const EXIT_HELP = "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\n";
+export const EXIT_HELP = "\nExit status: 0 done; 1 failed; 2 invalid usage or configuration.\n\n";
 
 export function controlOptions(command: Command): Command {
   return command
-    .argument("<destination>", "the destination's id")
+    .argument("<destination>", "the destination's ID")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object");
 }
 
-/** Connects, and does it for a webhook destination that is configured. */
+/** Connects to Kafka and runs `act` for a configured webhook destination. */
 export async function withDestination(
   id: string,
   options: ControlOptions,
@@ -55,14 +55,14 @@ export async function operatingOn(
   return { producer: commandProducer(kafka, shell, signal), topics };
 }
 
-/** @throws WrongUsage saying which there are. */
+/** @throws WrongUsage that lists the configured destinations. */
 export function attemptedOf(id: string, { destinations }: Config): AttemptedDestination {
   const found = destinations.find((each) => each.id === id);
   if (found?.isAttempted) return found;
   const known = destinations.filter(isAttempted).map((each) => each.id);
   if (found !== undefined) {
     throw new WrongUsage(
-      `"${id}" is of type ${found.kind}: others read it, so it cannot be steered.`,
+      `${id} is a ${found.kind} destination: its consumers are outside Switchyard, so it cannot be controlled.`,
     );
   }
   throw new WrongUsage(

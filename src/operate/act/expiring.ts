@@ -1,11 +1,11 @@
 /**
- * How many of the deliveries that were attempted would expire while their destination is paused.
+ * Counts the deliveries awaiting retry that would expire while their destination is paused.
  *
- *   a delivery that waits           while it is paused
- *   was never attempted             it has no window, and waits
- *   its window ends before the end  it expires
- *   ... and the pause has no end    it expires, unless the destination is resumed before
- *   its window ends later           it is tried again
+ *   a waiting delivery                                     during the pause
+ *   has not been attempted                                 has no retry window, and stays queued
+ *   its retry window ends before the pause does            expires
+ *   its retry window ends, and the pause has no end        expires, unless the destination is resumed first
+ *   its retry window ends after the pause                  is retried after the pause
  */
 
 import { counted } from "../../words/count.ts";
@@ -24,7 +24,7 @@ export class Expiring {
     this.#untilMs = untilMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** @param firstAttemptAtMs null: it was never attempted. */
+  /** @param firstAttemptAtMs null: the delivery has not been attempted. */
   add(firstAttemptAtMs: number | null): void {
     if (firstAttemptAtMs === null) return;
     this.awaitingRetry += 1;
@@ -34,7 +34,7 @@ export class Expiring {
     this.#firstMs = Math.min(this.#firstMs, endMs);
   }
 
-  /** The same for programs. Instants are ISO 8601. */
+  /** The same as JSON. Times are ISO 8601. */
   json(): {
     readonly awaitingRetry: number;
     readonly expiring: number;
@@ -44,18 +44,19 @@ export class Expiring {
     return { awaitingRetry: this.awaitingRetry, expiring: this.#count, firstExpiresAt };
   }
 
-  /** @param isWhole whether all that waits was counted. */
+  /** @param isWhole false: the counts are lower bounds. */
   text(isWhole: boolean): string {
-    const least = isWhole ? "" : "at least ";
-    const attempted = `${least}${counted(this.awaitingRetry, "delivery", "deliveries")}`;
     if (this.awaitingRetry === 0 && isWhole)
-      return "None that waits was attempted before: none expires.";
-    const begins = `Attempted before and waiting: ${attempted}.`;
-    if (this.#count === 0) return `${begins} None of them expires before the end of the pause.`;
+      return "No delivery is awaiting retry, so none can expire during the pause.";
+    const least = isWhole ? "" : "At least ";
+    const are = this.awaitingRetry === 1 ? "is" : "are";
+    const waiting = `${least}${counted(this.awaitingRetry, "delivery", "deliveries")} ${are} awaiting retry.`;
+    if (this.#count === 0) return `${waiting} None of them expires before the end of the pause.`;
     const first = `the first at ${instantText(this.#firstMs)} UTC`;
+    const expire = this.#count === 1 ? "expires" : "expire";
     const has = Number.isFinite(this.#untilMs)
-      ? `Of them ${least}${this.#count} expire before the end of the pause`
-      : `They expire one after the other unless it is resumed`;
-    return `${begins} ${has}, ${first}.`;
+      ? `${least}${this.#count} of them ${expire} before the end of the pause`
+      : "They expire one by one unless the destination is resumed";
+    return `${waiting} ${has}, ${first}.`;
   }
 }

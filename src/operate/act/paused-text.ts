@@ -1,4 +1,4 @@
-/** The deliveries that wait for a destination that was paused, and those of them that would expire. */
+/** How many deliveries are waiting for a paused destination, and how many of them would expire. */
 
 import { recordsIn } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -13,7 +13,7 @@ import {
   retryTopicParts,
 } from "./remaining.ts";
 
-/** People wait in front of it: what is not read by then is not counted. */
+/** A person is waiting for the result: what has not been read by then is not counted. */
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 
@@ -22,7 +22,7 @@ export type PausedWaiting =
       readonly kind: "counted";
       readonly queued: number;
       readonly expiring: Expiring;
-      /** Whether all that waits was counted. */
+      /** If false, the counts are lower bounds. */
       readonly isWhole: boolean;
     }
   | { readonly kind: "unknown"; readonly error: string };
@@ -49,16 +49,19 @@ export async function waitingOfPaused(
   }
 }
 
-/** Lines for people. */
+/** Sentences for operators. */
 export function pausedText(waiting: PausedWaiting): string {
   if (waiting.kind === "unknown") {
-    return `The deliveries that wait for it cannot be counted: ${waiting.error}\n`;
+    return `The queued deliveries could not be counted: ${waiting.error}\n`;
   }
   const { queued, expiring, isWhole } = waiting;
-  return `Queued: ${queued}. They wait without a retry window.\n${expiring.text(isWhole)}\n`;
+  const are = queued === 1 ? "delivery is" : "deliveries are";
+  const waits =
+    "Queued deliveries do not expire, but Kafka deletes them when the topic's retention ends.";
+  return `${queued.toLocaleString("en")} ${are} queued. ${waits}\n${expiring.text(isWhole)}\n`;
 }
 
-/** The same for programs; null: it cannot be counted. */
+/** The same as JSON; null: the deliveries could not be counted. */
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
   const { queued, expiring, isWhole } = waiting;

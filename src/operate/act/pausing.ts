@@ -1,32 +1,32 @@
 /**
- * Decides what a pause that somebody asks for means beside the one that is in force. Pure.
+ * Decides how a requested pause changes the one that is in force. Pure.
  *
- *   in force            asked for                 then
+ *   in force            requested                 result
  *   none                no end                    paused until it is resumed
  *   none                for 2 h                   paused until then
- *   until T             no end                    it stays paused until T: nothing is written
- *   until T             for 2 h                   paused until then, whether that is before or after T
+ *   until T             no end                    stays paused until T; nothing is written
+ *   until T             for 2 h                   paused until then, even if that is before T
  *   until T             until it is resumed       paused until it is resumed
- *   without an end      no end, until resumed     it stays so: nothing is written
+ *   without an end      no end, until resumed     stays paused; nothing is written
  *   without an end      for 2 h                   paused until then
  *
- * The destination has been paused since the first of them.
+ * The start of the first pause is kept.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
 import { instantText } from "../connect/instant.ts";
 
 export interface AskedPause {
-  /** Null: no end was named. */
+  /** Null: no end was requested. */
   readonly forMs: number | null;
-  /** Whether somebody said that it has no end. */
+  /** The operator asked for a pause without an end. */
   readonly untilResumed: boolean;
 }
 
 export interface Paused {
-  /** In force until now; null: none. */
+  /** The pause in force so far; null: none. */
   readonly before: Pause | null;
-  /** In force from now on. The same object: nothing is to be written. */
+  /** The pause in force from now on. If it is the same object, nothing has to be written. */
   readonly pause: Pause;
 }
 
@@ -38,15 +38,17 @@ export function pausedBy(before: Pause | null, asked: AskedPause, now: Pause): P
   return { before, pause: { ...now, sinceMs: before.sinceMs } };
 }
 
-/** For people: one line. */
+/** One line for operators. */
 export function pausedSentence({ before, pause }: Paused): string {
   const { destination, by, sinceMs, untilMs } = pause;
-  const ends = `\`switchyard resume ${destination}\` ends it.`;
+  const ends = `Run \`switchyard resume ${destination}\` to end the pause.`;
   if (before === pause) {
     const since = `It has been paused by ${by} since ${instantText(sinceMs)} UTC`;
     const other =
-      untilMs === null ? "--for sets an end." : "--for sets another end, --until-resumed none.";
-    return `Paused already: ${destination}${endText(pause)}. ${since}, and stays so: ${other} ${ends}`;
+      untilMs === null
+        ? "Use --for to set an end."
+        : "Use --for to change the end, or --until-resumed to remove it.";
+    return `Already paused: ${destination}${endText(pause)}. ${since}. ${other} ${ends}`;
   }
   const was = before === null ? "" : ` It was paused by ${before.by}${endText(before)} before.`;
   return `Paused: ${destination}${endText(pause)}.${was} ${ends}`;
@@ -56,7 +58,7 @@ function endText({ untilMs }: Pause): string {
   return untilMs === null ? " until it is resumed" : ` until ${instantText(untilMs)} UTC`;
 }
 
-/** For programs; null: none. */
+/** The pause as JSON; null: none. */
 export function pauseJson(pause: Pause | null): object | null {
   if (pause === null) return null;
   const { by, sinceMs, untilMs } = pause;

@@ -85,12 +85,12 @@ export function remainingText(left: Remaining): string {
 export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);
-  if (configured?.enabled === false) return `${destination} is disabled by the configuration`;
+  if (configured?.enabled === false) return "the destination is disabled by the configuration.";
   if (configured?.isAttempted && configured.paused) {
-    return `${destination} is paused by the configuration`;
+    return "the destination is paused by the configuration.";
   }
   const operations = await readOperatorActions(looking, signal);
   const pause = operations.pauseOf(destination, nowMs);
   if (pause === null || isOver(pause, nowMs)) return null;
-  return `${destination} is paused by ${pause.by}: \`switchyard resume ${destination}\` ends it`;
+  return `the destination was paused by ${pause.by}. Run \`switchyard resume ${destination}\` first.`;
 }

@@ -1,8 +1,8 @@
 /**
  * Kafka for the length of one command. Its client is loaded with the first use.
  *
- *   no broker answers                           then
- *   for 2 s                                     the cause is told, and each new one
+ *   no broker responds                          then
+ *   for 2 s                                     the cause is printed, and each new one
  *   for 10 s (--kafka-timeout), or kafka.startTimeout    fails
  *     where that is shorter
  *   and never will: a wrong password            fails at once
@@ -18,9 +18,9 @@ import { kafkaConnection } from "./connection.ts";
 import { durationWithin } from "./option-values.ts";
 import type { Shell } from "./shell.ts";
 
-/** Waiting that takes longer is explained. */
+/** After this time, the command explains why it is waiting. */
 const QUIET_MS = 2_000;
-/** People wait in front of it. */
+/** A person is waiting for the command. */
 const KAFKA_TIMEOUT_MS = 10_000;
 
 export interface KafkaTimeoutOption {
@@ -67,13 +67,13 @@ export async function withKafka<Result>(
   }
 }
 
-/** Says after a while that it waits, and why. */
+/** Prints after 2 s that the command is waiting, and why. */
 function explainer(brokers: readonly string[], limitMs: number, shell: Shell) {
   let latest: string | null = null;
   let isLate = false;
   const explain = setTimeout(() => {
     isLate = true;
-    const why = latest ?? `Kafka at ${brokers.join(", ")}: no answer.`;
+    const why = latest ?? `Kafka at ${brokers.join(", ")} is not responding.`;
     shell.err(`Waiting for ${limitMs / 1_000} s (--kafka-timeout). ${visibleLines(why)}\n`);
   }, QUIET_MS);
   const onCause = (cause: string): void => {

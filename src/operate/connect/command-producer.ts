@@ -1,14 +1,14 @@
 /**
- * The producer of a command. A send waits through outages. It waits for ever for a topic that was
- * deleted. People are told, and Ctrl-C ends it.
+ * The producer of a command. A send waits through outages, and waits indefinitely for a topic that was deleted; the
+ * command then prints a message, and Ctrl-C ends it.
  *
  *   a send                                         then
- *   is not acknowledged for a while                says so, once
- *   has no right to its topic, for 2 s or longer   throws: waiting mends nothing. With `giveBack` its
- *                                                  records come back
- *   is under way when the signal aborts            has a little longer; then it throws
+ *   has not been acknowledged for 10 s             a message is printed, once
+ *   has had no permission for its topic for 2 s    throws, because waiting does not help. With `giveBack`, the
+ *                                                  records are returned instead
+ *   is in flight when the signal aborts            has 5 s left; then it throws
  *
- * Rights that were just granted take a moment to reach all brokers.
+ * Permissions that were just granted take about a second to reach all brokers.
  */
 
 import {
@@ -24,7 +24,7 @@ const QUIET_MS = 10_000;
 const INTERRUPT_LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 500;
 
-/** For people, so it has no name of its own: that would show its stack. */
+/** Its message is printed for operators. It has no name of its own, because that would print its stack. */
 export class NotWrittenError extends Error {}
 
 /** @param signal aborts at Ctrl-C. */
@@ -40,8 +40,8 @@ export function commandProducer(
     if (hasExplained) return;
     hasExplained = true;
     shell.err(
-      `Kafka has not acknowledged what was written for ${QUIET_MS / 1_000} s; still trying. ` +
-        "Are the brokers there, and the topic? Ctrl-C gives up.\n",
+      `Kafka has not acknowledged the records for ${QUIET_MS / 1_000} s; still trying. ` +
+        "Check that the brokers are up and that the topic exists, or press Ctrl-C to stop.\n",
     );
   };
   return {
@@ -74,7 +74,7 @@ export function commandProducer(
         }
         if (!signal.aborted) throw cause;
         throw new NotWrittenError(
-          "interrupted: what was being written may or may not be in Kafka",
+          "interrupted: the records in flight may or may not have been written to Kafka",
           { cause },
         );
       } finally {
@@ -86,7 +86,7 @@ export function commandProducer(
   };
 }
 
-/** For people whose log-in may not write a topic. */
+/** The error for a principal that has no permission to write a topic. */
 export function forbiddenText(topic: string, error: string): string {
   return `${topic} cannot be written: ${error}`;
 }

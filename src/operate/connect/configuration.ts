@@ -16,7 +16,7 @@ export interface ConfigOption {
 }
 
 export function configOption(): Option {
-  return new Option("-c, --config <file>", "the configuration file (or SWITCHYARD_CONFIG)");
+  return new Option("-c, --config <file>", "configuration file (default: $SWITCHYARD_CONFIG)");
 }
 
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
@@ -37,7 +37,7 @@ export async function loadOrExplain(
 export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
   const file = configFile(options, shell);
   if (file === "") {
-    throw new WrongUsage("no configuration. Give --config FILE or set SWITCHYARD_CONFIG.");
+    throw new WrongUsage("no configuration file. Give --config FILE or set SWITCHYARD_CONFIG.");
   }
   const { loadConfig } = await import("../../config/load.ts");
   return loadConfig({ file, env: shell.env });
@@ -53,7 +53,7 @@ export function explained(loaded: Loaded, name: string, shell: Shell): LoadedCon
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
-    const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
+    const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
     shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
     for (const problem of problems) shell.err(`${visibleLines(problemText(problem))}\n\n`);
     return null;

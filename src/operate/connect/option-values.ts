@@ -9,7 +9,7 @@ import { INSTANT_FORM, parseInstant } from "./instant.ts";
 export function instant(text: string): number {
   const atMs = parseInstant(text, Date.now());
   if (atMs !== null) return atMs;
-  throw new InvalidArgumentError(`"${text}" is no time. Expected ${INSTANT_FORM}.`);
+  throw new InvalidArgumentError(`"${text}" is not a time. Expected ${INSTANT_FORM}.`);
 }
 
 /** A parser of an option, to milliseconds. @throws InvalidArgumentError */
@@ -18,7 +18,7 @@ export function durationWithin(minMs: number, maxMs: number): (text: string) => 
     const ms = parseDuration(text);
     if (ms !== null && ms >= minMs && ms <= maxMs) return ms;
     const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
-    throw new InvalidArgumentError(`"${text}" is no duration ${range}, such as 30s, 5m or 2h.`);
+    throw new InvalidArgumentError(`"${text}" is not a duration ${range}, such as 30s, 5m or 2h.`);
   };
 }
 
@@ -26,7 +26,7 @@ export function durationWithin(minMs: number, maxMs: number): (text: string) => 
 export function wholeNumber(text: string, min: number, max = 999_999_999_999): number {
   const number = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;
-  throw new InvalidArgumentError(`"${text}" is no whole number from ${min} to ${max}.`);
+  throw new InvalidArgumentError(`"${text}" is not an integer from ${min} to ${max}.`);
 }
 
 /** As for `requestsPerSecond` of a destination. @throws InvalidArgumentError */
@@ -34,7 +34,7 @@ export function perSecond(text: string): number {
   return wholeNumber(text, 1, 1_000_000);
 }
 
-/** Of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export function repeated(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
 }
@@ -42,5 +42,7 @@ export function repeated(text: string, earlier: readonly string[] = []): readonl
 /** @throws InvalidArgumentError */
 export function replayName(text: string): string {
   if (/^[\w-]{1,60}$/.test(text)) return text;
-  throw new InvalidArgumentError(`"${text}" is no name of a replay, such as 20260301-093015-3f9c.`);
+  throw new InvalidArgumentError(
+    `"${text}" is not the name of a replay, such as 20260301-093015-3f9c.`,
+  );
 }

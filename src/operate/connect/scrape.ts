@@ -1,4 +1,4 @@
-/** Questions to a process, at its admin port. */
+/** Requests to a process's admin port. */
 
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
@@ -14,7 +14,7 @@ const ANSWER_LIMIT_MS = 3_000;
 /** @throws Error `reasonOf` puts into words. */
 export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
   const { status, body } = await ask(address, "/metrics", signal);
-  if (status !== 200) throw new Error(`it answered ${status}`);
+  if (status !== 200) throw new Error(`it responded ${status}`);
   return parseMetrics(body);
 }
 
@@ -26,9 +26,9 @@ export async function ask(
 ): Promise<{ readonly status: number | undefined; readonly body: string }> {
   using late = hearingLimit(ANSWER_LIMIT_MS);
   const limit = AbortSignal.any([signal, late.signal]);
-  // Not fetch: it refuses some ports, and an admin port may be any.
+  // fetch blocks some ports, and an admin port can be any port.
   const colon = address.lastIndexOf(":");
-  // No URL either: it takes no zone of an IPv6 address.
+  // A URL cannot contain the zone of an IPv6 address.
   const host = withoutBrackets(address.slice(0, colon));
   const port = address.slice(colon + 1);
   const request = get({ host, port, path, signal: limit, agent: false });
@@ -39,11 +39,11 @@ export async function ask(
 export function reasonOf(error: Error): string {
   const { cause, code } = error as { readonly cause?: unknown; readonly code?: unknown };
   const isLate = [error, cause].some((e) => e instanceof Error && e.name === "TimeoutError");
-  if (isLate) return `no answer within ${ANSWER_LIMIT_MS / 1_000} s`;
+  if (isLate) return `no response within ${ANSWER_LIMIT_MS / 1_000} s`;
   return typeof code === "string" ? code : error.message;
 }
 
-/** The hash of the configuration that a process runs; null: it does not say. */
+/** The hash of the configuration that a process runs; null: it does not report it. */
 export function hashOf(samples: readonly Sample[]): string | null {
   const info = samples.filter(({ name, value }) => name === METRICS.configInfo.name && value === 1);
   return info.at(-1)?.labels.hash ?? null;

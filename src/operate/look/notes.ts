@@ -1,4 +1,4 @@
-/** The lines below the tables: troubles first, then why something is not known. */
+/** The notes below the tables: problems first, then why a value is unknown. */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { isWrongClock } from "../../runtime/broker-clock.ts";
@@ -36,28 +36,27 @@ export function notesOf(report: StatusReport): readonly string[] {
   ];
 }
 
-/** Of processes, and why cells are `-`. */
+/** Processes that could not be read, and why cells show `-`. */
 function missingNotes({ processes, destinations, notes }: StatusReport): readonly string[] {
   const unreachable = processes.filter(({ error }) => error !== null);
   const silent = processes.filter(({ error, stages }) => error === null && stages === null);
   const isCounted = destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   return [
     ...unreachable.map(
-      ({ admin, error }) =>
-        `${admin} cannot be reached (${error}): nothing that it knows is shown.`,
+      ({ admin, error }) => `${admin} is unreachable (${error}): its states and rates are missing.`,
     ),
-    ...silent.map(({ admin }) => `${admin} is of a version that does not tell its state.`),
+    ...silent.map(({ admin }) => `${admin} runs a version that does not report its state.`),
     ...(processes.length === 0
       ? [
-          "States, outcomes and rates are known to the processes: --admin HOST:PORT for each of them.",
+          "States, responses and rates come from the processes: give --admin HOST:PORT for each of them.",
         ]
       : []),
     ...(destinations.length > 0 && !isCounted && notes.awaitingRetry !== null
-      ? [`AWAITING RETRY is not known: ${notes.awaitingRetry}.`]
+      ? [`AWAITING RETRY is unknown: ${notes.awaitingRetry}.`]
       : []),
     ...(destinations.length > 0 && !isCounted && notes.awaitingRetry === null
       ? [
-          "AWAITING RETRY is known to the processes that run delay (--admin), when they have counted: they are too many to count in Kafka now.",
+          "AWAITING RETRY is unknown: there are too many records to count in Kafka. The processes that run the delay stage report it (--admin) once they have counted.",
         ]
       : []),
   ];
@@ -72,7 +71,7 @@ function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
     ...(isDifferent ? [`The processes run different configurations: ${page}`] : []),
     ...others.map(
       ({ admin, configHash: hash }) =>
-        `${admin} runs the configuration ${hash}, the file is ${configHash}: ${page}`,
+        `${admin} runs configuration ${hash}, but the file is ${configHash}: ${page}`,
     ),
   ];
 }
@@ -80,7 +79,7 @@ function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
 function brokerNotes({ admin, unreachableBrokers }: ProcessReport): readonly string[] {
   return unreachableBrokers.map(({ broker, since }) => {
     const at = `${instantText(Date.parse(since))} UTC`;
-    return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
+    return `${admin} has been unable to reach broker ${broker} since ${at}.`;
   });
 }
 
@@ -88,7 +87,7 @@ function storeNotes({ admin, stateStoresUnavailable }: ProcessReport): readonly 
   if (!(stateStoresUnavailable > 0)) return [];
   const stores = counted(stateStoresUnavailable, "state store");
   return [
-    `${admin}: ${stores} of the audience stage cannot be used, and its audiences wait: /readyz names the error.`,
+    `${admin}: ${stores} of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.`,
   ];
 }
 
@@ -99,7 +98,7 @@ function clockNotes({ admin, clockOffsetSeconds }: ProcessReport): readonly stri
     : [`The clock of ${admin} is ${text} the brokers' clock: docs/troubleshooting.md#clocks`];
 }
 
-/** How a clock differs that is wrong; null: it is right, or not known. */
+/** How much a wrong clock differs; null: it is right, or unknown. */
 export function clockText(offsetSeconds: number | null): string | null {
   if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
   const how = offsetSeconds > 0 ? "ahead of" : "behind";
@@ -110,41 +109,44 @@ function routeNotes({ admin, routesMissing }: ProcessReport): readonly string[] 
   if (routesMissing === 0) return [];
   const destinations = counted(routesMissing, "destination");
   return [
-    `Calls that ${admin} routes do not reach ${destinations} that another process has: /readyz names them.`,
+    `Calls that ${admin} routes do not reach ${destinations} that another process has. See /readyz for their names.`,
   ];
 }
 
 function haltText(what: string, { topic, partition, offset }: HaltReport): string {
   const where = `${topic}, partition ${partition}, offset ${offset}`;
   const command = skipCommand({ topic, partition, offset });
-  return `${what}: halted at a damaged batch in ${where}. Bring the batch back, or give it up: ${command}`;
+  return `${what}: halted at a corrupt batch in ${where}. Restore the batch, or skip it: ${command}`;
 }
 
 function configurationNotes(process: ProcessReport): readonly string[] {
   const { admin, configInvalidSince, settingsToRestart, destinationsWaiting } = process;
-  const verb = (count: number) => (count === 1 ? "waits" : "wait");
+  const verb = (count: number) => (count === 1 ? "is" : "are");
   const notes: string[] = [];
   if (configInvalidSince !== null) {
     const since = `${instantText(Date.parse(configInvalidSince))} UTC`;
     notes.push(
-      `${admin} refuses the configuration file since ${since}, and runs an earlier one: /readyz names the problem.`,
+      `The configuration file on ${admin} has been invalid since ${since}. The process still runs the previous configuration. See /readyz for the first problem.`,
     );
   }
   if (settingsToRestart > 0) {
     const settings = counted(settingsToRestart, "setting");
-    notes.push(`${admin}: ${settings} ${verb(settingsToRestart)} for a restart.`);
+    notes.push(`${admin}: ${settings} ${verb(settingsToRestart)} waiting for a restart.`);
   }
   if (destinationsWaiting > 0) {
     const destinations = counted(destinationsWaiting, "destination");
     const their = destinationsWaiting === 1 ? "its" : "their";
-    notes.push(`${admin}: ${destinations} ${verb(destinationsWaiting)} for ${their} topics.`);
+    notes.push(
+      `${admin}: ${destinations} ${verb(destinationsWaiting)} waiting for ${their} topics.`,
+    );
   }
   return notes;
 }
 
 function blockedText({ topic, since, rerouted }: UnwritableTopicReport): string {
   const at = `${instantText(Date.parse(since))} UTC`;
-  if (rerouted === null) return `${topic} takes nothing since ${at}: its records wait.`;
-  const went = rerouted === 1 ? "delivery" : "deliveries";
-  return `${topic} takes nothing since ${at}: ${countText(rerouted)} ${went} went around it.`;
+  if (rerouted === null)
+    return `Brokers have rejected writes to ${topic} since ${at}: its records are waiting.`;
+  const were = rerouted === 1 ? "delivery was" : "deliveries were";
+  return `Brokers have rejected writes to ${topic} since ${at}. ${countText(rerouted)} ${were} rerouted through a delay topic.`;
 }

@@ -52,7 +52,7 @@ export async function scrapeAll(
 
 async function look(address: string, signal: AbortSignal): Promise<Look> {
   const { status, body } = await ask(address, "/metrics", signal);
-  if (status !== 200) throw new Error(`it answered ${status}`);
+  if (status !== 200) throw new Error(`it responded ${status}`);
   const samples = parseMetrics(body).filter(({ name }) => METRICS_USED.has(name));
   return { atMs: performance.now(), samples };
 }

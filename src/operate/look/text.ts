@@ -1,4 +1,4 @@
-/** The status as people read it. `-` is not known, and a line below says why. */
+/** The status as text. `-` means unknown; a note below the tables gives the reason. */
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
@@ -14,9 +14,9 @@ const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
 const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
 const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
 const DEAD_LETTER_COLUMNS = ["DEAD LETTERS", "LAST 24H"];
-/** A stage that keeps up has nothing this old. */
+/** A stage that keeps up has no record this old. */
 const OLD_MS = 60_000;
-/** A little late is due to the poll. */
+/** Up to this much is caused by the polling interval. */
 const OVERDUE_MS = 5_000;
 
 export function statusText(report: StatusReport, colors: Colors): string {

@@ -21,22 +21,22 @@ export interface Outcome {
 
 const SAYS: Readonly<Record<string, string>> = {
   written: "written",
-  refused: "refused by the brokers: too large for the topic",
-  "skipped:disabled": "left out: the destination is disabled",
-  "skipped:not-connected": "left out: their source is not connected to it",
-  "skipped:named-false": "left out: integrations name it false",
-  "skipped:all-false": "left out: integrations say All: false",
-  "filtered:type": "not asked for: another type",
-  "filtered:event": "not asked for: another event",
+  refused: "rejected by the brokers: too large for the topic",
+  "skipped:disabled": "skipped: the destination is disabled",
+  "skipped:not-connected": "skipped: their source is not connected to the destination",
+  "skipped:named-false": "skipped: integrations set the destination to false",
+  "skipped:all-false": "skipped: integrations set All to false",
+  "filtered:type": "filtered: another type",
+  "filtered:event": "filtered: another event",
 };
 
-const OUTSIDE = "written before --since, or from --until on";
+const OUTSIDE = "written before --since, or at --until or later";
 
 /** @param outside of calls of another time, in the words of the one who asks: options, or fields */
 function countText(key: string, outside = OUTSIDE): string {
-  if (key === "filtered:time") return `not asked for: ${outside}`;
+  if (key === "filtered:time") return `filtered: ${outside}`;
   const [kind, reason] = key.split(":");
-  return SAYS[key] ?? (kind === "invalid" ? `no call: ${reason}` : key);
+  return SAYS[key] ?? (kind === "invalid" ? `not a call: ${reason}` : key);
 }
 
 interface OutcomeRow {
@@ -64,7 +64,7 @@ export function outcomeRows(
 
 export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string {
   const found = outcomeRows(outcome);
-  if (found.length === 0) return "There are no calls in this range.\n";
+  if (found.length === 0) return "This range contains no calls.\n";
   const rows = found.map(({ count, text }) => [count.toLocaleString("en"), text]);
   const text = table(["CALLS", "WERE"], rows, (cell, row) => {
     if (row < 0) return bold(cell);

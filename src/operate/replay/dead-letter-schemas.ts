@@ -45,11 +45,12 @@ export class DeadLetterSchemas implements AsyncDisposable {
 
   /** Says of how many letters the message id is not known, and why. */
   tell(shell: Shell, { messageIds }: Pick<DeadLetterFilter, "messageIds">): void {
-    const skipped = messageIds.length === 0 ? "" : ", and left out";
     for (const [why, count] of this.#unread) {
       const deadLetters = `dead letter${count === 1 ? "" : "s"}`;
+      const were = count === 1 ? "it was" : "they were";
+      const skipped = messageIds.length === 0 ? "" : `, so ${were} skipped`;
       shell.err(
-        `Message id not known${skipped}: ${count.toLocaleString("en")} ${deadLetters}: ${visibleLines(why)}\n`,
+        `The message ID of ${count.toLocaleString("en")} ${deadLetters} is unknown${skipped}: ${visibleLines(why)}\n`,
       );
     }
   }

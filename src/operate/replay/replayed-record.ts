@@ -49,9 +49,9 @@ const KEPT: ReadonlySet<string> = new Set([
 
 export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
   const { record, reason, stage } = deadLetter;
-  if (reason === "invalid-sync") return refused("a sync cannot be replayed: send it again");
+  if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
-  if (record.value === null) return refused("it has no value that could be sent");
+  if (record.value === null) return refused("it has no value");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
   if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
@@ -59,8 +59,8 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
   if (![calls, audienceSyncs, deletionRequests].includes(topic)) {
     return refused(
       topic === ""
-        ? "its headers do not say where it came from"
-        : `it came from ${topic}, which is no topic of this configuration`,
+        ? "its headers do not name the topic that it came from"
+        : `it came from ${topic}, which is not a topic of this configuration`,
     );
   }
   return write(deadLetter, topic, foreignHeaders(record));
@@ -123,7 +123,7 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
   if (destination === undefined) return refused(`the destination ${id} is not configured`);
   if (endpoint !== null && destination.isAttempted) {
     const isThere = destination.endpoints.some(({ key }) => key === endpoint);
-    if (!isThere) return refused(`the destination ${id} has no endpoint ${endpoint} any more`);
+    if (!isThere) return refused(`the destination ${id} no longer has the endpoint ${endpoint}`);
   }
   // Of a repeated header the last one counts, as for every reader of deliveries.
   const kept = new Map<string, RecordHeader>();

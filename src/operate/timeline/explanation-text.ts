@@ -1,4 +1,4 @@
-/** An explanation for people to read. */
+/** An explanation as text. */
 
 import { callKey } from "../../domain/call.ts";
 import { endpointText } from "../../domain/endpoint-name.ts";
@@ -13,13 +13,13 @@ import type {
   FirstStep,
 } from "./explanation.ts";
 
-/** @param number the line's, from 1. Ends with a blank line. */
+/** @param number the line's number, from 1. The text ends with a blank line. */
 export function explanationText(explanation: Explanation, number: number, colors: Colors): string {
   const { bold, red } = colors;
   const lines =
     explanation.kind === "unusable"
       ? [
-          `${bold(`line ${number}`)}  ${red("no call")}`,
+          `${bold(`line ${number}`)}  ${red("not a call")}`,
           `  dead letter ${explanation.reason}: ${visibleCell(explanation.error)}`,
         ]
       : [
@@ -33,7 +33,7 @@ export function explanationText(explanation: Explanation, number: number, colors
 }
 
 function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
-  // Ids come from outside: as JSON they cannot steer the terminal.
+  // IDs come from outside: as JSON they cannot control the terminal.
   const messageId =
     call.messageId === null
       ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"
@@ -60,11 +60,11 @@ function timedBy(call: ReadCall["call"]): string {
     const isCorrected =
       readTimestamp(call.sentAt) !== null && readTimestamp(call.receivedAt) !== null;
     return isCorrected
-      ? "its originalTimestamp, the device's clock set right"
+      ? "its originalTimestamp, with the device's clock corrected"
       : "its originalTimestamp";
   }
   if (readTimestamp(call.receivedAt) !== null) return "its receivedAt";
-  return "when it is written; here, now";
+  return "when the record is written; here, now";
 }
 
 function destinationLines(
@@ -95,9 +95,9 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
     case "dead-letter":
       return `no request: dead letter ${first.reason}: ${visibleCell(first.error)}`;
     case "retry":
-      return `no request yet: it waits for ${first.delayMs / 1_000} s`;
+      return `no request yet: it is retried after ${first.delayMs / 1_000} s`;
     case "wait":
-      return `no request yet: it waits in line, since the destination is ${first.because}`;
+      return `no request yet: it stays in the queue, because the destination is ${first.because}`;
   }
 }
 
@@ -111,17 +111,17 @@ export function reasonText(
     changed.length === 0 ? "" : `; its rules change ${changed.map(visibleCell).join(", ")}`;
   switch (reason) {
     case "by-default":
-      return `the source lists it, and nothing in integrations is against it${changes}`;
+      return `the source is connected to it, and integrations do not exclude it${changes}`;
     case "named-true":
-      return `integrations says yes to ${name}${changes}`;
+      return `integrations include ${name}${changes}`;
     case "named-false":
-      return `integrations says no to ${name}`;
+      return `integrations exclude ${name}`;
     case "all-false":
-      return `integrations says no to All, and nothing about ${name}`;
+      return `integrations exclude All, and do not name ${name}`;
     case "not-connected":
-      return `the source ${source} does not list it`;
+      return `the source ${source} is not connected to it`;
     case "disabled":
-      return "it is disabled (it gets nothing, also not later)";
+      return "it is disabled, and the call is not delivered later either";
     case "no-consent":
       return "the call does not have the consent that it requires";
     case "sampled-out":

@@ -1,4 +1,4 @@
-/** The steps of a call's way in words. All that comes from data is printed so that it steers nothing. */
+/** The steps of a timeline as sentences. Control characters from data are escaped, so that they cannot control a terminal. */
 
 import {
   type AttemptPhases,
@@ -10,10 +10,10 @@ import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
-/** Deliver says when a delivery is due, and delay returns it. */
+/** The deliver stage sets when a delivery is due, and the delay stage returns it: their clocks may differ. */
 const CLOCKS_DIFFER_MS = 1_000;
 
-/** Endpoints of the configuration by their keys. */
+/** Names of the configured endpoints, by endpoint ID. */
 export type Names = ReadonlyMap<string, string>;
 
 const PHASE_WORDS = {
@@ -33,29 +33,29 @@ export function stepSentence(step: Step, names: Names): string {
       return visibleCell(`received${again}: ${what} of ${source} (${namedBy}), ${placed(place)}`);
     }
     case "unusable":
-      return visibleCell(`no call: ${step.reason}, ${step.error}, ${placed(step.place)}`);
+      return visibleCell(`not a call: ${step.reason}, ${step.error}, ${placed(step.place)}`);
     case "skipped":
-      return visibleCell(`doesn't get it: ${step.why}`);
+      return visibleCell(`skipped: ${step.why}`);
     case "routed":
       return visibleCell(
         `routed${step.why === null ? "" : `: ${step.why}`}, ${placed(step.place)}`,
       );
     case "replayed":
-      return visibleCell(`replayed: written to its line again, ${placed(step.place)}`);
+      return visibleCell(`replayed: written to the queue again, ${placed(step.place)}`);
     case "requeued":
-      return visibleCell(`on its line again, ${placed(step.place)}`);
+      return visibleCell(`in the queue again, ${placed(step.place)}`);
     case "attempt":
       return attemptSentence(step, names);
     case "retry-scheduled":
-      return `waits in ${step.retryDelay} until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
+      return `retry scheduled: waits in the ${step.retryDelay} delay topic until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
     case "rerouted":
-      return `its topic took nothing: waits in ${step.retryDelay} until ${instant(step.dueAtMs)}`;
+      return `rerouted, because its topic is not writable: waits in the ${step.retryDelay} delay topic until ${instant(step.dueAtMs)}`;
     case "returned":
       return returnedSentence(step);
     case "dead-lettered": {
       const error = withEndpointNames(step.error, names);
       return visibleCell(
-        `given up by ${step.stage}: ${step.reason}, ${error}, ${placed(step.place)}`,
+        `dead-lettered by the ${step.stage} stage: ${step.reason}, ${error}, ${placed(step.place)}`,
       );
     }
   }
@@ -63,11 +63,11 @@ export function stepSentence(step: Step, names: Names): string {
 
 function attemptSentence({ attempt, decision, requests, from }: AttemptStep, names: Names): string {
   const all = attemptText(requests, names);
-  const known = from === "attempts" ? "" : " (known by what followed)";
+  const known = from === "attempts" ? "" : " (inferred from later records)";
   return visibleCell(`attempt ${attempt}, ${decision}: ${all}${known}`);
 }
 
-/** The answers of all endpoints, printed so that it steers nothing. */
+/** The responses from all endpoints, with control characters escaped. */
 export function attemptText(requests: readonly AttemptRequestRecord[], names: Names): string {
   return visibleCell(requests.map((request) => requestText(request, names)).join("; "));
 }
@@ -96,44 +96,44 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
     case "accepted":
       return `accepted at ${instant(atMs)}${made}${tookMs === null ? "" : `, ${duration(tookMs)} after its receipt`}`;
     case "dead-lettered":
-      return `given up at ${instant(atMs)}${made}`;
+      return `dead-lettered at ${instant(atMs)}${made}`;
     case "waiting":
-      return `waits for its next attempt, due at ${instant(atMs)}${made}`;
+      return `awaiting retry, due at ${instant(atMs)}${made}`;
     case "due":
-      return `is due since ${instant(atMs)}, and not back on its line${made}`;
+      return `due since ${instant(atMs)}, but not returned yet${made}`;
     case "queued":
-      return `waits in line, or is under way${made}`;
+      return `queued or in flight${made}`;
     case "written":
-      return "is on its topic, for somebody else to take";
+      return "written to its topic, for its consumers outside Switchyard";
     case "finished":
-      return `is finished, and neither waits nor was given up: accepted, as far as can be told${made}`;
+      return `processed, and neither awaiting retry nor dead-lettered: probably accepted${made}`;
   }
 }
 
-/** @param further the way to look further back, in the words of the one who asks */
+/** @param further how to search further back, such as the option of a command */
 export function gapSentence(gap: Gap, further: string): string {
   switch (gap.kind) {
     case "no-attempts-topic":
-      return "There is no topic of attempts, so accepted attempts, phases and durations are not known. `attempts: { enabled: true }` writes them down from then on.";
+      return "The attempts topic does not exist, so accepted attempts, phases and durations are unknown. Set `attempts: { enabled: true }` to record them from now on.";
     case "attempts-missing":
-      return `The topic of attempts has no last attempt for ${gap.destinations.join(", ")}: it was made before \`attempts.enabled\`, or its record was dropped (switchyard_attempt_records_total).`;
+      return `The attempts topic has no last attempt for ${gap.destinations.join(", ")}: the attempt was made before \`attempts.enabled\`, or its record was dropped (switchyard_attempt_records_total).`;
     case "call-not-found":
-      return `No call with this id was written since ${instant(gap.sinceMs)}: ${further} looks further back. A delivery without a call is a delete notification, or its call is deleted.`;
+      return `No call with this message ID has been written since ${instant(gap.sinceMs)}: ${further} searches further back. A delivery without a call is a delete notification, or its call has been deleted.`;
     case "unread":
       return `Some topics could not be read: ${gap.topics.map(visibleCell).join("; ")}`;
   }
 }
 
 function returnedSentence({ place, lateMs }: ReturnedStep): string {
-  if (lateMs === null) return `due: back on ${placed(place)}`;
+  if (lateMs === null) return `returned when due, ${placed(place)}`;
   if (lateMs < -CLOCKS_DIFFER_MS) {
-    return `returned ${duration(-lateMs)} before it was due, by a retry: back on ${placed(place)}`;
+    return `returned ${duration(-lateMs)} before it was due, by retry now, ${placed(place)}`;
   }
-  return `due: back on ${placed(place)}, ${duration(Math.max(0, lateMs))} late`;
+  return `returned when due, ${placed(place)}, overdue by ${duration(Math.max(0, lateMs))}`;
 }
 
 function notBefore(atMs: number | null): string {
-  return atMs === null ? "" : `, and is not attempted before ${instant(atMs)}`;
+  return atMs === null ? "" : `, not attempted before ${instant(atMs)}`;
 }
 
 function placed({ topic, partition, offset }: RecordPlace): string {

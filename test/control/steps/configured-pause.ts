@@ -16,7 +16,7 @@ export async function configuredPause(world: ControlledWorld): Promise<Rows> {
   world.configure({ paused: true });
   await held("why crm is held", "configuration, configuration");
   const resumed = await world.command("resume", "crm");
-  const says = "crm stays paused: the configuration says `paused: true`.\n";
+  const says = "crm is still paused: the configuration has `paused: true`.\n";
   rows.same("resume says", says.trim(), resumed.err.trim());
   const calls = await ledger.publish(CALLS);
   const ofThem = (id: string) => {

@@ -75,11 +75,11 @@ test.each([
     "/no/such/file cannot be read: there is no such file",
   ],
   [`topics --kafka-timeout soon -c ${GOOD}`, 2, "from 0ms to 1d, such as 30s, 5m or 2h."],
-  [`pause web --for 0s -c ${GOOD}`, 2, '"0s" is no duration from 1ms to 365d, such as'],
-  [`status --rate-window 1h -c ${GOOD}`, 2, '"1h" is no duration from 1s to 10m, such as'],
+  [`pause web --for 0s -c ${GOOD}`, 2, '"0s" is not a duration from 1ms to 365d, such as'],
+  [`status --rate-window 1h -c ${GOOD}`, 2, '"1h" is not a duration from 1s to 10m, such as'],
   [`status --destination nope -c ${GOOD}`, 2, 'no destination has the id "nope". Configured: '],
-  [`dead-letters list --since 1h --until 2h -c ${GOOD}`, 2, "--until is not after --since"],
-  [`dead-letters replay --since 1h --until 2h -c ${GOOD}`, 2, "--until is not after --since"],
+  [`dead-letters list --since 1h --until 2h -c ${GOOD}`, 2, "--until must be later than --since"],
+  [`dead-letters replay --since 1h --until 2h -c ${GOOD}`, 2, "--until must be later than --since"],
   [`schemas check -c ${BAD}`, 2, "3 problems"],
   [`schemas register -c ${GOOD}`, 2, "registry.url is not set in the configuration"],
   ["kafka", 2, "Usage: switchyard kafka"],
@@ -100,7 +100,7 @@ test.each([
   ["topics --aply", "error: unknown option '--aply' (Did you mean --apply?)", "switchyard topics"],
   [
     "config check",
-    "error: no configuration. Give --config FILE or set SWITCHYARD_CONFIG.",
+    "error: no configuration file. Give --config FILE or set SWITCHYARD_CONFIG.",
     "switchyard config check",
   ],
   [
@@ -125,7 +125,7 @@ test.each([
   ],
   [
     "dead-letters replay --resume r --limit 1 --config x",
-    "error: --resume goes on with the filters that the replay began with; give none of --destination, --reason, --message-id, --since, --until and --limit",
+    "error: --resume uses the original filters of the replay. Omit --destination, --reason, --message-id, --since, --until and --limit.",
     "switchyard dead-letters replay",
   ],
 ])("%s: one line, and where the help is", async (args, error, command) => {

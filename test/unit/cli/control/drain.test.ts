@@ -95,15 +95,17 @@ test("a destination whose line stands still says why", async () => {
   const disabled = world("enabled: false,");
   const still = ({ looking, clock, finish }: ReturnType<typeof world>) =>
     finish(stillText(looking, clock.nowMs()));
-  expect(await still(disabled)).toBe("hook is disabled by the configuration");
-  expect(await still(world("paused: true,"))).toBe("hook is paused by the configuration");
+  expect(await still(disabled)).toBe("the destination is disabled by the configuration.");
+  expect(await still(world("paused: true,"))).toBe(
+    "the destination is paused by the configuration.",
+  );
   const controlled = world();
   expect(await still(controlled)).toBeNull();
   const sinceMs = controlled.clock.nowMs();
   const pause = { destination: hook, sinceMs, by: "command", untilMs: sinceMs + 600_000 };
   controlled.cluster.append(pauseRecord(controlled.topics.operatorActions, pause));
   expect(await still(controlled)).toBe(
-    "hook is paused by command: `switchyard resume hook` ends it",
+    "the destination was paused by command. Run `switchyard resume hook` first.",
   );
   await controlled.clock.advance(600_001);
   expect(await still(controlled)).toBeNull();

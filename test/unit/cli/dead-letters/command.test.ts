@@ -139,7 +139,7 @@ test("replay --dry-run counts and sends nothing", async () => {
   expect(status).toBe(0);
   expect(out).toContain("4 dead letters to replay; 1 cannot be replayed.");
   expect(out).toContain("routed again");
-  expect(out).toContain("Nothing was sent (--dry-run).");
+  expect(out).toContain("Nothing was replayed (--dry-run).");
   expect(err).toBe("");
   expect(world.delivered()).toEqual([]);
 });
@@ -163,7 +163,7 @@ test("a second replay sends nothing, --include-replayed sends; list and --json t
   const listed = await list(world);
   expect(listed.lines.slice(-3)).toEqual([
     "5 dead letters match.",
-    "2 of them replayed, 3 waiting.",
+    "2 have been replayed, 3 have not.",
     "",
   ]);
   const deadLetters = (await list(world, { json: true })).lines.slice(0, 5);
@@ -212,7 +212,7 @@ test.each([
   const options = { ...common, chosen, asks: true, topics, destinations };
   const status = await world.finish(replayDeadLetters(world.cluster.connect(), options, shell));
   expect(status).toBe(sent > 0 ? 0 : 1);
-  expect(shell.errors()).toContain("Send 2 dead letters again? [y/N] ");
+  expect(shell.errors()).toContain("Replay 2 dead letters? [y/N] ");
   expect(world.delivered()).toHaveLength(sent);
 });
 
@@ -237,7 +237,7 @@ test("an interrupted replay says how to go on, and that goes on", async () => {
   await world.clock.advanceUntil(() => world.delivered().length > 0, 60_000);
   stop.abort();
   expect(await world.finish(running)).toBe(1);
-  const hint = /Go on with: switchyard dead-letters replay --resume (\S+) --config a.yaml\n/;
+  const hint = /Resume with: switchyard dead-letters replay --resume (\S+) --config a.yaml\n/;
   const name = hint.exec(shell.errors())?.[1];
   if (name === undefined) throw new Error(shell.errors());
   expect(shell.output()).toContain("500 of 600 replayed.");
@@ -254,7 +254,7 @@ test("an interrupted replay says how to go on, and that goes on", async () => {
   });
   expect(world.delivered()).toHaveLength(600);
   const again = await replay(world, { chosen: { kind: "resume", name, perSecond: null } });
-  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("There is no replay") });
+  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("cannot be resumed") });
 });
 
 test("what is missing is said before anything is sent", async () => {
@@ -276,18 +276,21 @@ test("more filters than a replay can keep are refused", async () => {
 });
 
 test.each([
-  [["list", "--since", "yesterday"], "is no time. Expected a time such as"],
-  [["list", "--reason", "unlucky"], "is no reason. Reasons: undecodable, "],
-  [["list", "--limit", "0"], "whole number from 1 to 999999999999"],
-  [["replay", "--per-second", "many"], "whole number from 1 to 1000000"],
-  [["replay", "--per-second", "1000001"], "whole number from 1 to 1000000"],
-  [["replay", "--resume", "a b"], "no name of a replay"],
-  [["replay", "--resume", "replay-1", "--since", "2h"], "give none of --destination"],
-  [["replay"], "without any filter all dead letters are sent again"],
-  [["replay", "--resume", "replay-1", "--include-replayed"], "give no --include-replayed"],
-  [["replay", "--yes"], "no configuration."],
-  [["replay", "--dry-run"], "no configuration."],
-  [["replay", "--limit", "3"], "no configuration."],
+  [["list", "--since", "yesterday"], "is not a time. Expected a time such as"],
+  [["list", "--reason", "unlucky"], "is not a reason. Valid reasons: undecodable, "],
+  [["list", "--limit", "0"], "not an integer from 1 to 999999999999"],
+  [["replay", "--per-second", "many"], "not an integer from 1 to 1000000"],
+  [["replay", "--per-second", "1000001"], "not an integer from 1 to 1000000"],
+  [["replay", "--resume", "a b"], "not the name of a replay"],
+  [["replay", "--resume", "replay-1", "--since", "2h"], "Omit --destination"],
+  [["replay"], "without a filter, all dead letters are replayed"],
+  [
+    ["replay", "--resume", "replay-1", "--include-replayed"],
+    "--include-replayed cannot be changed",
+  ],
+  [["replay", "--yes"], "no configuration file."],
+  [["replay", "--dry-run"], "no configuration file."],
+  [["replay", "--limit", "3"], "no configuration file."],
 ])("dead-letters %j is wrong usage", async (args, text) => {
   const shell = fakeShell();
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);

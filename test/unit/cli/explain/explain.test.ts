@@ -86,7 +86,7 @@ test("a call is shown with its source, its destinations and the exact requests",
   message id  "m1"
   key         "u1"
   time        2026-03-01T09:00:00.000Z (its timestamp)
-  hook (Webhooks) gets it: integrations says yes to Webhooks
+  hook (Webhooks) gets it: integrations include Webhooks
     topic switchyard.deliveries.hook
     endpoint hook[1] crm.example.com (ca467a810333baff)
     POST https://crm.example.com/a
@@ -101,9 +101,9 @@ test("a call is shown with its source, its destinations and the exact requests",
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
       ${BODY}
-  mail (Mail) doesn't get it: integrations says no to All, and nothing about Mail
-  off (Off) doesn't get it: it is disabled (it gets nothing, also not later)
-  warehouse (Warehouse) doesn't get it: integrations says no to All, and nothing about Warehouse
+  mail (Mail) doesn't get it: integrations exclude All, and do not name Mail
+  off (Off) doesn't get it: it is disabled, and the call is not delivered later either
+  warehouse (Warehouse) doesn't get it: integrations exclude All, and do not name Warehouse
 
 `,
   );
@@ -126,13 +126,13 @@ test("a source that is not configured is wrong usage", async () => {
 test.each([
   [
     {},
-    "warehouse (Warehouse) gets it: the source lists it, and nothing in integrations is against",
+    "warehouse (Warehouse) gets it: the source is connected to it, and integrations do not exclude",
   ],
   [
     { integrations: { Warehouse: false } },
-    "warehouse (Warehouse) doesn't get it: integrations says",
+    "warehouse (Warehouse) doesn't get it: integrations exclude",
   ],
-  [{ writeKey: "k-ios" }, "hook (Webhooks) doesn't get it: the source ios does not list it"],
+  [{ writeKey: "k-ios" }, "hook (Webhooks) doesn't get it: the source ios is not connected to it"],
   [{ writeKey: "k-ios" }, "source      ios (by its writeKey)"],
   [{ sourceId: "ios" }, "source      ios (by its sourceId)"],
   [{}, "timed by its receipt: historical is false"],
@@ -142,7 +142,7 @@ test.each([
     "time        2026-03-01T00:00:00.000Z (its receivedAt)",
   ],
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
-  [{ timestamp: null }, "(when it is written; here, now)"],
+  [{ timestamp: null }, "(when the record is written; here, now)"],
   [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
 ])("what %j changes is told", async (more, reported) => {
   expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(reported);
@@ -152,9 +152,9 @@ test("a line that is no call is shown with its dead letter, and the next one goe
   const lines = ["{", '{"type":"purchase"}', "", JSON.stringify({ ...CALL, sourceId: "no" }), " "];
   const { out, status } = await explain(`${lines.join("\n")}\n${JSON.stringify(CALL)}\n`);
   expect(status).toBe(0);
-  expect(out).toContain("line 1  no call\n  dead letter undecodable: the value is not JSON");
-  expect(out).toContain('line 2  no call\n  dead letter invalid-call: type is "purchase"');
-  expect(out).toContain("line 4  no call\n  dead letter unknown-source: ");
+  expect(out).toContain("line 1  not a call\n  dead letter undecodable: the value is not JSON");
+  expect(out).toContain('line 2  not a call\n  dead letter invalid-call: type is "purchase"');
+  expect(out).toContain("line 4  not a call\n  dead letter unknown-source: ");
   expect(out).toContain("line 6  track\n");
 });
 
@@ -191,7 +191,7 @@ test("the sample calls are read as they are meant", async () => {
     "group",
     "screen",
     "track",
-    "no call",
+    "not a call",
     "track",
     "track",
     "track",

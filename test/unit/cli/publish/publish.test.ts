@@ -247,7 +247,7 @@ function forbidden(topic: string): readonly BlockedTopic[] {
 
 test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async () => {
   const { clock, controller, shell, running } = commandWith(() => silent(), 3);
-  const explained = "Kafka has not acknowledged what was written for 10 s; still trying.";
+  const explained = "Kafka has not acknowledged the records for 10 s; still trying.";
   await clock.advance(9_000);
   expect(shell.errors()).toBe("");
   await clock.advance(1_000);
@@ -256,7 +256,7 @@ test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async
   const { status } = await clockDriver(clock).during(running);
   expect(status).toBe(1);
   expect(shell.output()).toBe("0 calls written, 0 lines rejected (calls).\n");
-  expect(shell.errors()).toContain("lines 1 to 3: interrupted: what was being written may or may");
+  expect(shell.errors()).toContain("lines 1 to 3: interrupted: the records in flight may or may");
   expect(shell.errors()).toContain("the rest of the input was not read");
 });
 

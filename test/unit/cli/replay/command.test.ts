@@ -32,14 +32,17 @@ async function usage(...args: readonly string[]) {
 }
 
 test.each([
-  [["--since", "2d"], /name the destination/],
-  [["crm"], /give --since/],
-  [["crm", "--since", "1d", "--until", "2d"], /--until is not after --since/],
-  [["crm", "--since", "soon"], /"soon" is no time\. Expected a time such as/],
-  [["crm", "--since", "1d", "--type", "buy"], /"buy" is no type\. Types: identify, track/],
-  [["crm", "--since", "1d", "--per-second", "0"], /"0" is no whole number from 1/],
-  [["--resume", "a b"], /"a b" is no name of a replay/],
-  [["crm", "--resume", "x"], /give no destination, and none of --since/],
+  [["--since", "2d"], /Name the destination/],
+  [["crm"], /--since is required/],
+  [["crm", "--since", "1d", "--until", "2d"], /--until must be later than --since/],
+  [["crm", "--since", "soon"], /"soon" is not a time\. Expected a time such as/],
+  [
+    ["crm", "--since", "1d", "--type", "buy"],
+    /"buy" is not a call type\. Valid types: identify, track/,
+  ],
+  [["crm", "--since", "1d", "--per-second", "0"], /"0" is not an integer from 1/],
+  [["--resume", "a b"], /"a b" is not the name of a replay/],
+  [["crm", "--resume", "x"], /Omit the destination, --since/],
   [
     ["gone", "--since", "1d"],
     /The destination gone is not configured\. Configured are: crm, off, alone/,
@@ -49,7 +52,7 @@ test.each([
     /The destination off is disabled: nothing is routed to it\. Set enabled/,
   ],
   [["alone", "--since", "1d"], /No source has the destination alone in its list/],
-  [["crm", "--since", "1d", "--event", "x".repeat(4_000)], /more events than a replay can keep/],
+  [["crm", "--since", "1d", "--event", "x".repeat(4_000)], /too large to store with the replay/],
 ])("%j is wrong usage", async (args, says) => {
   const { status, said } = await usage(...args);
   expect(said).toMatch(says);
@@ -83,7 +86,7 @@ test("a dry run counts, and writes nothing", async () => {
   );
   const { status, out, err } = await replay(world, { dryRun: true });
   expect(out).toMatch(
-    /CALLS +WERE\n4 +would be written\n1 +left out: integrations say All: false\n/,
+    /CALLS +WERE\n4 +would be written\n1 +skipped: integrations set All to false\n/,
   );
   expect({ status, err }).toEqual({ status: 0, err: "Nothing was written (--dry-run).\n" });
   expect(world.written()).toEqual([]);
@@ -107,7 +110,7 @@ test("all is written; the outcome says so, also as JSON", async () => {
 test("an empty range is no error", async () => {
   expect(await replay(new CallReplayWorld())).toMatchObject({
     status: 0,
-    out: "There are no calls in this range.\n",
+    out: "This range contains no calls.\n",
   });
 });
 
@@ -121,9 +124,8 @@ test("interrupted, it says how to go on, and that goes on", async () => {
   stop.abort();
   const { status, err } = await world.finish(running);
   expect(status).toBe(1);
-  const name = /Interrupted\. Go on with: switchyard replay --resume (\S+) --config a\.yaml\n/.exec(
-    err,
-  );
+  const name =
+    /Interrupted\. Resume with: switchyard replay --resume (\S+) --config a\.yaml\n/.exec(err);
   const chosen = { kind: "resume", name: name?.[1] ?? "", perSecond: 10_000 } as const;
   const dry = await replay(world, { chosen, dryRun: true });
   const left = 600 - world.written().length;
@@ -132,7 +134,7 @@ test("interrupted, it says how to go on, and that goes on", async () => {
   expect(resumed).toMatchObject({ status: 0, out: expect.stringMatching(/\n600 +written\n/) });
   expect(world.written()).toHaveLength(600);
   const again = await replay(world, { chosen });
-  expect(again.err).toMatch(/There is no replay of calls \S+ to resume/);
+  expect(again.err).toMatch(/Replay of calls \S+ cannot be resumed/);
   expect(again.status).toBe(2);
 });
 

@@ -80,7 +80,7 @@ test.each<[string, Action, RegExp]>([
   [
     "of a topic",
     { action: "pause", destination: "lake", pauseForMs: null },
-    /of type topic: others read it/,
+    /a topic destination: its consumers are outside/,
   ],
   ["of no id", { action: "resume", destination: "No Id" }, /not the ID of a destination/],
   ["to one that is disabled", replayTo("off"), /The destination off is disabled/],
@@ -105,7 +105,7 @@ test("a pause is written with its author and its end, and says who waits", async
   const { said, isDone } = await act({ action: "pause", destination: "crm", pauseForMs: 900_000 });
   expect([isDone, said]).toEqual([
     true,
-    expect.stringMatching(/^Paused: crm until .* Queued: 1\./),
+    expect.stringMatching(/^Paused: crm until .* 1 delivery is queued\./),
   ]);
   const [written] = operations();
   if (written?.kind !== "pause") throw new Error("no pause was written");
@@ -116,7 +116,7 @@ test("a pause is written with its author and its end, and says who waits", async
 test("a second pause without an end keeps the end of the first one, and says so", async () => {
   await act({ action: "pause", destination: "crm", pauseForMs: 7_200_000 });
   const again = await act({ action: "pause", destination: "crm", pauseForMs: null });
-  expect(again.said).toMatch(/^Paused already: crm until .* It has been paused by console since/);
+  expect(again.said).toMatch(/^Already paused: crm until .* It has been paused by console since/);
   expect(operations()).toHaveLength(1);
   const shorter = await act({ action: "pause", destination: "crm", pauseForMs: 60_000 });
   expect(shorter.said).toMatch(/^Paused: crm until .* It was paused by console until .* before\./);
@@ -129,13 +129,13 @@ test("a second pause without an end keeps the end of the first one, and says so"
 test("a resume says why nothing is posted all the same", async () => {
   expect((await act({ action: "resume", destination: "crm" })).said).toBe("Resumed.");
   const held = await act({ action: "resume", destination: "held" });
-  expect(held.said).toBe("Resumed. held stays paused: the configuration says `paused: true`.");
+  expect(held.said).toBe("Resumed. held is still paused: the configuration has `paused: true`.");
   expect(operations().map(({ kind }) => kind)).toEqual(["resume", "resume"]);
 });
 
 test("nothing is returned of a destination that is paused", async () => {
   await expect(act({ action: "retry", destination: "held" })).rejects.toThrow(
-    "nothing was returned: held is paused by the configuration",
+    "Cannot retry deliveries for held: the destination is paused by the configuration.",
   );
   expect(operations()).toEqual([]);
   const { said } = await act({ action: "retry", destination: "crm" });
@@ -165,7 +165,7 @@ test("a replay speaks of times as the dialog does, and of no option", async () =
   cluster.append({ topic: topics.calls, partition: 0, key: null, value, headers: [] });
   const range = { since: "2026-03-01T08:00:00.000Z", until: NOW };
   const { said, count } = await act({ ...replayTo("crm"), ...range } as Action);
-  expect(said).toBe("1 not asked for: received before the range, or after it.");
+  expect(said).toBe("1 filtered: received before the range, or after it.");
   expect(count).toBe(0);
 });
 

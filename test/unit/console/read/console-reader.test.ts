@@ -123,7 +123,12 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
   const isWanted = (id: string) => id === "ada";
   const reported = await finish(reader.latestCalls({ isUser: isWanted, sinceMs: HOUR }, signal));
   expect(new Set(reported.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
-    new Set(["m-1 track", "m-3 track", "switchyard.calls/0/3 no call (invalid-call)", "m-5 track"]),
+    new Set([
+      "m-1 track",
+      "m-3 track",
+      "switchyard.calls/0/3 not a call (invalid-call)",
+      "m-5 track",
+    ]),
   );
   expect(reported).toMatchObject({ scanned: 5, isCut: false });
   // Names of events are data of users.
@@ -167,7 +172,9 @@ test.each([false, true])(
     expect(hook?.bodyBytes).toBeGreaterThan(20);
     if (payloads) expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered" });
     else expect(hook?.body).toBeNull();
-    expect(still?.note).toBe("no request yet: it waits in line, since the destination is paused");
+    expect(still?.note).toBe(
+      "no request yet: it stays in the queue, because the destination is paused",
+    );
     expect(sheet?.note).toBe("receives no requests: its topic is read by other consumers");
     expect(JSON.stringify(reported)).not.toContain(SECRET);
     expect(JSON.stringify(reported).includes("Ordered")).toBe(payloads);
@@ -193,7 +200,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
     expect.stringMatching(/^received: track "Ordered" of web/),
   );
   expect(reported.steps.map(({ text }) => text)).toContainEqual(
-    expect.stringMatching(/^no call: unknown-schema, .*schema 8/),
+    expect.stringMatching(/^not a call: unknown-schema, .*schema 8/),
   );
   const [hook] = reported.requests;
   expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
@@ -210,7 +217,7 @@ test("while the registry does not answer, a call with a schema is told without i
   append(topics.calls, "ada", avroCall(7));
   const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
   expect(reported.steps).toMatchObject([
-    { text: expect.stringMatching(/^no call: schema not known/) },
+    { text: expect.stringMatching(/^not a call: schema not known/) },
   ]);
   expect(reported.requests).toEqual([]);
 });

@@ -14,27 +14,29 @@ function textOf(first: readonly (number | null)[], untilMs: number | null, isWho
 }
 
 test("deliveries that were never attempted have no window", () => {
-  expect(textOf([null, null], null)).toBe("None that waits was attempted before: none expires.");
+  expect(textOf([null, null], null)).toBe(
+    "No delivery is awaiting retry, so none can expire during the pause.",
+  );
 });
 
 test("those whose window ends before the pause expire, with the time of the first", () => {
   const first = [atMs, atMs - HOUR_MS, null, atMs + HOUR_MS];
   expect(textOf(first, atMs + 4 * HOUR_MS)).toBe(
-    "Attempted before and waiting: 3 deliveries. Of them 2 expire before the end of the pause, the first at 2026-03-01 13:00:00 UTC.",
+    "3 deliveries are awaiting retry. 2 of them expire before the end of the pause, the first at 2026-03-01 13:00:00 UTC.",
   );
   expect(textOf([atMs], atMs + HOUR_MS)).toBe(
-    "Attempted before and waiting: 1 delivery. None of them expires before the end of the pause.",
+    "1 delivery is awaiting retry. None of them expires before the end of the pause.",
   );
 });
 
 test("a pause without an end lets all of them expire", () => {
   expect(textOf([atMs, atMs + 1], null)).toBe(
-    "Attempted before and waiting: 2 deliveries. They expire one after the other unless it is resumed, the first at 2026-03-01 14:00:00 UTC.",
+    "2 deliveries are awaiting retry. They expire one by one unless the destination is resumed, the first at 2026-03-01 14:00:00 UTC.",
   );
 });
 
 test("what was not counted is not denied", () => {
-  expect(textOf([], null, false)).toContain("at least 0 deliveries");
+  expect(textOf([], null, false)).toContain("At least 0 deliveries");
 });
 
 test("programs get the same as an object", () => {

@@ -22,17 +22,17 @@ function asked(forHours: number | null, untilResumed = false) {
 const TWO = NOW_MS + 2 * HOUR_MS;
 
 test.each<[string, Pause | null, ReturnType<typeof asked>, number | null, string]>([
-  ["none, no end", null, asked(null), null, "Paused: crm until it is resumed. `"],
-  ["none, for 2 h", null, asked(2), TWO, "Paused: crm until 2026-03-01 11:00:00 UTC. `"],
+  ["none, no end", null, asked(null), null, "Paused: crm until it is resumed. Run `"],
+  ["none, for 2 h", null, asked(2), TWO, "Paused: crm until 2026-03-01 11:00:00 UTC. Run `"],
   [
     "until T, no end",
     ...([inForce(TWO), asked(null), TWO] as const),
-    "Paused already: crm until 2026-03-01 11:00:00 UTC. It has been paused by console since 2026-03-01 08:00:00 UTC, and stays so: --for sets another end, --until-resumed none. `",
+    "Already paused: crm until 2026-03-01 11:00:00 UTC. It has been paused by console since 2026-03-01 08:00:00 UTC. Use --for to change the end, or --until-resumed to remove it. Run `",
   ],
   [
     "until T, for longer",
     ...([inForce(TWO), asked(5), NOW_MS + 5 * HOUR_MS] as const),
-    "Paused: crm until 2026-03-01 14:00:00 UTC. It was paused by console until 2026-03-01 11:00:00 UTC before. `",
+    "Paused: crm until 2026-03-01 14:00:00 UTC. It was paused by console until 2026-03-01 11:00:00 UTC before. Run `",
   ],
   [
     "until T, for shorter",
@@ -42,29 +42,29 @@ test.each<[string, Pause | null, ReturnType<typeof asked>, number | null, string
   [
     "until T, until it is resumed",
     ...([inForce(TWO), asked(null, true), null] as const),
-    "Paused: crm until it is resumed. It was paused by console until 2026-03-01 11:00:00 UTC before. `",
+    "Paused: crm until it is resumed. It was paused by console until 2026-03-01 11:00:00 UTC before. Run `",
   ],
   [
     "without an end, no end",
     ...([inForce(null), asked(null), null] as const),
-    "Paused already: crm until it is resumed. It has been paused by console since 2026-03-01 08:00:00 UTC, and stays so: --for sets an end. `",
+    "Already paused: crm until it is resumed. It has been paused by console since 2026-03-01 08:00:00 UTC. Use --for to set an end. Run `",
   ],
   [
     "without an end, until it is resumed",
     ...([inForce(null), asked(null, true), null] as const),
-    "Paused already: crm until it is resumed.",
+    "Already paused: crm until it is resumed.",
   ],
   [
     "without an end, for 2 h",
     ...([inForce(null), asked(2), TWO] as const),
-    "Paused: crm until 2026-03-01 11:00:00 UTC. It was paused by console until it is resumed before. `",
+    "Paused: crm until 2026-03-01 11:00:00 UTC. It was paused by console until it is resumed before. Run `",
   ],
 ])("in force: %s", (_, before, { asked: of, now }, untilMs, says) => {
   const paused = pausedBy(before, of, now);
   expect(paused.pause.untilMs).toBe(untilMs);
   expect(paused.pause.sinceMs).toBe(before?.sinceMs ?? NOW_MS);
   expect(pausedSentence(paused)).toContain(says);
-  expect(pausedSentence(paused)).toContain("`switchyard resume crm` ends it.");
+  expect(pausedSentence(paused)).toContain("Run `switchyard resume crm` to end the pause.");
   // What is in force already is not written again.
-  expect(paused.pause === before).toBe(says.startsWith("Paused already"));
+  expect(paused.pause === before).toBe(says.startsWith("Already paused"));
 });

@@ -504,7 +504,7 @@ test("a halted stage is named below the tables", () => {
   );
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
-    "route: halted at a damaged batch in sw.calls, partition 3, offset 42. Bring the batch back, or give it up: switchyard skip-corrupt-batch sw.calls 3 42",
+    "route: halted at a corrupt batch in sw.calls, partition 3, offset 42. Restore the batch, or skip it: switchyard skip-corrupt-batch sw.calls 3 42",
   ]);
 });
 
@@ -529,10 +529,10 @@ test("processes that run different configurations are told, and one that does no
   const other = processReport({ admin: "b:9464", configHash: "ffffffffffff" });
   const differ = notes({ ...REPORT, processes: [processReport(), other] });
   expect(differ).toContain("The processes run different configurations");
-  expect(differ).toContain("b:9464 runs the configuration ffffffffffff, the file is 0011aabbccdd:");
+  expect(differ).toContain("b:9464 runs configuration ffffffffffff, but the file is 0011aabbccdd:");
   const both = notes({ ...REPORT, processes: [other, other] });
   expect(both).not.toContain("The processes run different configurations");
-  expect(both).toContain("b:9464 runs the configuration ffffffffffff");
+  expect(both).toContain("b:9464 runs configuration ffffffffffff");
   expect(notes(REPORT)).not.toContain("configurations");
 });
 
@@ -566,8 +566,8 @@ test("the hash of a process is that of its metrics, the rest of its status", () 
     processReport({ ...unknown, admin: "c:1", configHash: null, error: "ECONNREFUSED" }),
   ]);
   const text2 = notes({ ...REPORT, processes });
-  expect(text2).toContain("b:1 is of a version that does not tell its state.");
-  expect(text2).toContain("c:1 cannot be reached (ECONNREFUSED)");
+  expect(text2).toContain("b:1 runs a version that does not report its state.");
+  expect(text2).toContain("c:1 is unreachable (ECONNREFUSED)");
 });
 
 const OLD = { atMs: 2, samples: [] };
@@ -581,7 +581,7 @@ test("a state store that cannot be used is told of its process", () => {
   };
   expect(of(0)).not.toContain("state store");
   expect(of(2)).toContain(
-    "a:1: 2 state stores of the audience stage cannot be used, and its audiences wait: /readyz names the error.",
+    "a:1: 2 state stores of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
   );
 });
 
@@ -601,7 +601,7 @@ test.each<[name: string, value: number, line: string | null]>([
   [
     "switchyard_routes_missing",
     2,
-    "Calls that a:1 routes do not reach 2 destinations that another process has: /readyz names them.",
+    "Calls that a:1 routes do not reach 2 destinations that another process has. See /readyz for their names.",
   ],
 ])("%s at %d: %j", (name, value, line) => {
   const look = { atMs: 1, samples: [{ name, labels: {}, value }] };
@@ -624,10 +624,10 @@ test("a refused file, and what waits for a restart or for topics, is told of its
   const look = { atMs: 1, samples };
   const process = { before: look, after: look };
   const lines = notes(found([{ kind: "process", address: "a:1", process, status: null }]));
-  expect(lines.split("\n").filter((line) => /^a:1(?:: | refuses)/.test(line))).toEqual([
-    "a:1 refuses the configuration file since 2026-03-01 09:12:00 UTC, and runs an earlier one: /readyz names the problem.",
-    "a:1: 2 settings wait for a restart.",
-    "a:1: 1 destination waits for its topics.",
+  expect(lines.split("\n").filter((line) => /^a:1: |file on a:1/.test(line))).toEqual([
+    "The configuration file on a:1 has been invalid since 2026-03-01 09:12:00 UTC. The process still runs the previous configuration. See /readyz for the first problem.",
+    "a:1: 2 settings are waiting for a restart.",
+    "a:1: 1 destination is waiting for its topics.",
   ]);
 });
 
@@ -644,7 +644,7 @@ test("a process that a broker does not answer tells it, and since when", () => {
     { broker: "k:2", since: "2026-03-01T09:30:15.000Z" },
   ]);
   expect(statusText(report, fakeShell().colors)).toContain(
-    "a:1: the Kafka broker k:2 does not answer it since 2026-03-01 09:30:15 UTC.",
+    "a:1 has been unable to reach broker k:2 since 2026-03-01 09:30:15 UTC.",
   );
 });
 
@@ -661,8 +661,8 @@ test("a topic that takes nothing is told of first, and how much went around it",
   ];
   const text = statusText({ ...REPORT, unwritableTopics: blocked }, fakeShell().colors);
   expect(text.split("\n").slice(-3, -1)).toEqual([
-    "sw.deliveries.crm takes nothing since 2026-03-01 09:12:00 UTC: 11,243 deliveries went around it.",
-    "sw.delays.10s takes nothing since 2026-03-01 09:12:00 UTC: its records wait.",
+    "Brokers have rejected writes to sw.deliveries.crm since 2026-03-01 09:12:00 UTC. 11,243 deliveries were rerouted through a delay topic.",
+    "Brokers have rejected writes to sw.delays.10s since 2026-03-01 09:12:00 UTC: its records are waiting.",
   ]);
 });
 

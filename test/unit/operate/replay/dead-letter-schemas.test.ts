@@ -88,11 +88,11 @@ test("those that cannot be read are counted by the reason, and the others go on"
   for (const id of [9, 10, 10, 11]) expect(await idOf(schemas, framed(id, AVRO))).toBeNull();
   expect(await idOf(schemas, framed(7, AVRO))).toBe("m-avro");
   expect(said(["m-1"])).toBe(
-    "Message id not known, and left out: 1 dead letter: the value is Protobuf, which is not supported\n" +
-      "Message id not known, and left out: 2 dead letters: the registry does not know schema 10\n" +
-      "Message id not known, and left out: 1 dead letter: schema 11 is larger than 1 MiB\n",
+    "The message ID of 1 dead letter is unknown, so it was skipped: the value is Protobuf, which is not supported\n" +
+      "The message ID of 2 dead letters is unknown, so they were skipped: the registry does not know schema 10\n" +
+      "The message ID of 1 dead letter is unknown, so it was skipped: schema 11 is larger than 1 MiB\n",
   );
-  expect(said()).toContain("Message id not known: 1 dead letter: ");
+  expect(said()).toContain("The message ID of 1 dead letter is unknown: ");
 });
 
 test("after an outage nothing is asked any more; what is known is still read", async () => {
@@ -102,7 +102,9 @@ test("after an outage nothing is asked any more; what is known is still read", a
   expect(await idOf(schemas, framed(13, AVRO))).toBeNull();
   expect(await idOf(schemas, framed(7, AVRO))).toBe("m-avro");
   expect(asked).toEqual([7, 12]);
-  expect(said()).toBe("Message id not known: 2 dead letters: the registry refuses connections\n");
+  expect(said()).toBe(
+    "The message ID of 2 dead letters is unknown: the registry refuses connections\n",
+  );
 });
 
 test("without a registry in the configuration they are counted, too", async () => {

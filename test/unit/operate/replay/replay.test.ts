@@ -36,7 +36,7 @@ test("a limit counts what is refused too, and the rest is left", async () => {
   await world.fill(10, (number) => (number === 1 ? { reason: "invalid-sync" } : {}));
   await world.finish(world.process("one").begin("replay-1", { limit: 3 }));
   expect(world.delivered()).toEqual(["m-0", "m-2"]);
-  expect(world.refused).toEqual(["a sync cannot be replayed: send it again"]);
+  expect(world.refused).toEqual(["a sync cannot be replayed. Send it again."]);
   expect(world.progress.at(-1)).toEqual({ replayed: 2, refused: 1 });
 });
 

@@ -66,7 +66,7 @@ test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
     "a part of a sync",
     { stage: "audience", reason: "invalid-sync", topic: topics.audienceSyncs },
     {},
-    "send it again",
+    "Send it again",
   ],
   ["what has no value", { reason: "too-large", value: null }, {}, "no value"],
   [
@@ -79,7 +79,7 @@ test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
     "an endpoint that is not its destination's",
     {},
     { endpoint: "0123456789abcdef" as EndpointKey },
-    "no endpoint 0123456789abcdef",
+    "no longer has the endpoint 0123456789abcdef",
   ],
   ["a delivery that names nobody", { topic: "sw.delays.10s", headers: [] }, {}, "do not name a"],
   ["a record of a strange topic", { stage: "route", topic: "other.calls" }, {}, "other.calls"],
@@ -87,9 +87,14 @@ test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
     "the topic of dead letters itself",
     { stage: "route", topic: topics.deadLetters },
     {},
-    "no topic",
+    "is not a topic of this configuration",
   ],
-  ["a record without where it came from", { stage: "route", topic: "" }, {}, "where it came from"],
+  [
+    "a record without where it came from",
+    { stage: "route", topic: "" },
+    {},
+    "do not name the topic",
+  ],
 ])("refused: %s", (_what, spec, delivery, why) => {
   expect(decide(spec, delivery)).toEqual({ kind: "refused", why: expect.stringContaining(why) });
 });

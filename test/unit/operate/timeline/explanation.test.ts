@@ -73,10 +73,10 @@ test.each([
     { kind: "dead-letter", reason: "rejected", error: "it is too large" },
     "    no request: dead letter rejected: it is too large",
   ],
-  [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it waits for 10 s"],
+  [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it is retried after 10 s"],
   [
     { kind: "wait", because: "paused" },
-    "    no request yet: it waits in line, since the destination is paused",
+    "    no request yet: it stays in the queue, because the destination is paused",
   ],
 ] as const)("%j is printed", (first, line) => {
   expect(linesOf(first)).toEqual([line]);

@@ -52,16 +52,16 @@ test.each<[Step, string]>([
   ],
   [
     { kind: "unusable", atMs: T, place, reason: "invalid-call", error: "type is missing" },
-    "no call: invalid-call, type is missing, calls/1/7",
+    "not a call: invalid-call, type is missing, calls/1/7",
   ],
   [
     { kind: "skipped", atMs: T, destination: "off", why: "it is disabled" },
-    "doesn't get it: it is disabled",
+    "skipped: it is disabled",
   ],
   [{ kind: "routed", atMs: T, destination: "crm", place, why: null }, "routed, calls/1/7"],
   [
     { kind: "replayed", atMs: T, destination: "crm", place },
-    "replayed: written to its line again, calls/1/7",
+    "replayed: written to the queue again, calls/1/7",
   ],
   [
     ATTEMPT,
@@ -92,7 +92,7 @@ test.each<[Step, string]>([
         },
       ],
     },
-    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was skipped (known by what followed)",
+    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was skipped (inferred from later records)",
   ],
   [
     {
@@ -105,19 +105,19 @@ test.each<[Step, string]>([
       notBeforeMs: null,
       endpoint: null,
     },
-    "waits in 10s until 2026-03-01T09:30:10.000Z",
+    "retry scheduled: waits in the 10s delay topic until 2026-03-01T09:30:10.000Z",
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: 12, endpoint: null },
-    "due: back on calls/1/7, 12 ms late",
+    "returned when due, calls/1/7, overdue by 12 ms",
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: -7, endpoint: null },
-    "due: back on calls/1/7, 0 ms late",
+    "returned when due, calls/1/7, overdue by 0 ms",
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },
-    "returned 60.0 s before it was due, by a retry: back on calls/1/7",
+    "returned 60.0 s before it was due, by retry now, calls/1/7",
   ],
   [
     {
@@ -132,7 +132,7 @@ test.each<[Step, string]>([
       },
       error: `every endpoint rejected it; the last attempt: ${KEY}=410`,
     },
-    "given up by deliver: rejected, every endpoint rejected it; the last attempt: crm[1] crm.example.com=410, calls/1/7",
+    "dead-lettered by the deliver stage: rejected, every endpoint rejected it; the last attempt: crm[1] crm.example.com=410, calls/1/7",
   ],
 ])("%j", (step, sentence) => {
   expect(stepSentence(step, NAMES)).toBe(sentence);
@@ -186,12 +186,9 @@ test.each<[Partial<FinalState>, string]>([
     { kind: "accepted", tookMs: 12_345 },
     "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after its receipt",
   ],
-  [{ kind: "dead-lettered" }, "given up at 2026-03-01T09:30:00.000Z, attempts known: 2"],
-  [
-    { kind: "waiting" },
-    "waits for its next attempt, due at 2026-03-01T09:30:00.000Z, attempts known: 2",
-  ],
-  [{ kind: "queued", attempts: 0 }, "waits in line, or is under way"],
+  [{ kind: "dead-lettered" }, "dead-lettered at 2026-03-01T09:30:00.000Z, attempts known: 2"],
+  [{ kind: "waiting" }, "awaiting retry, due at 2026-03-01T09:30:00.000Z, attempts known: 2"],
+  [{ kind: "queued", attempts: 0 }, "queued or in flight"],
 ])("%j", (more, sentence) => {
   const finalState: FinalState = {
     destination: "crm",
@@ -213,7 +210,7 @@ test("a gap says how it would be known", () => {
   ];
   const said = all.map((gap) => gapSentence(gap, "a longer time"));
   expect(said[0]).toContain("attempts: { enabled: true }");
-  expect(said[2]).toContain("a longer time looks further back");
+  expect(said[2]).toContain("a longer time searches further back");
   expect(said.join("")).not.toMatch(CONTROL);
 });
 
