@@ -57,7 +57,7 @@ export async function listDeadLetters(
   const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
-  // Otherwise those are read that are shown.
+  // Otherwise only the shown dead letters are read.
   const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
@@ -70,7 +70,7 @@ export async function listDeadLetters(
       continue;
     }
     newest.push(deadLetter);
-    // Now and then, not each time: it copies what stays.
+    // Not after each record, because it copies what remains.
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();

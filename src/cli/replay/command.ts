@@ -133,7 +133,7 @@ export async function runCallReplay(
   return endStatus(outcome, shell);
 }
 
-/** The last words on standard error. */
+/** Prints the last messages on standard error. */
 function endStatus({ end, error, counts, resume }: Outcome, shell: Shell): ExitStatus {
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${visibleLines(error)}\n`);
   if (end === "interrupted") shell.err("Interrupted. ");

@@ -1,10 +1,10 @@
 /**
- * `status --watch`: a page of the terminal that is drawn anew every 2 s, until Ctrl-C. It lies on the
- * terminal's second screen, so that the first one is as it was when it ends.
+ * `status --watch`: refreshes the status every 2 s until Ctrl-C. It uses the terminal's alternate screen, so that the original
+ * screen is restored when it ends.
  *
- *   the page is                       shown is
- *   longer than the terminal          its first lines, and how many more there are
- *   wider than the terminal           the beginning of each line
+ *   the output is                     shown
+ *   longer than the terminal          its first lines, and the number of lines below
+ *   wider than the terminal           the start of each line
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,7 +25,7 @@ import {
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
-/** Between the first two looks, so that the page is there soon. */
+/** Between the first two readings, so that the output appears soon. */
 const FIRST_RATE_WINDOW_MS = 500;
 const ESC = "\u001b";
 const ENTER = `${ESC}[?1049h${ESC}[?25l`;
@@ -67,7 +67,7 @@ export async function watchStatus(
   return 0;
 }
 
-/** The control sequences and the lines that draw the page over the one before. */
+/** The control sequences and lines that draw the output over the previous one. */
 export function pageOf(text: string, { rows, columns }: Screen): string {
   const lines = text.trimEnd().split("\n");
   const room = Math.max(1, rows - 1);
@@ -77,7 +77,7 @@ export function pageOf(text: string, { rows, columns }: Screen): string {
   return `${HOME}${[...shown, cut(more, columns)].join(`${REST_OF_LINE}\n`)}${REST_OF_LINE}${REST_OF_SCREEN}`;
 }
 
-/** Colours are kept where the line fits, and left out where it does not. */
+/** Colors are kept if the line fits, and removed if it does not. */
 function cut(line: string, columns: number): string {
   const plain = stripVTControlCharacters(line);
   return plain.length <= columns ? line : `${plain.slice(0, Math.max(0, columns - 1))}…`;

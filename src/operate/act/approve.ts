@@ -1,13 +1,13 @@
-/** Approves a sync that awaits it: one record, which the stage `audience` acts on. */
+/** Approves a sync that awaits approval, with one record for the audience stage. */
 
 import type { Claimed } from "../../audience/claims.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 
 /**
- * Resolves when it is acknowledged. An approval of a sync that no longer awaits it does nothing.
+ * Resolves when the record is acknowledged. If the sync no longer awaits approval, the record has no effect.
  *
- * @throws Error when the topic rejects it.
+ * @throws Error if the topic rejects it.
  */
 export async function approveSync(
   producer: Pick<Producer, "send">,
@@ -16,7 +16,7 @@ export async function approveSync(
   syncId: string,
 ): Promise<void> {
   const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
-  // To the partition that the audience is in, however it got there.
+  // Written to the partition in which the audience is, even if its key belongs to another one.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },
   ]);

@@ -1,12 +1,12 @@
 /**
- * The work of `pause`, `retry`, `cancel` and `wait`. The commands and the page both do it by these, and each
- * says it in its own way.
+ * The work of `pause`, `retry`, `cancel` and `wait`, for the commands and for the console, which show the results in their own way.
  *
- *   step of retry and cancel               a crash after it
- *   0  what waits is counted               nothing has changed
- *   1  the pull is written to operations   the stages carry it out: nobody has to wait for it
- *   2  records that say nothing any more   the next retry or cancel removes them
- *      are removed
+ *   step of retry and cancel                       a crash after it
+ *   0  the waiting deliveries are counted          nothing has changed
+ *   1  the early release is written to             the stages carry it out; no process has to wait for it
+ *      operator-actions
+ *   2  records that are no longer needed are       the next retry or cancel removes them
+ *      removed
  */
 
 import { randomUUID } from "node:crypto";
@@ -40,14 +40,14 @@ const LOOK_EVERY_MS = 2_000;
 export interface Acting {
   readonly looking: Looking;
   readonly progressOutput: ProgressOutput;
-  /** The author that the records name. */
+  /** The author of the records. */
   readonly by: string;
 }
 
 /**
- * Pauses the destination. The end of a pause that is in force stays, unless another is named.
+ * Pauses the destination. The end of a pause that is in force stays, unless another end is requested.
  *
- * @throws Error where no end is named, and it cannot be read which one is in force.
+ * @throws Error if no end is requested and the pause in force cannot be read.
  */
 export async function pauseNow(
   { looking, by }: Omit<Acting, "progressOutput">,
@@ -68,9 +68,9 @@ export async function pauseNow(
 }
 
 /**
- * Sends now what waits in tiers. Resolves with how many there were, before they go.
+ * Attempts the deliveries awaiting retry immediately. Resolves with their number, before they are returned.
  *
- * @throws Error when nothing of the destination leaves.
+ * @throws Error if the destination is paused or disabled.
  */
 export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
   const why = await stillText(acting.looking, systemClock.nowMs());
@@ -83,9 +83,9 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
 }
 
 /**
- * Counts what waits, and gives it up. Resolves with how many there were.
+ * Counts the waiting deliveries and dead-letters them. Resolves with their number.
  *
- * @param operating null: it is only counted.
+ * @param operating null: they are only counted.
  */
 export async function cancelWaiting(
   acting: Acting,
@@ -98,7 +98,7 @@ export async function cancelWaiting(
   return waiting;
 }
 
-/** Waits until nothing is left. Resolves with what is, when the time is over or the signal aborts. */
+/** Waits until no delivery is left. Resolves with what is left when the timeout ends or the signal aborts. */
 export async function waitUntilNoneIsLeft(
   { looking, progressOutput }: Omit<Acting, "by">,
   timeoutMs: number | null,
@@ -118,7 +118,7 @@ export async function waitUntilNoneIsLeft(
   return left;
 }
 
-/** Why nothing is posted to it all the same; null: it is. */
+/** Why a resumed destination is still on hold; null: it is not. */
 export function stillOnHold(id: string, { destinations }: Config): string | null {
   const still = destinations.find((each) => each.id === id);
   if (still === undefined) return `${id} is not configured.`;

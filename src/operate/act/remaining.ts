@@ -1,11 +1,11 @@
 /**
- * The deliveries of a destination that wait, wherever they do, as Kafka alone tells.
+ * The waiting deliveries of a destination, read from Kafka only.
  *
- *   where                      read from                          counted
- *   its line                   what is not finished               by offsets, or one by one
- *   its topic of returns       the same                           one by one
- *   tiers                      the same, of all destinations      one by one, but those that were
- *                                                                 pulled and lie there still
+ *   place             read                                   counted
+ *   its queue         unprocessed records                    by offsets, or one by one
+ *   its retry topic   unprocessed records                    one by one
+ *   delay topics      unprocessed records of all             one by one, except records that were taken out early
+ *                     destinations
  */
 
 import type { Config } from "../../config/config.ts";
@@ -35,7 +35,7 @@ export interface Looking {
   readonly signal: AbortSignal;
 }
 
-/** All that the topic says now. */
+/** All current operator actions. */
 export function readOperatorActions(
   { kafka, config }: Pick<Looking, "kafka" | "config">,
   signal: AbortSignal,
@@ -51,7 +51,7 @@ export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPa
   return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
 }
 
-/** Of a topic that does not exist: none. @throws Error where Kafka does not tell. */
+/** Empty if the topic does not exist. @throws Error if Kafka does not return its offsets. */
 async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
   const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
@@ -59,7 +59,7 @@ async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   return found?.kind === "known" ? found.parts : [];
 }
 
-/** One by one. */
+/** Reads the deliveries one by one. */
 export async function eachOf(
   { kafka, destination, signal }: Looking,
   parts: readonly UnfinishedPart[],
@@ -79,7 +79,7 @@ export async function eachOf(
   }
 }
 
-/** Whether all of it was read. @throws Error where a part cannot be. */
+/** Resolves with true if everything was read. @throws Error if a part cannot be read. */
 export async function eachAwaitingRetry(
   { kafka, config, destination, signal }: Looking,
   operatorActions: KnownOperatorActions,
@@ -88,7 +88,7 @@ export async function eachAwaitingRetry(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  // One that may not be seen is not listed, and is queried by its name.
+  // A topic without permission is not listed, so it is requested by name.
   const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {

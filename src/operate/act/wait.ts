@@ -1,14 +1,14 @@
 /**
- * Waits until nothing is left for a destination of what there was when it began: in its line, among
- * its returns, in tiers.
+ * Waits until none of the deliveries are left that a destination had at the start: in its queue, in its retry topic and in delay
+ * topics.
  *
- *   a delivery moves        is not missed, since
- *   from line to tier       tiers are read after the line
- *   from tier to returns    returns that came while the tiers were read are read after them
- *   from returns to tier    returns are read before the tiers
+ *   a delivery moves from         is not missed, because
+ *   queue to delay topic          delay topics are read after the queue
+ *   delay topic to retry topic    the end of the retry topic is read again after the delay topics
+ *   retry topic to delay topic    the retry topic is read before the delay topics
  *
- * A delivery that was received later is not waited for. A record counts as left until a
- * commit says that it is finished, which takes some seconds.
+ * Deliveries that were received later are not waited for. A record counts as left until its offset is committed, which takes some
+ * seconds.
  */
 
 import { isOver, type KnownOperatorActions } from "../../control/operator-action-state.ts";
@@ -31,7 +31,7 @@ export interface Remaining {
 
 export interface Beginning {
   readonly atMs: number;
-  /** Of the line, by partition. */
+  /** The ends of the queue, by partition. */
   readonly ends: ReadonlyMap<number, number>;
 }
 
@@ -81,7 +81,7 @@ export function remainingText(left: Remaining): string {
   return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
 }
 
-/** Why nothing leaves; null: it does. */
+/** Why no delivery is processed; null: they are. */
 export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);

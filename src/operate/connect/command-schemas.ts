@@ -1,6 +1,6 @@
 /**
- * Schemas of the registry as a command asks for them: each once. After an outage nothing is asked any
- * more. A command does not wait for a registry, and says what it could not read.
+ * Schemas of the registry for a command. Each schema is requested once. After an outage no more schemas are requested, because a
+ * command does not wait for the registry: it reports what it could not read.
  */
 
 import { type Frame, frameOf } from "../../domain/framing.ts";
@@ -14,7 +14,7 @@ export interface CommandRegistry {
   readonly compile: (schema: FoundSchema) => KnownSchema;
 }
 
-/** A sentence where there is none. */
+/** A schema, or why it could not be requested. */
 export type AskedSchema = KnownSchema | { readonly kind: "outage"; readonly error: string };
 
 /** The caller closes it. @param connection null: no registry is configured. */
@@ -41,13 +41,13 @@ export class CommandSchemas implements AsyncDisposable {
     this.#signal = signal;
   }
 
-  /** The schema that a value names; null: it names none. */
+  /** The schema that a value names; null: it does not name one. */
   of(record: IncomingRecord): Extract<Frame, { kind: "framed" }> | null {
     const frame = record.value === null ? null : frameOf(record.value, record);
     return frame?.kind === "framed" ? frame : null;
   }
 
-  /** The record with the schema of its value; a sentence: the registry does not answer. */
+  /** The record with the schema of its value; a sentence: the registry is unavailable. */
   async given(record: IncomingRecord): Promise<IncomingRecord | string> {
     const frame = this.of(record);
     if (frame === null) return record;

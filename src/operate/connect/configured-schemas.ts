@@ -7,11 +7,10 @@ import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 
 /**
- * Null: none is configured, and none of the code for one is loaded. The caller closes it after the
- * stages.
+ * Null: no registry is configured, and its code is not loaded. The caller closes the registry after the stages.
  *
- * @param current the configuration by now: its URLs, passwords and TLS files are taken.
- * @throws Error when its TLS files cannot be used.
+ * @param current the current configuration: its URLs, passwords and TLS files are used.
+ * @throws Error if its TLS files cannot be used.
  */
 export async function configuredSchemas(
   { registry }: Pick<Config, "registry">,

@@ -1,4 +1,4 @@
-/** From the configuration to the values that the Kafka adapter and the topic plan are handed. */
+/** Converts the configuration to the values that the Kafka adapter and the topic plan need. */
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";
@@ -8,7 +8,7 @@ import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic
 
 const CLIENT_ID = "switchyard";
 
-/** @param current the configuration by now: its certificates and passwords are taken for new connections. */
+/** @param current the current configuration: new connections use its certificates and passwords. */
 export function kafkaConnection(config: Config, current = (): Config => config): KafkaConnection {
   const { brokers, sessionTimeoutMs } = config.kafka;
   return {

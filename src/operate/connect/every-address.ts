@@ -1,14 +1,14 @@
 /**
- * Admin ports as they are asked.
+ * The addresses at which admin ports are requested.
  *
- *   the host of an address                           is asked
- *   is an address, or a name of one, or unknown      as it is
- *   is a name of several: a headless Service         at each of them
- *   ... and one of them is this machine's, whose     at the others
- *   own port is asked as `127.0.0.1`
+ *   the host of an address                           is requested
+ *   is an IP address, has only one, or is unknown    as it is
+ *   has several, such as a headless Service          at each of them
+ *   ... one of which is this machine's, whose        at the others
+ *   own port is requested as `127.0.0.1`
  *
- * A name with an address of each kind, such as `localhost`, is one machine: the kind counts that comes
- * first.
+ * A name with IPv4 and IPv6 addresses, such as `localhost`, is one machine: only addresses of the same kind as the first one are
+ * used.
  */
 
 import { type LookupAddress, promises } from "node:dns";
@@ -24,7 +24,7 @@ type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
 const systemLookup: Lookup = (name) => promises.lookup(name, { all: true });
 
-/** Never rejects. @param lookUp of a name, and the addresses of this machine: tests give their own. */
+/** Never rejects. @param lookUp resolves a name; tests replace it and the addresses of this machine. */
 export async function everyAddress(
   addresses: readonly string[],
   lookup: Lookup = systemLookup,

@@ -1,4 +1,4 @@
-/** Reads the topic `operator-actions` from its beginning to its end, as commands need it. */
+/** Reads the topic `operator-actions` from start to end, for commands. */
 
 import { KnownOperatorActions } from "../../control/operator-action-state.ts";
 import { OPERATIONS_PARTITION, readOperatorAction } from "../../control/operator-actions.ts";
@@ -6,7 +6,7 @@ import type { Kafka } from "../../kafka/port.ts";
 
 const STEP_BYTES = 1_048_576;
 
-/** All that it says now; nothing where there is no such topic yet. */
+/** All current actions; empty if the topic does not exist yet. */
 export async function readKnownOperatorActions(
   kafka: Pick<Kafka, "admin" | "read">,
   topic: string,

@@ -1,4 +1,4 @@
-/** Reads Prometheus' text format, as `/metrics` of a process prints it. */
+/** Parses Prometheus' text format, as a process prints it on `/metrics`. */
 
 export interface Sample {
   readonly name: string;
@@ -10,7 +10,7 @@ const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const ESCAPES: Readonly<Record<string, string>> = { "\\n": "\n", '\\"': '"', "\\\\": "\\" };
 
-/** Comments, and lines that are none of the format, are left out. */
+/** Comments and invalid lines are ignored. */
 export function parseMetrics(text: string): readonly Sample[] {
   return text.split("\n").flatMap((line) => {
     const [, name, labels = "", value] = LINE.exec(line) ?? [];

@@ -1,10 +1,10 @@
-/** How far a long command is, on standard error. Commands of under 2 seconds show nothing. */
+/** Shows the progress of a long command on standard error. Commands that take less than 2 seconds show nothing. */
 
 import type { Shell } from "./shell.ts";
 
 const FIRST_AFTER_MS = 2_000;
 const TERMINAL_EVERY_MS = 500;
-/** A file of log lines should not fill with them. */
+/** Rarely, so that a log file does not fill with progress. */
 const FILE_EVERY_MS = 10_000;
 
 export interface Progress extends Disposable {
@@ -14,11 +14,11 @@ export interface Progress extends Disposable {
   readonly end: () => void;
 }
 
-/** The one who is told how a long work goes: a terminal, or the page. */
+/** The output for the progress of an action: a terminal, or the console. */
 export interface ProgressOutput {
-  /** @param text how far it is; asked for again and again, until the progress ends. */
+  /** @param text the progress; called repeatedly until the progress ends. */
   readonly follow: (text: () => string) => Progress;
-  /** Words beside it, such as lines of the log. */
+  /** Other output, such as log lines. */
   readonly err: (text: string) => void;
 }
 

@@ -1,7 +1,6 @@
 /**
- * The process around a command, so that tests can hand in something else. A command prints only
- * through here. Characters that could steer a terminal come out as escapes, but for C0, which
- * colours and progress need: code that prints data escapes C0 by `visibleCell`.
+ * The process around a command, which tests replace. A command prints only through it. Characters that could control a terminal
+ * are escaped, except C0, which colors and progress need: code that prints data escapes C0 with `visibleCell`.
  */
 
 import picocolors from "picocolors";
@@ -13,7 +12,7 @@ export type ExitStatus = 0 | 1 | 2 | 3;
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** Of a terminal, in characters. */
+/** The size of a terminal, in characters. */
 export interface Screen {
   readonly rows: number;
   readonly columns: number;
@@ -22,20 +21,20 @@ export interface Screen {
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream;
-  /** The result that was asked for. */
+  /** The result of the command. */
   readonly out: (text: string) => void;
-  /** Lines that another program reads as they are; on a terminal as `out`, controls escaped too. */
+  /** Lines that another program reads unchanged; on a terminal as `out`, with control characters escaped too. */
   readonly raw: (text: string) => void;
-  /** Words about it: problems, warnings, progress. */
+  /** Messages: problems, warnings, progress. */
   readonly err: (text: string) => void;
-  /** From here on the command only prints: it may be ended when nobody reads `out` any more. */
+  /** From here on the command only prints: it may be ended when `out` has no reader any more. */
   readonly onlyPrints: () => void;
-  /** For `out`; they do nothing unless it is a terminal. */
+  /** For `out`; they have no effect unless it is a terminal. */
   readonly colors: Colors;
   /** For `err`. */
   readonly errColors: Colors;
   readonly errIsTerminal: boolean;
-  /** Of `out`, as it is now; null: it is no terminal. */
+  /** The current size of the terminal of `out`; null: it is not a terminal. */
   readonly screen: (() => Screen) | null;
 }
 

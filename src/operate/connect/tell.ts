@@ -1,6 +1,6 @@
 import type { Shell } from "./shell.ts";
 
-/** A text for people, or one line for programs. */
+/** Prints a text, or one line of JSON. */
 export function tell(
   { json }: { readonly json?: boolean },
   shell: Pick<Shell, "out">,

@@ -1,13 +1,13 @@
 /**
- * An event for people, as a CloudEvent 1.0 in JSON (`schemas/operator-event.schema.json`).
+ * An operator event, as a CloudEvent 1.0 in JSON (`schemas/operator-event.schema.json`).
  *
  *   attribute   is
- *   id          the same for the same incident: made of kind, subject and begin
+ *   id          the same for the same incident: derived from its kind, subject and start
  *   source      `/switchyard/<prefix>`
  *   type        `switchyard.<kind>`
  *   subject     the destination; the audience; `configuration`; `kafka`
- *   time        when it began, or ended
- *   data        what is known of it. No secret, no payload
+ *   time        when the incident started, or ended
+ *   data        details, without secrets or payloads
  */
 
 import { isJsonObject, type JsonObject, jsonObjectIn } from "../../domain/json.ts";
@@ -26,7 +26,7 @@ export const OPERATOR_EVENT_KINDS = [
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
 
 const TYPE_PREFIX = "switchyard.";
-/** Of ids of operator events alone. */
+/** Namespace of the UUIDs of operator events. */
 const NAMESPACE = "7f0d3c52-6f0e-4b8e-9a53-1d1f3c1b0e5a";
 
 export interface OperatorEvent {
@@ -66,7 +66,7 @@ export function eventText({ id, source, kind, subject, time, data }: OperatorEve
   });
 }
 
-/** Null: it is none of ours, or of a later version. */
+/** Null: not an operator event, or one of a later version. */
 export function readEvent(value: Buffer): OperatorEvent | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;

@@ -1,37 +1,37 @@
 /**
- * Decides of which destinations people are told that deliveries come near the end of their window.
+ * Decides for which destinations operators are notified that deliveries are about to expire.
  *
- *   three quarters of its window are over      an event of the     an incident of the destination
- *   for a delivery that was first attempted    topic says so       that is open                      then
- *   at any time                                no                  any                               told
- *   before that event                          yes                 any                               nothing: it is one of those
- *   after that event                           yes                 began before it                   nothing: the same trouble
- *                                                                                                    goes on
- *   after that event                           yes                 none that did                     told
+ *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
+ *   retry window and was first attempted          on the topic            destination is open
+ *   at any time                                   no                      any                        event
+ *   before that event                             yes                     any                        nothing: already covered by it
+ *   after that event                              yes                     started before it          nothing: the same problem
+ *                                                                                                    continues
+ *   after that event                              yes                     no, or started after it    event
  *
- * So the event needs no end, and any process may speak: none of this depends on what it remembers. A
- * destination that is neither failing nor paused, and whose deliveries expire, is told again after
- * three quarters of a window at the earliest.
+ * So the event needs no end, and any process can write it, because the decision does not depend on what a process remembers.
+ * For a destination that is neither failing nor paused but has deliveries that expire, the next event comes after three
+ * quarters of a retry window at the earliest.
  */
 
 import { type OperatorEvent, operatorEvent } from "./event.ts";
 import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
-/** Of the window; the last tier of the usual ones ends within it, with the last attempt. */
+/** Share of the retry window. With the default schedule, the longest delay ends within the rest, with the last attempt. */
 const NEAR_SHARE = 0.25;
 
-/** So long before the end of a window people are told. */
+/** How long before the end of a retry window operators are notified. */
 export function nearMs(retryWindowMs: number): number {
   return Math.round(retryWindowMs * NEAR_SHARE);
 }
 
 export interface Nearing {
   readonly destination: string;
-  /** Of the delivery that expires first. */
+  /** First attempt of the delivery that expires first. */
   readonly firstAttemptAtMs: number;
 }
 
-/** @param firstAttempts by destination, the earliest of those that wait. */
+/** @param firstAttempts by destination, the earliest first attempt of the deliveries awaiting retry. */
 export function newlyExpiring(
   firstAttempts: ReadonlyMap<string, number>,
   retryWindowMs: number,
@@ -61,10 +61,10 @@ const OPENING = [
   "destination.paused",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
-/** Those of a destination that expire soon. */
+/** The deliveries of a destination that expire soon. */
 export interface Expiring {
   readonly deliveries: number;
-  /** Not all that waits was read: it is at least so many. */
+  /** Not all waiting deliveries were read: the count is a lower bound. */
   readonly isLowerBound: boolean;
 }
 

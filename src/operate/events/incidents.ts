@@ -1,26 +1,25 @@
 /**
- * Decides which events people are told of. A process looks at itself now and then, and says for each
- * thing that it may speak of whether it is so. The topic says which incidents are open: its last
- * record of a key counts, whichever process wrote it.
+ * Decides which operator events are written. Every few seconds a process observes each subject that it reports for. The topic
+ * shows which incidents are open: the last record of a key counts, whichever process wrote it.
  *
- *   open on the topic   the process sees                 written
- *   no                  it is so                         the event of its begin
- *   no                  it is not so                     nothing
- *   yes                 it is so                         nothing: it was told, before a restart or by another
- *   yes, of another     the same                         the event of its begin
- *   sync
- *   yes                 it is not so, and its end has    the event of its end, which closes it
- *                       an event
- *   yes                 it is not so, and has none       a record without a value, which closes it
- *   either              nothing that counts              nothing
+ *   open on the topic     the process observes               written
+ *   no                    that it is so                      the event of its start
+ *   no                    that it is not so                  nothing
+ *   yes                   that it is so                      nothing: it was reported before a restart or by another process
+ *   yes, another sync     that it is so                      the event of its start
+ *   yes                   that it is not so, and its end     the event of its end, which closes it
+ *                         has an event
+ *   yes                   that it is not so, and its end     a record without a value, which closes it
+ *                         has no event
+ *   yes or no             unknown                            nothing
  *
- * An outage of Kafka is told when it is over, since it cannot be before: once, by the
- * first that writes. Another process's outage that overlaps it is the same one.
+ * An outage of Kafka can only be reported when it is over: once, by the first process that writes. If the outage of another
+ * process overlaps it, both are the same incident.
  */
 
 import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";
 
-/** Kinds that last, with the kind of their end. */
+/** Kinds of incidents that last, with the kind of their end. */
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
@@ -29,13 +28,13 @@ export const LASTING = {
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
 
-/** A look of a process at one thing that it may speak of. */
+/** What a process observes about one subject that it reports for. */
 export interface Observation {
   readonly kind: LastingKind;
   readonly subject: string;
-  /** `unknown`: it has seen nothing that counts, such as after a start. */
+  /** `unknown`: the process has not observed either yet, such as after a start. */
   readonly is: "so" | "not-so" | "unknown";
-  /** Since when it is so, or not so any more. */
+  /** Time since which it has been so, or has not been so. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -79,7 +78,7 @@ function openOf(
 ): OperatorEvent | null {
   const last = reported.get(key);
   if (last?.kind !== kind) return null;
-  // One may await approval as soon as the one before was approved.
+  // A sync may await approval immediately after the previous one was approved.
   const isOther =
     kind === "audience.approval_required" && is === "so" && last.data.sync !== data.sync;
   return isOther ? null : last;
@@ -87,7 +86,7 @@ function openOf(
 
 export const OUTAGE_KEY = "kafka.unreachable/kafka";
 
-/** Null: it was told already. */
+/** Null: it has already been reported. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
   reported: Reported,

@@ -1,32 +1,31 @@
 /**
- * A process speaks of what its own status says. Of a destination only the process that owns
- * partition 0 of its topic speaks: others may see the same, and would say it a second time. Of an
- * audience its owner does.
+ * What a process observes, from its own status. Only the process that owns partition 0 of a destination's topic reports for the
+ * destination, because others may observe the same and would report it again. The owner of an audience reports for the audience.
  *
- *   a destination, at its speaker                        sighting
- *   fails since a minute                                 failing, so
- *   fails since less                                     failing, unknown: most of it is over in a moment
- *   was accepted once, and does not fail                 failing, not so
- *   was not tried since the process started, or took     failing, unknown
+ *   a destination, in its reporting process                         observation
+ *   has been failing for at least a minute                          failing: yes
+ *   has been failing for less                                       failing: unknown, because most failures end within seconds
+ *   has accepted a delivery, and is not failing                     failing: no
+ *   has not been attempted since the process started or took        failing: unknown
  *     over its partitions
- *   is held because it is paused                         paused, so
- *   is not                                               paused, not so
+ *   is on hold because it is paused                                 paused: yes
+ *   is not paused                                                   paused: no
  *
- *   an audience, at its owner                            sighting
- *   has a sync that awaits approval                      approval required, so
- *   has none                                             approval required, not so
+ *   an audience, in its owner                                       observation
+ *   has a sync that awaits approval                                 approval required: yes
+ *   has no such sync                                                approval required: no
  *
- *   the configuration                                    sighting
- *   on disk is refused                                   refused, so
- *   was refused before, here, and is not                 refused, not so
- *   any other                                            refused, unknown: another process may see it
+ *   the configuration file                                          observation
+ *   is invalid                                                      invalid: yes
+ *   was invalid before in this process, and is now valid            invalid: no
+ *   any other                                                       invalid: unknown, because another process may observe it
  */
 
 import type { AudienceStatus } from "../../domain/audience-status.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { Observation } from "./incidents.ts";
 
-/** Shorter trouble is no incident. */
+/** A problem that ends sooner is not an incident. */
 export const INCIDENT_AFTER_MS = 60_000;
 
 export interface Refused {
@@ -35,12 +34,12 @@ export interface Refused {
 }
 
 export interface Seen {
-  /** Those that the process speaks for. */
+  /** Destinations that the process reports for. */
   readonly destinations: readonly DestinationStatus[];
-  /** Those that it owns. */
+  /** Audiences that the process owns. */
   readonly audiences: readonly AudienceStatus[];
   readonly refused: Refused | null;
-  /** It was refused at an earlier look of this process. */
+  /** The file was invalid when this process last observed it. */
   readonly wasRefused: boolean;
 }
 

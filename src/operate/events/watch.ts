@@ -1,18 +1,17 @@
 /**
- * Looks at the process every few seconds, and writes events for people to the topic
- * `operator-events`. The topic has one partition, is compacted, and is read on at each look: that is
- * one request while nothing is written.
+ * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has one
+ * partition, is compacted, and is read from the last position each time, which takes one request if nothing was written.
  *
- *   step                                       a crash after it
- *   1  the process sees something new          the next look of a speaker sees it, too
- *   2  the topic is read to its end: it may    the same
- *      be told already
- *   3  the event is written and acknowledged   it is on the topic: nobody writes it again
+ *   step                                           a crash after it
+ *   1  the process observes something new          the next observation finds it again
+ *   2  the topic is read to its end, because the   the same
+ *      event may have been written already
+ *   3  the event is written and acknowledged       it is on the topic, and is not written again
  *
- * Two events of one incident can still come about: when two processes speak for a destination while
- * its partition 0 moves, or both see an outage end or a file refused, and each reads the topic before
- * the other has written. Of one begin they have the same id; of two begins (each saw it fail at its
- * own first attempt) they have not. A failed step is tried again at the next look, and harms nothing else.
+ * An incident can still have two events: if two processes report for a destination while its partition 0 moves, or both observe
+ * the end of an outage or an invalid file, and each reads the topic before the other has written. The two events have the same ID
+ * if both processes have the same start of the incident, and different IDs if each one has its own first failed attempt. A step
+ * that fails is repeated at the next observation, and does not affect anything else.
  */
 
 import type { AudienceStatus } from "../../domain/audience-status.ts";
@@ -30,7 +29,7 @@ import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;
-/** Windows are hours, and all that waits in hand is looked through. */
+/** Retry windows last hours, and each check reads all deliveries in flight. */
 const LOOK_AT_WINDOWS_EVERY_MS = 30_000;
 const PARTITION = 0;
 const READ_MAX_BYTES = 1_048_576;
@@ -46,11 +45,11 @@ export interface WatchDeps {
 export interface Watched {
   readonly topic: string;
   readonly source: string;
-  /** Those that this process speaks for, now. */
+  /** Destinations that this process reports for now. */
   readonly destinations: () => readonly DestinationStatus[];
-  /** Those that it owns. */
+  /** Audiences that this process owns. */
   readonly audiences: () => readonly AudienceStatus[];
-  /** Null: it does not wait for deliveries. */
+  /** Null: the process does not run the delay stage. */
   readonly windows: WatchedRetryWindows | null;
   readonly refused: () => Refused | null;
   readonly brokers: () => readonly BrokerState[];
@@ -58,9 +57,9 @@ export interface Watched {
 
 export interface WatchedRetryWindows {
   readonly retryWindowMs: number;
-  /** By destination, the earliest of those that wait in partitions owned here. */
+  /** By destination, the earliest first attempt in the partitions that this process owns. */
   readonly firstAttempts: () => ReadonlyMap<string, number>;
-  /** Counts those that expire before the instant, over all partitions. */
+  /** Counts deliveries in all partitions that expire before the given time. */
   readonly count: (
     destinations: ReadonlySet<string>,
     beforeMs: number,
@@ -99,7 +98,7 @@ class Watch {
   readonly #reported = new Map<string, OperatorEvent>();
   #next = 0;
   #wasRefused = false;
-  /** The first look at which no broker answered. */
+  /** The first observation at which no broker responded. */
   #unreachableSinceMs: number | null = null;
   #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #windowsAtMs = Number.NEGATIVE_INFINITY;
@@ -140,7 +139,7 @@ class Watch {
     this.#outage = null;
   }
 
-  /** Counting takes its time: what another process wrote meanwhile is read before this one writes. */
+  /** Counting takes time: what another process wrote meanwhile is read before this one writes. */
   async #lookAtWindows(signal: AbortSignal): Promise<void> {
     const { windows, source } = this.#watched;
     const nowMs = this.#deps.clock.nowMs();
@@ -174,7 +173,7 @@ class Watch {
     }
   }
 
-  /** Each read begins where the one before ended; when the topic was made anew, at its begin. */
+  /** Each read starts where the previous one ended, or at the start of the topic if it was recreated. */
   async #readOn(signal: AbortSignal): Promise<void> {
     const { kafka } = this.#deps;
     const { topic } = this.#watched;

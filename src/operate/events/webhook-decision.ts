@@ -1,22 +1,22 @@
 /**
- * Decides what becomes of an event on its way to the operator's webhook.
+ * Decides what happens to an event on its way to the operator webhook.
  *
- *   an event                                   then
- *   has no value, or is none of ours           passed over
- *   was written more than a day ago            passed over, and counted: it helps nobody any more
- *   any other                                  posted
+ *   an event                                     result
+ *   has no value, or is not an operator event    skipped
+ *   was written more than a day ago              skipped and counted: it is no longer useful
+ *   any other                                    posted
  *
- *   its post                                   then
- *   is accepted                                the next one
- *   is rejected                                given up, with a line: the same answer would come again
- *   gets no answer, or one to try again        posted again after 5 s, then 10 s, 20 s, ... at most
- *                                              5 min, and not before `Retry-After`; the next ones wait
+ *   its request                                  result
+ *   is accepted                                  the next event
+ *   is rejected                                  skipped and logged: the response would be the same again
+ *   gets no response, or one that is retried     posted again after 5 s, then 10 s, 20 s, ... at most 5 min, and not before
+ *                                                `Retry-After`; later events wait
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type OperatorEvent, readEvent } from "./event.ts";
 
-/** Answers of an endpoint, judged as deliver judges them. */
+/** Responses, classified as the deliver stage classifies them. */
 export type Posted =
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected"; readonly cause: string }
@@ -30,7 +30,7 @@ export type Task =
 const AGE_MAX_MS = 86_400_000;
 const WAIT_MIN_MS = 5_000;
 const WAIT_MAX_MS = 300_000;
-/** More is no serious wish: the event is a day old by then. */
+/** A longer Retry-After is cut to this, because an event is not useful after a day. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export function taskOf(
@@ -43,7 +43,7 @@ export function taskOf(
   return { kind: "post", event, text: value.toString() };
 }
 
-/** @param tries posts of the event so far, at least 1. */
+/** @param tries requests for the event so far, at least 1. */
 export function waitBefore(tries: number, retryAfterMs: number | null): number {
   const ownMs = Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(tries - 1, 20));
   return Math.max(ownMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));

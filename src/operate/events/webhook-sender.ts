@@ -1,12 +1,11 @@
 /**
- * Posts the events of the topic `operator-events` to the operator's webhook, one after the other. A
- * consumer group of its own says how far that is: one process at a time posts, and a restart goes on.
- * Nothing else waits for it.
+ * Posts the events of the topic `operator-events` to the operator webhook, in order. A consumer group of its own keeps the
+ * position: one process at a time posts, and a restarted process continues there. Nothing else waits for the webhook.
  *
- *   step                                         a crash after it
- *   1  the event is read                         it is read again
- *   2  it is posted, and accepted or given up    it is posted again, with the same id
- *   3  its offset is finished, and committed     nothing is repeated
+ *   step                                           a crash after it
+ *   1  the event is read                           it is read again
+ *   2  it is posted, and accepted or skipped       it is posted again, with the same ID
+ *   3  its offset is processed, and committed      nothing is repeated
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -23,7 +22,7 @@ import { type Posted, taskOf, waitBefore } from "./webhook-decision.ts";
 
 const RECORDS_MAX = 100;
 const MAX_BYTES = 1_048_576;
-/** For the post that is under way. */
+/** Time for the request in flight to finish. */
 const DRAIN_LIMIT_MS = 10_000;
 const LINE_EVERY_MS = 60_000;
 
@@ -46,7 +45,7 @@ export interface RunningPosts extends AsyncDisposable {
   readonly healthProblems: () => readonly string[];
 }
 
-/** Starts joining at once. */
+/** Joins the group immediately. */
 export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic): RunningPosts {
   const { kafka, clock, log, keeper } = deps;
   const state = new State(deps);
@@ -112,7 +111,7 @@ function postsOf(
   };
 }
 
-/** Tells of posts: in the log, in metrics, in `/readyz`. */
+/** Reports requests in the log, in metrics and in `/readyz`. */
 class State {
   readonly #deps: Pick<PostDeps, "clock" | "log" | "metrics">;
   #failing: { readonly sinceMs: number; readonly cause: string } | null = null;
@@ -148,7 +147,7 @@ class State {
   healthProblems(): readonly string[] {
     if (this.#failing === null) return [];
     const since = new Date(this.#failing.sinceMs).toISOString();
-    return [`the operator's webhook takes no events since ${since}: ${this.#failing.cause}`];
+    return [`the operator webhook has been failing since ${since}: ${this.#failing.cause}`];
   }
 
   #count(outcome: Posted["kind"] | "too-old"): void {

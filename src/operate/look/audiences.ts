@@ -1,4 +1,4 @@
-/** Audiences as Kafka alone has them: which there are, and their members. */
+/** Audiences as Kafka has them: their names and members. */
 
 import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";
@@ -84,10 +84,9 @@ function instant(atMs: number): string {
 }
 
 /**
- * The members of an audience in the order of their ids, a piece at a time, as the changelog has
- * them now.
+ * The current members of an audience in the order of their IDs, in batches, as the changelog has them.
  *
- * @param scratch empty; for data that may not fit into memory.
+ * @param scratch an empty directory for data that may not fit into memory.
  */
 export async function* readMembers(
   kafka: Kafka,

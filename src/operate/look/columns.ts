@@ -1,4 +1,4 @@
-/** Cells that the status' tables share. */
+/** Cells that the tables of the status share. */
 
 import { instantText } from "../connect/instant.ts";
 
@@ -10,13 +10,13 @@ export function countText(count: number | null): string {
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");
 }
 
-/** The time of day, UTC; with its date where that is not within the last day. */
+/** The time of day in UTC, with the date if it is not within the last day. */
 export function sinceText(at: string, nowMs: number): string {
   const text = instantText(Date.parse(at));
   return nowMs - Date.parse(at) < DAY_MS ? text.slice(11) : text;
 }
 
-/** Numbers below each other; `-` too. */
+/** Aligns numbers, and `-`, to the right. */
 export function alignRight(
   rows: readonly (readonly string[])[],
   head: readonly string[],

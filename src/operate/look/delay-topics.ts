@@ -1,6 +1,6 @@
 /**
- * Deliveries that wait in delay topics, by destination and by tier, counted in Kafka. Where there are
- * too many to be read in front of somebody who waits, the processes that run delay know.
+ * Counts deliveries awaiting retry in Kafka, by destination and by delay. If there are too many to read while an operator
+ * waits, only the processes that run the delay stage have the count.
  */
 
 import { isOver } from "../../control/operator-action-state.ts";
@@ -15,7 +15,7 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { readKnownOperatorActions } from "../connect/known-operations.ts";
 
 export interface AwaitingRetry {
-  /** Deliveries by tier. */
+  /** Deliveries by delay. */
   readonly byDelay: Readonly<Record<string, number>>;
   readonly nextDueAtMs: number | null;
 }
@@ -32,13 +32,13 @@ export interface Counted extends Pick<AskedWaiting, "delays" | "groups"> {
 }
 
 export interface CountedDelays {
-  /** One that is not there has none. Null: not all could be read. */
+  /** A destination without an entry has none. Null: not all of them could be read. */
   readonly byDestination: ReadonlyMap<string, AwaitingRetry> | null;
-  /** All that waits in a tier. One that could not be read to its end is not there. */
+  /** All deliveries of a delay topic. A topic that could not be read completely has no entry. */
   readonly byDelay: ReadonlyMap<string, Tally>;
   /** Those in force. */
   readonly pauses: readonly Pause[];
-  /** Why something could not be read, unless it was too much. */
+  /** Why something could not be read; null if there was only too much of it. */
   readonly errors: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
   const labels = new Labels(destinations);
   const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));
   try {
-    // Records that a retry or a cancel took out early lie there still.
+    // Records that a retry or a cancel took out early are still in the topic.
     const operatorActions = await readKnownOperatorActions(kafka, topics.operatorActions, signal);
     const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };

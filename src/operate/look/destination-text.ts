@@ -9,10 +9,10 @@
  *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
  *   disabled                             on hold since 08:00:00: disabled
  *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
- *   so in 1 of 3 processes               the same, with (1 of 3 processes)
- *   not known                            -
+ *   that in 1 of 3 processes             the same, with (1 of 3 processes)
+ *   unknown                              -
  *
- * Endpoints are shown of 20 destinations at most, or of those that fail.
+ * Endpoints are shown for at most 20 destinations; if there are more, only for those that are failing.
  */
 
 import type { HoldReason } from "../../domain/destination-status.ts";
@@ -42,7 +42,7 @@ const HEAD = [
   "STATE",
 ];
 const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
-/** A destination that keeps up has nothing this old. */
+/** A destination that keeps up has no delivery this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
 
@@ -132,7 +132,7 @@ function failingText(
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
-/** Of a pause: until when, and who asked for it. */
+/** Until when a destination is paused, and by whom. */
 function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, nowMs: number) {
   if (reason !== "paused") return "";
   const end = until === null ? "" : ` until ${sinceText(until, nowMs)}`;

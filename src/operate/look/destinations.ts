@@ -1,17 +1,16 @@
 /**
- * Puts together what Kafka, the configuration and the processes say of each destination.
+ * Combines what Kafka, the configuration and the processes report for each destination.
  *
- *   the processes that own its partitions say    the destination is
- *   at least one, that its line is held          held
- *   ... that it fails                            failing
- *   ... that it delivers                         delivering
- *   all, that nothing was attempted              untried
- *   no process was reached, or none owns any     paused or disabled by the file, paused by an operator,
- *                                                else not known
+ *   processes that own partitions of it report     state of the destination
+ *   at least one: on hold                          on hold
+ *   at least one: failing                          failing
+ *   at least one: delivering                       delivering
+ *   all: nothing was attempted                     idle
+ *   none was reached, or none owns a partition     paused or disabled by the configuration, paused by an operator,
+ *                                                  otherwise unknown
  *
- * Times are the earliest of those that say it, and outcomes the latest. The share of attempts that
- * failed is that of all processes together, because each has its part of the partitions. Those in
- * trouble come first.
+ * If processes report different times, the earliest is shown; of responses, the latest. The share of failed attempts is that of all
+ * processes together, because each process owns only some of the partitions. Destinations with problems come first.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
@@ -31,22 +30,22 @@ import {
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { HaltReport } from "./rates.ts";
 
-/** Null means: not known. Instants are ISO 8601 texts. */
+/** Null means unknown. Times are ISO 8601. */
 export interface StateReport {
   readonly state: DestinationStateName | null;
   readonly failingSince: string | null;
-  /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
+  /** Share of failed attempts in the last minute, from 0 to 1; null: there was no attempt. */
   readonly failedShare: number | null;
   readonly hold: {
     readonly reason: HoldReason;
-    /** Null: only the file says so. */
+    /** Null: known only from the configuration file. */
     readonly since: string | null;
-    /** When an attempt finds out; null: somebody has to end it. */
+    /** When the hold ends automatically or a probe is sent; null: an operator has to end it. */
     readonly until: string | null;
-    /** Of a pause: `configuration`, or who asked for it. Else absent. */
+    /** Who paused it: `configuration` or the author of the action. Absent for other holds. */
     readonly by?: string;
   } | null;
-  /** Those that own partitions of it. */
+  /** Processes that own partitions of the destination. */
   readonly processes: {
     readonly owning: number;
     readonly onHold: number;
@@ -64,11 +63,11 @@ export interface EndpointReport extends Omit<EndpointStatus, "breaker" | "lastMi
 
 export interface DestinationReport extends StateReport {
   readonly destination: string;
-  /** Records in its line, and deliveries that are due again. */
+  /** Records in the queue, and deliveries that are due for a retry. */
   readonly waiting: number | null;
-  /** Those of them that were attempted and are due again. */
+  /** The deliveries among them that are due for a retry. */
   readonly due: number | null;
-  /** Deliveries that wait in delay topics for their next attempt. */
+  /** Deliveries in delay topics. */
   readonly awaitingRetry: number | null;
   readonly byDelay: Readonly<Record<string, number>> | null;
   /** Age of the oldest of `waiting`. */
@@ -77,14 +76,14 @@ export interface DestinationReport extends StateReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
-  /** The damaged batches at which it stands. */
+  /** The corrupt batches at which it is halted. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
 /**
- * @param reported by each process that was reached, and knows the destination.
- * @param pause the one in force that an operator asked for.
+ * @param reported the reports of the processes that were reached and have the destination.
+ * @param pause the pause by an operator that is in force.
  */
 export function stateOf(
   destination: Destination | null,
@@ -136,7 +135,7 @@ function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
 
 type Hold = NonNullable<DestinationStatus["hold"]>;
 
-/** The one that began first, until the first of them is over. */
+/** The hold that started first, until the first of them ends. */
 function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
   if (first === undefined) return null;
@@ -148,7 +147,7 @@ function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
 
-/** Those of the file, then others that a process has. */
+/** Destinations of the configuration, then others that a process has. */
 function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],
@@ -187,7 +186,7 @@ function endpointsOf(
   });
 }
 
-/** When the next attempt is to be expected; null: nothing waits, or nobody knows. */
+/** When the next attempt is expected; null: nothing is waiting, or the time is unknown. */
 export function nextAttemptAt(
   { hold }: Pick<StateReport, "hold">,
   waiting: number | null,
@@ -202,15 +201,15 @@ export function nextAttemptAt(
 }
 
 /**
- * How much trouble there is, the most first.
+ * The severity of a destination's problems; the lowest number is the most severe.
  *
- *   0  halted at a damaged batch
- *   1  fails, or its line is held by a breaker or Retry-After
- *   2  an endpoint of it fails, while others accept
+ *   0  halted at a corrupt batch
+ *   1  failing, or on hold because of an open circuit or Retry-After
+ *   2  one of its endpoints is failing, while others accept
  *   3  paused
  *   4  disabled
- *   5  not known, and records wait
- *   6  none
+ *   5  unknown, and records are waiting
+ *   6  no problem
  */
 export function severityOf(report: DestinationReport): number {
   const { halted, failingSince, hold, endpoints, state, waiting } = report;
@@ -225,7 +224,7 @@ export function severityOf(report: DestinationReport): number {
   return state === null && (waiting ?? 0) > 0 ? 5 : 6;
 }
 
-/** Those that `--failing` shows. */
+/** Destinations that `--failing` shows. */
 export function isFailing(report: DestinationReport): boolean {
   return severityOf(report) <= 2;
 }

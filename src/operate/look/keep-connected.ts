@@ -1,4 +1,4 @@
-/** A connection to Kafka for a page that stays, whether Kafka is there or not. */
+/** A connection to Kafka for a view that stays open, even if Kafka becomes unreachable. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import type { UseKafka } from "./show.ts";
 const AGAIN_MS = 2_000;
 const ANSWER_LIMIT_MS = 5_000;
 
-/** Connects, again and again until it succeeds. */
+/** Tries to connect until it succeeds. */
 export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
   let kafka: Kafka | null = null;
   let error = new Error("no answer yet");
@@ -37,7 +37,7 @@ export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
   };
 }
 
-/** Kafka may go away while something is shown. */
+/** Kafka may become unreachable while something is shown. */
 export async function inTime<Result>(
   work: Promise<Result>,
   signal: AbortSignal,

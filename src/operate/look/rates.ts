@@ -1,19 +1,19 @@
 /**
- * The rates between two looks at the metrics of each process.
+ * Rates, from two readings of each process's metrics.
  *
  *   stage     done                          failed
- *   route     records taken                 records refused
+ *   route     records taken                 records rejected
  *   deliver   attempts that were accepted   other attempts
- *   delay     records returned              records refused
+ *   delay     records returned              records rejected
  *
- * A stage has rates when a process that was reached runs it. A counter that is lower than before
- * belongs to a process that was started in between: it counts from 0.
+ * A stage has rates if at least one process that was reached runs it. If a counter is lower than before, its process was
+ * restarted in between, and the counter started from 0.
  */
 
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../connect/metrics-text.ts";
 
-/** All that is read here; a process with many destinations has many more. */
+/** Only these metrics are kept: a process with many destinations has many more. */
 export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.lag.name,
   METRICS.attempts.name,
@@ -38,9 +38,9 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
 ]);
 
 export interface Look {
-  /** Of a clock that only goes forward. */
+  /** Time of a monotonic clock. */
   readonly atMs: number;
-  /** Those of `METRICS_USED`. */
+  /** Only samples of `METRICS_USED`. */
   readonly samples: readonly Sample[];
 }
 
@@ -58,11 +58,11 @@ type Counts = (labels: Sample["labels"]) => boolean;
 
 const MINUTE_MS = 60_000;
 
-/** By metric, then by destination: with a thousand of them a search for each would take seconds. */
+/** By metric, then by destination: with 1,000 destinations, a search for each would take seconds. */
 type Index = ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
 const indexes = new WeakMap<Look, Index>();
 
-/** Those of a metric and a destination; an empty one stands for samples without. */
+/** The samples of a metric and a destination; an empty destination means samples without one. */
 function samplesOf(look: Look, metric: string, destination: string): readonly Sample[] {
   let index = indexes.get(look);
   if (index === undefined) {
@@ -130,8 +130,8 @@ function increase(
 }
 
 /**
- * Deliveries of a destination that wait in delay topics, by tier. Null: no process that was reached
- * counts them, or one of them does not know all.
+ * Deliveries of a destination that are awaiting retry, by delay. Null: no process that was reached counts them, or one
+ * of the processes has not counted all of them.
  */
 export function awaitingRetryOf(
   processes: readonly Process[],
@@ -147,7 +147,7 @@ export function awaitingRetryOf(
   return found;
 }
 
-/** All that waits in a tier; null as above. */
+/** All deliveries in a delay topic; null as above. */
 export function awaitingRetryIn(processes: readonly Process[], delay: string): number | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
@@ -157,13 +157,13 @@ export function awaitingRetryIn(processes: readonly Process[], delay: string): n
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** When the next delivery that waits in a delay topic is due; null: none is known to wait. */
+/** When the next delivery awaiting retry is due; null: none is known. */
 export function nextDueOf(processes: readonly Process[], destination: string): number | null {
   const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
   return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
 }
 
-/** The age of the oldest record of its line that is not finished, in milliseconds. */
+/** Age of the oldest unprocessed record in the queue, in milliseconds. */
 export function oldestOf(processes: readonly Process[], destination: string): number | null {
   const ages = nowOf(processes, METRICS.oldestUnfinished.name, destination)
     .filter(({ labels, value }) => labels.stage === "deliver" && value > 0)
@@ -171,7 +171,7 @@ export function oldestOf(processes: readonly Process[], destination: string): nu
   return ages.length === 0 ? null : Math.max(...ages) * 1_000;
 }
 
-/** A damaged batch at which a stage halts. */
+/** A corrupt batch at which a stage is halted. */
 export interface HaltReport {
   readonly topic: string;
   readonly partition: number;
@@ -179,9 +179,9 @@ export interface HaltReport {
 }
 
 /**
- * The damaged batches that halt the stage, or the destination's part of it.
+ * The corrupt batches that halt the stage, or the destination's part of it.
  *
- * @param seen those at which its group stands
+ * @param seen corrupt batches found at the group's positions.
  */
 export function haltedAt(
   processes: readonly Process[],
@@ -201,12 +201,12 @@ export function haltedAt(
   return [...found.values()];
 }
 
-/** A topic that takes nothing, as the processes see it. */
+/** A topic that is not writable, as the processes report it. */
 export interface UnwritableTopicReport {
   readonly topic: string;
-  /** As in ISO 8601; of several processes the earliest. */
+  /** ISO 8601; the earliest time that a process reports. */
   readonly since: string;
-  /** Deliveries that went around it since the processes were started; null: it holds none. */
+  /** Deliveries that were rerouted since the processes started; null: it is not a destination's topic. */
   readonly rerouted: number | null;
 }
 
@@ -232,7 +232,7 @@ export function unwritableTopics(processes: readonly Process[]): readonly Unwrit
   }));
 }
 
-/** Kafka brokers that do not answer the process. */
+/** Kafka brokers that are unreachable for the process. */
 export function unreachableBrokers({
   after,
 }: Process): readonly { readonly broker: string; readonly since: string }[] {

@@ -1,6 +1,6 @@
 /**
- * Reads what `GET /status` of a process answered. Another version of the program may have written it:
- * what is missing, or is something else, counts as not known.
+ * Reads the response of a process to `GET /status`. The process may run another version: what is missing or has another
+ * type counts as unknown.
  */
 
 import {
@@ -18,7 +18,7 @@ import { STAGE_NAMES } from "../../domain/stages.ts";
 
 const OUTCOMES = ["accepted", "retry", "rejected"] as const;
 
-/** Null: it is no status. */
+/** Null: the response is not a status. */
 export function readStatus(text: string): ProcessStatus | null {
   const found = fields(parsed(text));
   const { version, configuration } = found;

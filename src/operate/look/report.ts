@@ -1,4 +1,4 @@
-/** Puts together what Kafka and the processes say: the object that `status --json` prints. */
+/** Combines what Kafka and the processes report into the object that `status --json` prints. */
 
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
@@ -25,30 +25,30 @@ import type { Scraped } from "./scrape.ts";
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
 import type { Waiting } from "./waiting.ts";
 
-/** Null means: not known. Ages and times to come are milliseconds. */
+/** Null means unknown. Ages and times until something happens are in milliseconds. */
 export interface StatusReport {
   readonly at: string;
-  /** Null: it was asked. Else why it was not: nothing below is from Kafka then. */
+  /** Null: Kafka was read. Otherwise the reason why not: nothing below is from Kafka then. */
   readonly kafkaError: string | null;
-  /** Of the file, in 12 hex digits. */
+  /** Hash of the configuration file, in 12 hex digits. */
   readonly configHash: string;
-  /** Those that all destinations share. */
+  /** Stages that all destinations share. */
   readonly stages: readonly StageReport[];
-  /** Those in trouble first. */
+  /** Destinations with problems first. */
   readonly destinations: readonly DestinationReport[];
   readonly delayTopics: readonly DelayTopicReport[];
   readonly deadLetters: {
     readonly retained: number;
     readonly lastDay: number;
     readonly byReason: Readonly<Record<string, number>> | null;
-    /** Of the last day's, those that were replayed since. Null: they were too many to count. */
+    /** How many dead letters of the last 24 hours were replayed. Null: there were too many to count. */
     readonly replayed: number | null;
   } | null;
-  /** Why something of these is not known; null: all is, or there is too much of it to be counted. */
+  /** Why something of these is unknown; null: everything is known, or there was too much to count. */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts of Kafka that could not be read, and why. Each is in its place, too. */
+  /** The parts of Kafka that could not be read, with the reasons, which are also shown in their places. */
   readonly unknown: readonly string[];
-  /** Topics that take nothing now, as the processes reached see it. */
+  /** Topics that are not writable now, as the reached processes report. */
   readonly unwritableTopics: readonly UnwritableTopicReport[];
   readonly processes: readonly ProcessReport[];
 }
@@ -58,28 +58,28 @@ export interface ProcessReport extends RunningConfig {
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
-  /** With the partitions that it owns, by topic. Null: not known. */
+  /** Stages, with the partitions that the process owns, by topic. Null: unknown. */
   readonly stages: ProcessStatus["stages"] | null;
-  /** Kafka brokers that do not answer it, and since when. */
+  /** Kafka brokers that the process cannot reach, with the time since when. */
   readonly unreachableBrokers: readonly Omit<UnreachableBroker, "error">[];
-  /** State stores of audiences that failed and are not open again. */
+  /** State stores of audiences that failed and have not been reopened. */
   readonly stateStoresUnavailable: number;
-  /** How far its clock is ahead of the brokers', negative: behind. Null: not known. */
+  /** How far its clock is ahead of the brokers' clock; negative: behind. Null: unknown. */
   readonly clockOffsetSeconds: number | null;
-  /** Destinations that miss the calls which it routes, since another process's configuration has more. */
+  /** Destinations that its calls do not reach, because only another process has them in its configuration. */
   readonly routesMissing: number;
 }
 
 export interface RunningConfig {
-  /** The configuration that it runs, in 12 hex digits; null: not known. */
+  /** Hash of the configuration that it runs, in 12 hex digits; null: unknown. */
   readonly configHash: string | null;
-  /** Since when it runs that; null: not known. */
+  /** Time at which that configuration was applied; null: unknown. */
   readonly configAppliedAt: string | null;
-  /** Since when it refuses the file on disk, as in ISO 8601; null: it does not. */
+  /** Time since which the configuration file has been invalid, in ISO 8601; null: it is valid. */
   readonly configInvalidSince: string | null;
-  /** Settings of the file that count after a restart. */
+  /** Changed settings that apply only after a restart. */
   readonly settingsToRestart: number;
-  /** Destinations of the file that wait for their topics. */
+  /** Destinations of the file that are waiting for their topics. */
   readonly destinationsWaiting: number;
 }
 
@@ -89,7 +89,7 @@ export interface StageReport {
   readonly oldestMs: number | null;
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** The damaged batches at which it stands, as Kafka and the processes that were reached know. */
+  /** The corrupt batches at which it is halted, according to Kafka and the reached processes. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
@@ -98,18 +98,18 @@ export interface DelayTopicReport {
   readonly delay: string;
   readonly waiting: number | null;
   readonly oldestMs: number | null;
-  /** Below 0: overdue. */
+  /** Negative: overdue. */
   readonly dueInMs: number | null;
   readonly retired: boolean;
-  /** Why something of it is not known. */
+  /** Why something is unknown. */
   readonly note: string | null;
 }
 
-/** All that was found. */
+/** Everything that was read. */
 export interface Found {
   readonly config: Pick<Config, "destinations">;
   readonly hash: string;
-  /** Null: it did not answer. */
+  /** Null: the process did not respond. */
   readonly kafka: KafkaStatus | null;
   readonly kafkaError: string | null;
   readonly scraped: readonly Scraped[];
@@ -154,7 +154,7 @@ export function statusReport(found: Found): StatusReport {
   };
 }
 
-/** Where Kafka's own count is not exact, that of the processes that run delay may be. */
+/** If Kafka's own count is not exact, the count of the processes that run the delay stage may be. */
 function delayTopicReport(
   { kafka, nowMs }: Found,
   processes: readonly Process[],
@@ -187,17 +187,17 @@ function destinationsOf(
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
-    // Other consumers read one that is not attempted, and only they know how far they are.
+    // A destination that is not attempted has consumers outside Switchyard, and only they know their position.
     const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
-    // One of two that is not known is no small number.
+    // If one of the two numbers is unknown, the sum is unknown too.
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
     const awaitingRetry = kafka?.awaitingRetry
       ? (kafka.awaitingRetry.get(id) ?? NONE)
       : reportedOf(processes, id);
     const { byDelay, nextDueAtMs } = awaitingRetry;
-    // By this file, or by that of a process.
+    // By this file, or by the configuration of a process.
     const isAttempted = destination?.isAttempted || state.processes.owning > 0;
     const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
     return {
@@ -221,7 +221,7 @@ function destinationsOf(
 
 const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
-/** By the processes that run delay. */
+/** Counted by the processes that run the delay stage. */
 function reportedOf(processes: readonly Process[], id: string) {
   return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
@@ -288,7 +288,7 @@ function runningConfig(samples: readonly Sample[]): Omit<RunningConfig, "configA
   };
 }
 
-/** Of a metric without labels. */
+/** The value of a metric without labels. */
 function gaugeOf(samples: readonly Sample[], metric: string): number {
   return samples.find(({ name }) => name === metric)?.value ?? 0;
 }
@@ -306,7 +306,7 @@ function oldestMs(waiting: Waiting | null, nowMs: number): number | null {
   return Math.max(0, nowMs - waiting.oldestAtMs);
 }
 
-/** To a tenth. */
+/** Rounded to a tenth. */
 function rounded(perMinute: number | undefined): number | null {
   return perMinute === undefined ? null : Math.round(perMinute * 10) / 10;
 }

@@ -1,4 +1,4 @@
-/** Asks each process for its status and, for rates, twice for its metrics. */
+/** Requests the status of each process and, for rates, its metrics twice. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -14,15 +14,15 @@ export type Scraped =
       readonly kind: "process";
       readonly address: string;
       readonly process: Process;
-      /** Null: an earlier version, which has none. */
+      /** Null: an earlier version without a status. */
       readonly status: ProcessStatus | null;
     }
   | { readonly kind: "unreachable"; readonly address: string; readonly why: string };
 
 /**
- * @param addresses `host:port` of admin ports; a name of several addresses stands for all of them
- * @param rateWindowMs the time from the first look to the second
- * @param earlier first looks that were taken already, by address
+ * @param addresses `host:port` of admin ports; a name that resolves to several addresses means all of them
+ * @param rateWindowMs time between the two readings
+ * @param earlier first readings that were made before, by address
  */
 export async function scrapeAll(
   addresses: readonly string[],

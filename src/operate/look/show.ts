@@ -1,12 +1,12 @@
 /**
- * Looks at everything once, and prints it.
+ * Reads everything once, and prints it.
  *
- *   found                                            exit
- *   Kafka and each given process answer              0
- *   something of Kafka may not be read, or is away   1, with why in its place, and all the rest
- *   a given process cannot be reached                1, with what the others say
- *   Kafka does not answer, a process was given       1, with what the processes say
- *   Kafka does not answer, no process was given      1, with why
+ *   result                                             exit
+ *   Kafka and each given process responded             0
+ *   part of Kafka is unreachable or not permitted      1; the reason is shown in its place, with all the rest
+ *   a given process is unreachable                     1; the reports of the others are shown
+ *   Kafka is unreachable, a process was given          1; the reports of the processes are shown
+ *   Kafka is unreachable, no process was given         1; the reason is shown
  */
 
 import type { Config } from "../../config/config.ts";
@@ -24,18 +24,18 @@ import { statusText } from "./text.ts";
 
 export interface ShowOptions {
   readonly config: Config;
-  /** Of the file. */
+  /** The hash of the configuration file. */
   readonly hash: string;
   readonly admins: readonly string[];
   readonly rateWindowMs: number;
   readonly json: boolean;
-  /** Only destinations in trouble. */
+  /** Only destinations with problems. */
   readonly failing: boolean;
-  /** Only this one; null: all. */
+  /** Only this destination; null: all. */
   readonly destination: string | null;
 }
 
-/** Does some work with a connection to Kafka. Throws when there is none. */
+/** Does work with a connection to Kafka. @throws Error if Kafka is unreachable. */
 export type UseKafka = <Result>(
   work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
 ) => Promise<Result>;
@@ -103,7 +103,7 @@ export function reportOf(
   return failing ? { ...report, destinations: report.destinations.filter(isFailing) } : report;
 }
 
-/** First looks for the next time. */
+/** The first readings for the next refresh. */
 export function looksOf(scraped: readonly Scraped[]): ReadonlyMap<string, Look> {
   return new Map(
     scraped.flatMap((each) =>

@@ -1,12 +1,12 @@
 /**
- * The part of `switchyard status` that is read from Kafka: records that wait for each stage and
- * destination, records in the delay topics, and dead letters. Nothing is joined or committed.
+ * The part of `switchyard status` that is read from Kafka: unprocessed records of each stage and destination, records in
+ * the delay topics, and dead letters. It joins no group and commits nothing.
  *
- *   a part of it                                             then
+ *   a part                                                   result
  *   is about a topic that does not exist                     its note says so
- *   may not be read, has no leader, its broker is silent     its note says so, `errors` has it, and
- *                                                            the others are there
- *   is all of it: no broker answers                          throws
+ *   is not permitted, has no leader, or its broker is        its note says so, `errors` has it, and the other parts
+ *     unreachable                                            are complete
+ *   any: no broker responds                                  throws
  */
 
 import type { Config } from "../../config/config.ts";
@@ -33,44 +33,44 @@ import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts"
 /** A stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
-  /** Null where it cannot be told; `note` says why. */
+  /** Null: unknown; `note` has the reason. */
   readonly waiting: Waiting | null;
   readonly note: string | null;
 }
 
-/** A destination of the configuration, or one that was removed with records left. */
+/** A configured destination, or a removed one that still has records. */
 export interface DestinationWaiting {
   readonly destination: string;
-  /** Of its line. */
+  /** The topic of its queue. */
   readonly topic: string;
-  /** Deliveries that were not attempted yet. Null: its topic does not exist, or is not known. */
+  /** Deliveries that have not been attempted yet. Null: the topic does not exist, or the number is unknown. */
   readonly line: Waiting | null;
-  /** Deliveries that were attempted and are due again. */
+  /** Deliveries that are due for a retry. */
   readonly retries: Waiting | null;
   readonly isRemoved: boolean;
-  /** Why something of it is not known; null: all is, or its topic does not exist. */
+  /** Why something is unknown; null: everything is known, or the topic does not exist. */
   readonly error: string | null;
 }
 
 export interface DelayTopicStatus {
   readonly delay: string;
   readonly waiting: Waiting | null;
-  /** Not configured any more: only drained. */
+  /** No longer configured: it is only drained. */
   readonly isRetired: boolean;
-  /** Why it is not known. */
+  /** Why it is unknown. */
   readonly note: string | null;
 }
 
 export interface DeadLettersStatus {
-  /** All that retention has left. */
+  /** All dead letters that the retention has kept. */
   readonly retained: number;
-  /** Of the last 24 hours. */
+  /** Dead letters of the last 24 hours. */
   readonly lastDay: number;
-  /** Of the last day; null where there are too many to be read in time. */
+  /** Reasons of the last 24 hours; null: there are too many to read in time. */
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
-    /** Those that were replayed since; null: not known. */
+    /** How many of them were replayed; null: unknown. */
     readonly replayed: number | null;
   } | null;
 }
@@ -79,22 +79,22 @@ export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
   readonly delayTopics: readonly DelayTopicStatus[];
-  /** By destination; null: they are too many to be counted in time, or cannot be read. */
+  /** By destination; null: there are too many to count in time, or they cannot be read. */
   readonly awaitingRetry: ReadonlyMap<string, AwaitingRetry> | null;
-  /** Tiers of which all was counted: their numbers are exact. */
+  /** Delays whose deliveries were all counted: their numbers are exact. */
   readonly countedDelays: ReadonlySet<string>;
   /** Those that operators asked for, and that are in force. */
   readonly pauses: readonly Pause[];
-  /** Null: there is no such topic yet, or it is not known. */
+  /** Null: the topic does not exist yet, or the number is unknown. */
   readonly deadLetters: DeadLettersStatus | null;
-  /** Why something of `inTiers` and `deadLetters` is not known; null: all is, or it was too much. */
+  /** Why something of `inTiers` and `deadLetters` is unknown; null: everything is known, or there was too much to read. */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts that could not be read, and why, each once. */
+  /** The parts that could not be read, each once, with the reason. */
   readonly errors: readonly string[];
 }
 
 const DAY_MS = 86_400_000;
-/** Reading more would take longer than anybody waits for a status. */
+/** Reading more would take longer than an operator waits for a status. */
 const COUNTED_DEAD_LETTERS_MAX = 200_000;
 const DEAD_LETTERS_LIMIT_MS = 1_500;
 
@@ -103,7 +103,7 @@ export interface StatusOptions {
   readonly config: Config;
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** Only this one; null: all. */
+  /** Only this destination; null: all. */
   readonly destination?: string | null;
 }
 
@@ -164,7 +164,7 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
   };
 }
 
-/** As it was counted, record by record; else by offsets, with records that a retry took out early. */
+/** The number that was counted record by record; otherwise by offsets, which include records taken out early. */
 function delayTopicStatus(
   { delay, isRetired, reading }: ReturnType<typeof delaysOf>[number],
   { waiting, error }: WaitingIn,
@@ -194,7 +194,7 @@ interface Places {
   readonly existing: ReadonlySet<string>;
 }
 
-/** Those with one topic that all destinations share. */
+/** Stages with one topic that all destinations share. */
 function stagesOf({ topics, groups }: Places) {
   return STAGE_NAMES.flatMap((stage) => {
     const { input }: StageRow = STAGES[stage];
@@ -207,7 +207,7 @@ function stageStatus(stage: string, { waiting, error }: WaitingIn, topic: string
   return { stage, waiting, note: waiting === null ? (error ?? missing(topic)) : error };
 }
 
-/** Those of the configuration, then those whose topics are still there. */
+/** Configured destinations, then others whose topics still exist. */
 function destinationsOf(
   { config, destination }: StatusOptions,
   { topics, groups, existing }: Places,
@@ -232,7 +232,7 @@ function destinationsOf(
     });
 }
 
-/** Configured tiers in their order, each once, then those whose topics are still there. */
+/** Configured delays in their order, each once, then others whose topics still exist. */
 function delaysOf(config: Config, { topics, groups, existing }: Places) {
   const configured = config.delivery.retryDelaysMs.map(delayName);
   return knownDelays(config, existing).map((delay) => ({
@@ -259,7 +259,7 @@ interface FoundDeadLetters {
   readonly errors: readonly string[];
 }
 
-/** Never rejects for a right that is missing: the rest of the status is there. */
+/** Never rejects because of a missing permission: the rest of the status is still shown. */
 async function deadLettersOf(
   options: StatusOptions,
   topics: TopicNames,

@@ -1,13 +1,13 @@
 /**
- * The records that wait in topics for their consumer groups: how many, and the oldest of them. All
- * are asked for together, so that a thousand topics take about as long as one.
+ * The unprocessed records of consumer groups: how many there are, and the oldest of them. All topics are requested
+ * together, so that 1,000 topics take about as long as one.
  *
- *   found of a partition                          asked for
- *   what is not finished (`kafka/uncommitted-ranges.ts`)  all partitions at a time
- *   its first waiting record                      at most 64 at a time, the longest backlogs first,
- *                                                 for 1.5 s in all; those not read by then have no age
+ *   found for a partition                                 requested
+ *   unprocessed records (`kafka/uncommitted-ranges.ts`)   all partitions together
+ *   its first unprocessed record                          at most 64 at a time, the longest backlogs first, for 1.5 s in
+ *                                                         total; partitions not read by then have no age
  *
- * A topic that cannot be asked for, or whose records may not be read, says so beside the others.
+ * If a topic cannot be requested, or its records may not be read, the reason is in its entry; the others are complete.
  */
 
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
@@ -24,21 +24,21 @@ import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 
 export interface Waiting {
-  /** Those that are not finished. */
+  /** Unprocessed records. */
   readonly records: number;
-  /** When the oldest of them was written; null when there is none or it cannot be read. */
+  /** When the oldest of them was written; null: there is none, or it cannot be read. */
   readonly oldestAtMs: number | null;
-  /** The earliest due time at the head of a partition; null for topics without. */
+  /** The earliest due time of the first record of a partition; null: the records have no due time. */
   readonly dueAtMs: number | null;
-  /** Damaged batches at which the group stands. */
+  /** Corrupt batches at the positions of the group. */
   readonly corrupt: readonly CorruptBatch[];
 }
 
-/** The knowledge about one topic. */
+/** What is known about one topic. */
 export interface WaitingIn {
-  /** Null: the topic does not exist, or cannot be asked for. */
+  /** Null: the topic does not exist, or cannot be requested. */
   readonly waiting: Waiting | null;
-  /** Why something of it is not known; null: all is, or the topic does not exist. */
+  /** Why something is unknown; null: everything is known, or the topic does not exist. */
   readonly error: string | null;
 }
 
@@ -47,7 +47,7 @@ const READ_MAX_BYTES = 16_384;
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 
-/** By topic, all of those that are asked for. */
+/** By topic, for all requested topics. */
 export async function waitingIn(
   kafka: Kafka,
   readings: readonly Reading[],
@@ -72,7 +72,7 @@ function waitingOf(
   const found = parts.flatMap((part) => heads.get(part) ?? []);
   const records = found.flatMap(({ record }) => record ?? []);
   const error = found.flatMap((each) => each.error ?? [])[0] ?? null;
-  // One that was not read may be the oldest.
+  // A record that was not read may be the oldest.
   const isWhole = found.length === parts.length && error === null;
   const waiting = {
     records: recordsIn(parts),

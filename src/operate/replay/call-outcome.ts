@@ -1,4 +1,4 @@
-/** The outcome of a replay of calls, as people and programs read it. */
+/** The outcome of a replay of calls, as text and as JSON. */
 
 import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
@@ -7,7 +7,7 @@ import type { ReplayFigures } from "./replay.ts";
 import type { CountKey, Counts, StoredReplay } from "./stored-replay.ts";
 
 export interface Outcome {
-  /** Null: nothing was to be written (--dry-run), and there is no replay. */
+  /** Null: --dry-run, so no replay was created. */
   readonly replay: string | null;
   readonly topic: string;
   readonly stored: StoredReplay<"calls">;
@@ -15,7 +15,7 @@ export interface Outcome {
   /** Why it failed. */
   readonly error: string | null;
   readonly counts: Counts;
-  /** The command line that goes on; null: nothing is left to do. */
+  /** The command that resumes the replay; null: the replay is complete. */
   readonly resume: string | null;
 }
 
@@ -32,7 +32,7 @@ const SAYS: Readonly<Record<string, string>> = {
 
 const OUTSIDE = "written before --since, or at --until or later";
 
-/** @param outside of calls of another time, in the words of the one who asks: options, or fields */
+/** @param outside how the caller describes calls outside the time range: by options or by fields */
 function countText(key: string, outside = OUTSIDE): string {
   if (key === "filtered:time") return `filtered: ${outside}`;
   const [kind, reason] = key.split(":");
@@ -45,7 +45,7 @@ interface OutcomeRow {
   readonly text: string;
 }
 
-/** The fates of the calls; empty: there were none. @param outside as in `countText` */
+/** The counts by outcome; empty: there were no calls. @param outside as in `countText` */
 export function outcomeRows(
   { counts, end }: Pick<Outcome, "counts" | "end">,
   outside?: string,

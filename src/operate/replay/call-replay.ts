@@ -30,20 +30,20 @@ export interface CallReplayOptions {
   readonly chosen: ChosenReplay<"calls">;
   readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
   readonly topics: TopicNames;
-  /** @throws WrongUsage for one that routing sends nothing to. */
+  /** @throws WrongUsage for a destination that no call is routed to. */
   readonly destinationOf: (id: string) => Destination;
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
-  /** Left out: the system's. */
+  /** If not set, the system's. */
   readonly clock?: Clock;
 }
 
 /**
- * Starts it, or resumes it, and works until it ends. Null: there is none of that name.
+ * Starts or resumes a replay, and works on it until it ends. Null: the replay does not exist.
  *
- * @throws Error when a topic is missing, or Kafka does not respond at the start.
+ * @throws Error if a topic is missing, or Kafka does not respond at the start.
  */
 export async function replayCalls(
   kafka: Kafka,
@@ -136,7 +136,7 @@ async function withKnownSchema(
   }
 }
 
-/** The destination of a replay of calls. @throws WrongUsage for one that routing sends nothing to. */
+/** The destination of a replay of calls. @throws WrongUsage for a destination that no call is routed to. */
 export function routedTo(
   { destinations, sources }: Pick<Config, "destinations" | "sources">,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * A record of `dead-letters` as people and replay look at it. It can be read whichever program
- * wrote it: a header that is absent is empty or null here.
+ * A record of `dead-letters`, as lists and replays read it. It can be read whichever program wrote it: an absent header is empty
+ * or null here.
  */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../domain/dead-letter.ts";
@@ -17,22 +17,21 @@ export interface DeadLetter {
   readonly reason: string;
   /** One sentence. */
   readonly error: string;
-  /** The time of the record where its header does not say. */
+  /** The time of the record if its header has none. */
   readonly failedAtMs: number;
-  /** Where the record stood that was given up. */
+  /** The place of the record that was dead-lettered. */
   readonly from: {
     readonly topic: string;
     readonly partition: number | null;
     readonly offset: number | null;
   };
   /**
-   * Null for records that were no deliveries. Deliver requests the destination whose topic the
-   * record is on, whatever the record says. On its way through delay topics only the record says
-   * it.
+   * Null: the record was not a delivery. The deliver stage takes the destination from the topic, not from the record's headers. In
+   * delay topics only the headers name it.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
-  /** As its header says; `messageIdOf` looks into the value as well. */
+  /** From its header; `messageIdOf` also reads the value. */
   readonly messageId: string | null;
 }
 
@@ -46,7 +45,7 @@ export function readDeadLetter(
   const topic = text(DEAD_LETTER_HEADER.topic);
   const stage = text(DEAD_LETTER_HEADER.stage);
   const named = found.get(DELIVERY_HEADER.destination) ?? null;
-  // A delivery that lacks the header was still on one of its destination's topics.
+  // A delivery without the header was still on one of its destination's topics.
   const stood = destinationOfTopic(topic, topics);
   const destination = stage === "deliver" ? (stood ?? named) : (named ?? stood);
   return {
@@ -67,8 +66,8 @@ export function readDeadLetter(
 }
 
 /**
- * The header's, else the call's own where the value is a call in JSON that has one, read as route
- * does. A value that needs a schema has one only with that (`filter.ts`).
+ * The message ID in the header, otherwise the call's own if the value is a JSON call that has one, read as the route stage reads it.
+ * A value with a schema can only be read with the schema (`filter.ts`).
  */
 export function messageIdOf({ messageId, record }: DeadLetter): string | null {
   if (messageId !== null || record.value === null) return messageId;
@@ -91,7 +90,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
  *   untilMs       dead-lettered before this time
  */
 export interface DeadLetterFilter {
-  /** Empty: all; so are reasons and message ids. */
+  /** Empty: all. The same applies to reasons and message IDs. */
   readonly destinations: readonly string[];
   readonly reasons: readonly DeadLetterReason[];
   readonly messageIds: readonly string[];
@@ -114,14 +113,14 @@ export function passes(deadLetter: DeadLetter, filter: DeadLetterFilter): boolea
   if (untilMs !== null && deadLetter.failedAtMs >= untilMs) return false;
   if (!isOneOf(deadLetter.reason, reasons)) return false;
   if (!isOneOf(deadLetter.destination, destinations)) return false;
-  // Last, because it may have to read the value.
+  // Last, because the value may have to be read.
   return messageIds.length === 0 || isOneOf(messageIdOf(deadLetter), messageIds);
 }
 
-/** Reads the value of a letter that has a schema, so that its message id is known. */
+/** Reads the value of a dead letter that has a schema, so that its message ID is known. */
 export type ReadDeadLetterValue = (deadLetter: DeadLetter) => DeadLetter | Promise<DeadLetter>;
 
-/** The letter if it passes, else null. Its value is read only if nothing but that is left to see. */
+/** The dead letter if it passes, otherwise null. Its value is read only if all other filters pass. */
 export async function passing(
   deadLetter: DeadLetter,
   filter: DeadLetterFilter,

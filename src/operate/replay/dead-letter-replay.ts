@@ -47,13 +47,13 @@ export interface DeadLetterReplayOptions extends ReplayTargets {
 
 export interface OpenedReplay extends AsyncDisposable {
   readonly stored: StoredReplay<"dead-letters">;
-  /** The process that works on it. */
+  /** The process that works on the replay. */
   readonly by: string;
   readonly schemas: DeadLetterSchemas;
   readonly marks: ReplayMarks;
 }
 
-/** The caller disposes it. Null: there is no replay of that name. @throws Error when a topic is missing. */
+/** The caller disposes it. Null: the replay does not exist. @throws Error if a topic is missing. */
 export async function openDeadLetterReplay(
   kafka: Kafka,
   { topics, dryRun, registry, signal, chosen }: DeadLetterReplayOptions,
@@ -71,14 +71,14 @@ export async function openDeadLetterReplay(
 
 export interface DeadLetterDecisions extends ReplayTargets {
   readonly plan: DeadLetterReplayPlan;
-  /** Those of the start; dead letters that this replay sends are not among them. */
+  /** Ranges at the start, which exclude dead letters that this replay causes. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
   /** Counts them. */
   readonly tally?: Tally;
 }
 
-/** @param name of the replay; null: it has none yet. */
+/** @param name of the replay; null: it does not have one yet. */
 export function deadLetterDecisions(given: DeadLetterDecisions, name: string | null): Decide {
   const { plan, marks, read, tally, topics } = given;
   return async (record) => {
@@ -97,7 +97,7 @@ export function deadLetterDecisions(given: DeadLetterDecisions, name: string | n
   };
 }
 
-/** Counts what it has yet to send. Null: interrupted. */
+/** Counts the dead letters that are still to be replayed. Null: interrupted. */
 export async function countDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -114,12 +114,12 @@ export async function countDeadLetters(
   return isWhole ? tally : null;
 }
 
-/** The topics that dead letters go to. */
+/** The topics to which dead letters are written. */
 export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
 }
 
-/** @param hint the way to send also those that are skipped */
+/** @param hint how to include the skipped dead letters */
 export function countText(
   { total, refused, replayed }: Tally,
   hint = " (--include-replayed)",
@@ -136,7 +136,7 @@ export interface SentDeadLetters extends ReplayResult {
   readonly text: string;
 }
 
-/** Sends them, and marks them. @param total dead letters to look at */
+/** Replays and marks them. @param total number of dead letters to read */
 export async function sendDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -168,7 +168,7 @@ export async function sendDeadLetters(
   return { ...result, text: progressText(result) };
 }
 
-/** Marks of a batch. */
+/** The marks of a batch. */
 export function marksFor({ deadLetterReplays }: TopicNames, by: string, clock = systemClock) {
   return (written: Parameters<typeof marksOf>[1], replay: string) =>
     marksOf(deadLetterReplays, written, { replay, by, atMs: clock.nowMs() });

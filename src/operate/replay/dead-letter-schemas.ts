@@ -1,15 +1,15 @@
 /**
- * Reads the values of dead letters that have a schema of the registry, for the message id in them.
+ * Reads the values of dead letters that have a schema of the registry, to find their message IDs.
  *
- *   the letter                                 is                        counted
- *   says its message id in a header, has no    as it was                 no
- *     value, or one without a schema
- *   has a value whose schema is found          with the schema           no
- *   has one that no value can be read by, or   as it was: its message    with the reason
- *     that the registry does not know          id is not known
- *   has one, and the registry is away          the same                  the same
+ *   the dead letter                                  result                       counted
+ *   has a message ID in a header, no value, or a     unchanged                    no
+ *     value without a schema
+ *   has a value whose schema is found                with the schema              no
+ *   has a schema that cannot be used or that the     unchanged: its message ID    yes, with the reason
+ *     registry does not have                         is unknown
+ *   has a schema, and the registry is unreachable    the same                     the same
  *
- * Schemas are asked for as commands do (`command-schemas.ts`).
+ * Schemas are requested as in other commands (`command-schemas.ts`).
  */
 
 import { visibleLines } from "../../domain/escape-control.ts";
@@ -19,7 +19,7 @@ import { type CommandSchemas, openCommandSchemas } from "../connect/command-sche
 import type { Shell } from "../connect/shell.ts";
 import type { DeadLetter, DeadLetterFilter } from "./dead-letter-record.ts";
 
-/** The caller closes it. Without a registry in the configuration letters are as they were. */
+/** The caller closes it. Without a configured registry, dead letters are unchanged. */
 export async function openDeadLetterSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,
@@ -29,21 +29,21 @@ export async function openDeadLetterSchemas(
 
 export class DeadLetterSchemas implements AsyncDisposable {
   readonly #schemas: CommandSchemas;
-  /** By sentence: letters whose message id is not known. */
+  /** By reason: number of dead letters whose message ID is unknown. */
   readonly #unread = new Map<string, number>();
 
   constructor(schemas: CommandSchemas) {
     this.#schemas = schemas;
   }
 
-  /** The letter with the schema of its value, if it takes one to know its message id. */
+  /** The dead letter, with the schema of its value if that is needed to find its message ID. */
   readonly read = (deadLetter: DeadLetter): DeadLetter | Promise<DeadLetter> => {
     const { record, messageId } = deadLetter;
     if (messageId !== null || this.#schemas.of(record) === null) return deadLetter;
     return this.#readBy(deadLetter);
   };
 
-  /** Says of how many letters the message id is not known, and why. */
+  /** Prints how many dead letters have an unknown message ID, and why. */
   tell(shell: Shell, { messageIds }: Pick<DeadLetterFilter, "messageIds">): void {
     for (const [why, count] of this.#unread) {
       const deadLetters = `dead letter${count === 1 ? "" : "s"}`;

@@ -1,19 +1,17 @@
 /**
- * Which dead letters have been replayed: the marks on the compacted topic `dead-letter-replays`. A replay
- * writes one for each batch of a partition, after the letters were acknowledged and before its
- * position is committed.
+ * Which dead letters have been replayed: the marks on the compacted topic `dead-letter-replays`. For each batch of a partition, a
+ * replay writes a mark after the records were acknowledged and before its position is committed.
  *
- *   of a mark   is
- *   key         the partition, its first and last offset, the replay and its process: no two alike
- *   value       {"v":1, "replay", "at", "partition", "deadLetters": [[offset, time of the record], ...]}
+ *   part of a mark   is
+ *   key              the partition, its first and last offset, the replay and its process, so that no two are the same
+ *   value            {"v":1, "replay", "at", "partition", "deadLetters": [[offset, time of the record], ...]}
  *
- *   a letter stands at              and the mark has             it is
- *   an offset that no mark has      -                            waiting
- *   an offset of a mark             the time of its record       replayed
- *   an offset of a mark             another time: the topic      waiting
- *                                   was made anew
+ *   offset of a dead letter     time in the mark                           the dead letter is
+ *   is not in any mark          -                                          waiting
+ *   is in a mark                the time of its record                     replayed
+ *   is in a mark                another time: the topic was recreated      waiting
  *
- * A mark of which all letters have left the topic is removed by the next replay, with a tombstone
+ * When all dead letters of a mark have left the topic, the next replay removes the mark with a tombstone
  * (docs/decisions/0032-replays.md).
  */
 
@@ -23,11 +21,11 @@ import type { PartitionOffsets } from "../../kafka/port.ts";
 
 export interface ReplayMark {
   readonly replay: string;
-  /** When it was written. */
+  /** When the mark was written. */
   readonly atMs: number;
 }
 
-/** Of a dead letter. */
+/** The mark of a dead letter. */
 export type DeadLetterPlace = Pick<IncomingRecord, "partition" | "offset" | "timestampMs">;
 
 const VERSION = 1;
@@ -37,7 +35,7 @@ interface MarkValue extends ReplayMark {
   readonly deadLetters: readonly (readonly [offset: number, timestampMs: number])[];
 }
 
-/** Marks of letters that were replayed together, one for each partition. */
+/** Marks of dead letters that were replayed together, one for each partition. */
 export function marksOf(
   topic: string,
   deadLetters: readonly DeadLetterPlace[],
@@ -55,7 +53,7 @@ export function marksOf(
   });
 }
 
-/** The marks of a moment, as they lie on their topic. */
+/** The marks on the topic at one time. */
 export class ReplayMarks {
   /** By partition, then by offset. */
   readonly #deadLetters = new Map<
@@ -64,7 +62,7 @@ export class ReplayMarks {
   >();
   readonly #values = new Map<string, MarkValue>();
 
-  /** Takes a record of the topic; those of a key in order. One that is no mark counts for nothing. */
+  /** Takes the records of the topic, those of a key in order. Records that are not marks are ignored. */
   take({ key, value }: Pick<IncomingRecord, "key" | "value">): void {
     if (key === null) return;
     const name = key.toString();
@@ -73,16 +71,16 @@ export class ReplayMarks {
     else this.#add(name, mark);
   }
 
-  /** Null: it waits. */
+  /** Null: it has not been replayed. */
   of({ partition, offset, timestampMs }: DeadLetterPlace): ReplayMark | null {
     const [markedMs, mark] = this.#deadLetters.get(partition)?.get(offset) ?? [];
     return mark !== undefined && markedMs === timestampMs ? mark : null;
   }
 
   /**
-   * Tombstones for marks of which no letter is there any more.
+   * Tombstones for marks whose dead letters have all left the topic.
    *
-   * @param offsets of the topic of dead letters, asked for after the marks were read.
+   * @param offsets of the `dead-letters` topic, requested after the marks were read.
    */
   tombstones(topic: string, offsets: readonly PartitionOffsets[]): readonly OutgoingRecord[] {
     const ranges = new Map(offsets.map((range) => [range.partition, range]));

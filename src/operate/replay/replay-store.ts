@@ -1,30 +1,29 @@
 /**
- * A replay in Kafka, in the commits of two groups without members:
+ * Stores a replay in Kafka, in the commits of two groups without members:
  *
- *   group                          says                     written
- *   `<prefix>replay.<name>`        how far the replay is    by its owner, after each batch
+ *   group                          stores                     written by
+ *   `<prefix>replay.<name>`        the plan and the progress  its owner, after each batch
  *                                  (`stored-replay.ts`)
- *   `<prefix>replay.<name>.owner`  who works on it          by each process that takes it over
+ *   `<prefix>replay.<name>.owner`  which process owns it      each process that takes it over
  *
- * The last commit counts, and nothing refuses an old one. That is why the owner stands apart from
- * the positions: taking a replay over undoes no progress, and a late commit undoes no take-over.
- * The owner asks twice whether it still is the owner: before it writes a batch, and before it
- * commits. So a process that loses the replay repeats at most the batch in hand:
+ * The last commit counts, and Kafka does not reject an outdated one. That is why the owner is stored separately from the
+ * positions: taking a replay over does not undo progress, and a late commit does not undo a takeover. The owner checks twice that
+ * it still is the owner: before it writes a batch, and before it commits. So a process that loses the replay repeats at most one
+ * batch:
  *
- *   another process takes the replay over     then the one before
- *   before the question before a batch        stops; it has committed all that it sent
- *   between the two questions                 stops; its batch is sent again
- *   after the second one                      commits and stops; its batch is perhaps sent again
+ *   another process takes the replay over     the previous owner
+ *   before the check before a batch           stops; it has committed everything that it sent
+ *   between the two checks                    stops; its batch is sent again
+ *   after the second check                    commits and stops; its batch may be sent again
  *
- * Every ten minutes the owner writes its name again, because Kafka forgets. A process that took the
- * replay over in that instant has lost it again, and stops.
+ * Every ten minutes the owner writes its name again, because Kafka deletes old commits. A process that took the replay over at
+ * the same time has then lost it, and stops.
  *
- * A replay that is done has no commits. A process that was about to take it over sees that when it
- * reads the positions again. One case remains. A process is frozen between the second answer and
- * its commit, and another one goes on meanwhile. The commit that it makes on waking is old. The
- * other one's next commit puts that right. More than a batch is repeated only if the other one dies
- * first, or has already finished, and the replay is resumed by hand again. Nothing is ever left
- * out.
+ * A replay that is done has no commits. A process that was about to take it over finds that out when it reads the positions
+ * again. One case remains: a process is frozen between the second check and its commit, another process continues meanwhile, and
+ * the first one commits an outdated position when it wakes up. The next commit of the other process corrects that. More than a
+ * batch is repeated only if the other process ends before that commit and an operator resumes the replay. No record is ever
+ * omitted.
  */
 
 import { randomBytes } from "node:crypto";
@@ -40,12 +39,12 @@ import {
   topicOf,
 } from "./stored-replay.ts";
 
-/** The part of Kafka's administration that it takes. */
+/** The part of Kafka's administration that it uses. */
 export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
 /** Every topic has it. */
 const OWNER_PARTITION = 0;
-/** Clocks of brokers and stages differ a little. */
+/** The clocks of brokers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
 
 /** Start a replay, or resume one. */
@@ -60,14 +59,14 @@ export function newReplayName(): string {
   return `${stamp}-${randomBytes(2).toString("hex")}`;
 }
 
-/** A replay that has not started: from the first record of its time to the present ends. */
+/** A replay that has not started: from the first record of its time range to the present ends. */
 export async function planReplay<Kind extends ReplayKind>(
   { admin }: Pick<Kafka, "admin">,
   topics: TopicNames,
   of: Kind,
   plan: ReplayPlan<Kind>,
 ): Promise<StoredReplay<Kind>> {
-  // A dead letter's time is its stage's, and a call's is that of the record.
+  // The time of a dead letter is set by its stage, that of a call is the time of the record.
   const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
   const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
   const partitions = ranges.map(({ partition, from, to }) => {
@@ -76,12 +75,12 @@ export async function planReplay<Kind extends ReplayKind>(
   return { of, plan, partitions };
 }
 
-/** From where dead letters of a time are read. */
+/** The offsets from which dead letters of a time range are read. */
 export function marginBefore(sinceMs: number | null): number | null {
   return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
 }
 
-/** A new replay, or the stored one. @param by the process that takes it over; null: it only counts. */
+/** A new or a stored replay. @param by the process that takes it over; null: it only counts. */
 export async function openReplay<Kind extends ReplayKind>(
   kafka: Pick<Kafka, "admin">,
   topics: TopicNames,
@@ -113,7 +112,7 @@ export class ReplayStore<Kind extends ReplayKind> {
     this.#ownerGroup = names.replayOwner(name);
   }
 
-  /** Null: there is no such replay, or it is done. */
+  /** Null: the replay does not exist, or is done. */
   async read(): Promise<StoredReplay<Kind> | null> {
     return decodeReplay(this.#of, await this.#groups.committed(this.#group, this.#topic));
   }
@@ -124,11 +123,11 @@ export class ReplayStore<Kind extends ReplayKind> {
     await this.commit(encodeReplay(stored));
   }
 
-  /** The replay as it is from when it is this process's. Null: there is none, or it is done. */
+  /** The replay from the time at which this process owns it. Null: it does not exist, or is done. */
   async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
-    // Only now: until then its owner went on.
+    // Not earlier, because until then its previous owner continued.
     const stored = await this.read();
     if (stored === null) await this.#groups.deleteGroup(this.#ownerGroup);
     return stored;
@@ -139,7 +138,7 @@ export class ReplayStore<Kind extends ReplayKind> {
     await this.#groups.commit(this.#ownerGroup, this.#topic, [owner]);
   }
 
-  /** @throws Error when the replay is not this process's any more. */
+  /** @throws Error if this process no longer owns the replay. */
   async assertOwned(by: string): Promise<void> {
     const [owner] = await this.#groups.committed(this.#ownerGroup, this.#topic);
     if (owner?.metadata === by) return;

@@ -1,10 +1,10 @@
 /**
- * Works on a replay: reads a range of records, decides about each, and writes what the decisions say. The
- * records are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be
- * interrupted at any time and resumed by its name, from what it has committed (`replay-store.ts`).
+ * Works on a replay: reads a range of records, decides about each of them, and writes the results. The records are dead letters
+ * (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be interrupted at any time and resumed by its name, from
+ * what it has committed (`replay-store.ts`).
  *
  *   the process ends                        then, when the replay is resumed
- *   before the plan was committed           there is no such replay; nothing was written
+ *   before the plan was committed           the replay does not exist; nothing was written
  *   after that, with a batch in memory      the batch was not written: it is written now
  *   while a batch is being written          its records, at most 500, are written again
  *   after its acknowledgment, before        the same: nothing says that they were written
@@ -52,31 +52,31 @@ import {
 
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
-/** Of records that wait for others of their batch. */
+/** Bytes of records that wait for others of their batch. */
 const BATCH_AGE_MAX_MS = 200;
 /** Records for which nothing is written, from one commit to the next. */
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
-/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
+/** Far below the time after which brokers delete commits: 7 days by default, but some are set to hours. */
 const RENEW_AFTER_MS = 600_000;
 
 export type Decision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
-  /** `as` null: it is not counted. `why`: a sentence, the same for all that are refused for the same cause. */
+  /** `as` null: it is not counted. `why`: a sentence, the same for all records that are refused for the same cause. */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
 
-/** @param onWaiting reports what the decision waits for; null: it no longer waits. */
+/** @param onWaiting reports what the decision is waiting for; null: it no longer waits. */
 export type Decide = (
   record: IncomingRecord,
   onWaiting: (why: string | null) => void,
 ) => Decision | Promise<Decision>;
 
 export interface ReplayFigures {
-  /** Records that this process has looked at. */
+  /** Records that this process has read. */
   readonly read: number;
-  /** Of all processes that have worked on it. */
+  /** Counts of all processes that have worked on the replay. */
   readonly counts: Counts;
-  /** Of this process. */
+  /** Counts of this process. */
   readonly own: Counts;
 }
 

@@ -1,26 +1,26 @@
 /**
- * The record that a replay writes for a dead letter. The first row that fits decides:
+ * The record that a replay writes for a dead letter. The first matching row decides:
  *
- *   the dead letter                                  is
- *   of the reason invalid-sync                       refused: half a sync cannot be sent again
- *   of the reason rule-failed                        refused: its call is replayed, by the rules of now
- *   without a value                                  refused: there is nothing to send
- *   of deliver or delay, or unknown-destination
- *     its destination is not configured              refused
- *     its endpoint is not one of the destination's   refused
- *     any other                                      written to `deliveries.<destination>`
- *   that came from calls, audience-syncs or
- *     deletion-requests                              written there
- *   any other                                        refused
+ *   the dead letter                                   result
+ *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
+ *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
+ *   has no value                                      refused: there is nothing to send
+ *   is of deliver or delay, or unknown-destination
+ *     its destination is not configured               refused
+ *     its endpoint is not one of the destination's    refused
+ *     any other                                       written to `deliveries.<destination>`
+ *   came from calls, audience-syncs or
+ *     deletion-requests                               written there
+ *   any other                                         refused
  *
  *   written to                 headers
- *   deliveries.<destination>   the producer's own, this destination, and of ours those that say what
- *                              the delivery is (domain/delivery.ts, "kept by replay"). Attempts,
- *                              parking and the window's beginning are forgotten: a new one begins.
+ *   deliveries.<destination>   the producer's own, this destination, and those of Switchyard's that identify the delivery
+ *                              (domain/delivery.ts, "kept by replay"). Headers of attempts, retries and the retry window are
+ *                              removed: a new retry window starts with the next attempt.
  *   where it came from         the producer's own
  *
- * Key and value are the record's, byte for byte. With an endpoint header (`deliver: every`) only
- * that endpoint is requested again.
+ * Key and value are those of the record, byte for byte. If there is an endpoint header (`deliver: every`), only that endpoint is
+ * requested again.
  */
 
 import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
@@ -31,7 +31,7 @@ import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** `why` is the same for all letters that are refused for the same cause. */
+  /** `why` is the same for all dead letters that are refused for the same cause. */
   | { readonly kind: "refused"; readonly why: string };
 
 export interface ReplayTargets {
@@ -67,25 +67,25 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
 }
 
 export interface TallyRow {
-  /** Null for records that were no deliveries. */
+  /** Null: the records were not deliveries. */
   readonly destination: string | null;
   readonly reason: string;
-  /** The topic, or null when a replay refuses them. */
+  /** The topic; null: a replay refuses them. */
   readonly to: string | null;
-  /** Why it refuses them; null when it does not. */
+  /** Why a replay refuses them; null: it does not. */
   readonly refused: string | null;
   readonly count: number;
 }
 
-/** Counts dead letters: by destination and reason, and where a replay would put them. */
+/** Counts dead letters by destination and reason, and by the topic to which a replay would write them. */
 export class Tally {
   readonly #targets: ReplayTargets;
   readonly #rows = new Map<string, TallyRow>();
   total = 0;
   refused = 0;
-  /** Were replayed before. In a replay they are none of `total`, unless it sends them again. */
+  /** Dead letters that were replayed before. They are not part of `total`, unless the replay includes them. */
   replayed = 0;
-  /** Were sent by the replay that is resumed, which had not committed them. */
+  /** Dead letters that the resumed replay had sent but not committed. */
   own = 0;
 
   constructor(targets: ReplayTargets) {
@@ -104,13 +104,13 @@ export class Tally {
     if (refused !== null) this.refused += 1;
   }
 
-  /** One that has a mark. */
+  /** A dead letter that has a mark. */
   skip(isOwn: boolean): void {
     if (isOwn) this.own += 1;
     else this.replayed += 1;
   }
 
-  /** The largest first. */
+  /** The largest counts first. */
   rows(): readonly TallyRow[] {
     return [...this.#rows.values()].sort((one, other) => other.count - one.count);
   }
@@ -125,7 +125,7 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
     const isThere = destination.endpoints.some(({ key }) => key === endpoint);
     if (!isThere) return refused(`the destination ${id} no longer has the endpoint ${endpoint}`);
   }
-  // Of a repeated header the last one counts, as for every reader of deliveries.
+  // If a header is repeated, the last one applies, as for every reader of deliveries.
   const kept = new Map<string, RecordHeader>();
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
   const name = DELIVERY_HEADER.destination;

@@ -1,4 +1,4 @@
-/** Dead letters as people and programs read them. */
+/** Dead letters as tables and as JSON. */
 
 import type { Destination } from "../../domain/destination.ts";
 import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -21,7 +21,7 @@ const DEAD_LETTER_COLUMNS = [
 ];
 const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
 
-/** The names of each destination's endpoints by their keys, as it is configured now. */
+/** The names of the endpoints of each configured destination, by endpoint ID. */
 export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
@@ -57,7 +57,8 @@ export function deadLetterTable(
 }
 
 /**
- * One line; every key is always there. `error` is as it was written, with keys of endpoints. `deadLetter` is where it stands on the topic of dead letters.
+ * One line with all keys. `error` is unchanged, with endpoint IDs. `deadLetter` is the place of the record on the `dead-letters`
+ * topic.
  */
 export function deadLetterJson(
   deadLetter: DeadLetter,
@@ -82,7 +83,7 @@ export function deadLetterJson(
   });
 }
 
-/** By destination and reason, and where a replay puts them. */
+/** Counts by destination and reason, and the topics to which a replay writes. */
 export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   const counted = tally.rows();
   const rows = counted.map(({ destination, reason, count, to, refused }) => [

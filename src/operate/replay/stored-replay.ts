@@ -3,7 +3,7 @@
  * `<prefix>replay.<name>`, which has no members, on the topic that the replay reads. The commit of each
  * partition holds
  *
- *   offset     the next record of the partition to look at
+ *   offset     the next record of the partition to read
  *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
  * So a replay needs nothing but Kafka to resume, and each commit holds the whole plan. `to` is the
@@ -41,7 +41,7 @@ interface Plans {
 export type ReplayKind = keyof Plans;
 export type ReplayPlan<Kind extends ReplayKind> = Plans[Kind];
 
-/** What became of a record: `written`, `refused`, or for calls such as `skipped:disabled`. */
+/** The outcome of a record: `written`, `refused`, or for calls such as `skipped:disabled`. */
 export type CountKey =
   | "written"
   /** It cannot be replayed, or is too large for the brokers. */
@@ -86,7 +86,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   let stored: StoredReplay<Kind> | null = null;
   for (const { partition, offset: position, metadata } of commits) {
     const { v, of: kind, to, counts, ...plan } = jsonObjectIn(metadata) ?? {};
-    // Nobody else commits for this group: what has our version was written by `encodeReplay`.
+    // No other program commits for this group: commits of this version were written by `encodeReplay`.
     if (v !== VERSION || kind !== of) return null;
     const at = { partition, position, to, counts } as PartitionReplay;
     const partitions: readonly PartitionReplay[] = [...(stored?.partitions ?? []), at];
@@ -95,7 +95,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   return stored;
 }
 
-/** Whether the brokers would store it. */
+/** True if the brokers would store it. */
 export function fits<Kind extends ReplayKind>(of: Kind, plan: Plans[Kind]): boolean {
   const at = { partition: 0, position: 0, to: Number.MAX_SAFE_INTEGER, counts: {} };
   const [commit] = encodeReplay({ of, plan, partitions: [at] });
@@ -117,14 +117,14 @@ type Counting = Omit<PartitionReplay, "counts" | "position"> & {
   readonly counts: Partial<Record<CountKey, number>>;
 };
 
-/** How far a replay is: what became of its records, and positions to be committed. */
+/** The progress of a replay: the outcomes of its records, and the positions to be committed. */
 export class ReplayProgress {
   readonly #stored: StoredReplay;
   readonly #partitions: Map<number, Counting>;
   /** Partitions whose position is ahead of their commit; at the start all of them. */
   readonly #ahead: Set<number>;
   readonly #own: Partial<Record<CountKey, number>> = {};
-  /** Records that this process has looked at. */
+  /** Records that this process has read. */
   read = 0;
 
   constructor(stored: StoredReplay) {
@@ -135,17 +135,17 @@ export class ReplayProgress {
     this.#ahead = new Set(this.#partitions.keys());
   }
 
-  /** Of all processes that have worked on it. */
+  /** Counts of all processes that have worked on the replay. */
   get counts(): Counts {
     return sumOf([...this.#partitions.values()]);
   }
 
-  /** Of this process. */
+  /** Counts of this process. */
   get own(): Counts {
     return { ...this.#own };
   }
 
-  /** The plan's limit is reached. */
+  /** The plan's limit has been reached. */
   get isFull(): boolean {
     const { plan } = this.#stored;
     if (!("limit" in plan) || plan.limit === null) return false;
@@ -153,7 +153,7 @@ export class ReplayProgress {
     return written + refused >= plan.limit;
   }
 
-  /** The record has been dealt with. @param as null: it is not counted. */
+  /** The record has been processed. @param as null: it is not counted. */
   moveOn(
     { partition, offset }: { readonly partition: number; readonly offset: number },
     as: CountKey | null,
@@ -181,7 +181,7 @@ export class ReplayProgress {
     return encodeReplay({ ...this.#stored, partitions: ahead });
   }
 
-  /** Kafka deletes what has not been committed for long: commits everything again. */
+  /** Kafka deletes old commits: commits all positions again. */
   renew(): void {
     for (const partition of this.#partitions.keys()) this.#ahead.add(partition);
   }

@@ -1,16 +1,15 @@
 /**
- * The attempts of a call: those of the topic of attempts, and those that a delivery carried away from
- * where it was attempted.
+ * The attempts of a call: those on the attempts topic, and those that can be inferred from later records of the delivery.
  *
- *   evidence                                            an attempt
- *   a record on the topic of attempts                   as it says
- *   a parked delivery that was attempted                made when it was parked, with its last outcome
- *   a dead letter of deliver, after an attempt          made when it was given up, with the same
- *   ... whose window ended while it waited              none: its sentence says that it was not attempted
- *   the same attempt in two of these                    the first of them
+ *   evidence                                              attempt
+ *   a record on the attempts topic                        as recorded
+ *   a delivery in a delay topic that was attempted        ended when the retry was scheduled, with its last result
+ *   a dead letter of the deliver stage, after an attempt  ended when it was dead-lettered, with its last result
+ *   ... that expired while it was due                     none: its error says that it was not attempted again
+ *   the same attempt in two of these                      the first of them
  *
- * The time of a parking is its due time less the tier's delay: the end of the attempt to the
- * millisecond. A replay begins to count at 1 again, so that a number alone says nothing.
+ * The time at which a retry was scheduled is its due time minus the retry delay, which is the end of the attempt to the
+ * millisecond. After a replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.
  */
 
 import type { AttemptRequestRecord } from "../../domain/attempt-record.ts";
@@ -19,7 +18,7 @@ import { delayMsOfTopic } from "../../domain/topics.ts";
 import type { Evidence } from "./find-records.ts";
 import type { AttemptStep } from "./steps.ts";
 
-/** Clocks of processes differ a little; no two attempts of a delivery are so close. */
+/** The clocks of processes differ a little; two attempts of a delivery are never this close. */
 const SAME_WITHIN_MS = 1_000;
 const NOT_ATTEMPTED = "; it was due again, but ";
 
@@ -75,7 +74,7 @@ function impliedStep(delivery: Delivery, atMs: number, decision: string): Attemp
   };
 }
 
-/** Of `<endpoint key>=503,<endpoint key>=timeout`. */
+/** Reads `<endpoint ID>=503,<endpoint ID>=timeout`. */
 function requestsOf(lastOutcome: string): readonly AttemptRequestRecord[] {
   return lastOutcome.split(",").map((each) => {
     const [endpoint = "", said = ""] = each.split("=");

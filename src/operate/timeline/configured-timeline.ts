@@ -1,4 +1,4 @@
-/** The ports of a trace, by a configuration: for `switchyard timeline` and for the page. */
+/** The ports of a timeline for a configuration, used by `switchyard timeline` and the console. */
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";
@@ -13,11 +13,11 @@ import type { Names } from "./sentences.ts";
 
 export interface ConfiguredTrace {
   readonly ports: TimelinePorts;
-  /** Of the endpoints of all destinations. */
+  /** Names of the endpoints of all destinations. */
   readonly names: Names;
 }
 
-/** @param schemas for values with a schema of the registry; the caller closes them when it has read. */
+/** @param schemas for values with a schema of the registry; the caller closes them after reading. */
 export function configuredTimeline(
   config: Config,
   schemas: Pick<CommandSchemas, "of" | "given">,

@@ -1,10 +1,10 @@
-/** An explanation for programs: one JSON object a line. */
+/** An explanation as one JSON object per line. */
 
 import { callKey } from "../../domain/call.ts";
 import { isoTimestamp } from "../../domain/timestamp.ts";
 import type { ExplainedDestination, Explanation, FirstStep } from "./explanation.ts";
 
-/** @param number the line's, from 1. */
+/** @param number the line's number, from 1. */
 export function explanationJson(explanation: Explanation, number: number): string {
   if (explanation.kind === "unusable") {
     const { reason, error } = explanation;

@@ -89,7 +89,7 @@ function firstLines(first: FirstStep): readonly string[] {
     : [`    ${noRequestText(first)}`];
 }
 
-/** Why there is no request. */
+/** Why no request is made. */
 export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
   switch (first.kind) {
     case "dead-letter":

@@ -1,6 +1,6 @@
 /**
- * The fate of a record on `calls`. Route's functions judge it. Deliver's functions make its
- * requests, from the very copies that route would write. Nothing is sent.
+ * What happens to a record on `calls`, decided by the functions of the route stage. The functions of the deliver stage make its
+ * requests, from the same delivery records that the route stage would write. Nothing is sent.
  */
 
 import assert from "node:assert/strict";
@@ -32,13 +32,13 @@ export type Explanation =
 export interface ExplainedDestination {
   readonly destination: Destination;
   readonly reason: Reason;
-  /** The filter that skipped the call, by name; null: none did. */
+  /** Name of the filter that skipped the call; null: none did. */
   readonly filter: string | null;
-  /** Paths of what its rules change in the call. */
+  /** Paths of the properties that the destination's rules change. */
   readonly changed: readonly string[];
-  /** The record that route writes for it; null: it doesn't get the call. */
+  /** The delivery record that the route stage writes; null: the call is not routed to the destination. */
   readonly copy: OutgoingRecord | null;
-  /** The first step of deliver; null where it gets none, or is not attempted. */
+  /** The first step of the deliver stage; null: no delivery, or the destination is not attempted. */
   readonly first: FirstStep | null;
 }
 
@@ -47,7 +47,7 @@ export type FirstStep =
   | { readonly kind: "attempt"; readonly requests: readonly EndpointRequest[] }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** In line. */
+  /** In the queue. */
   | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
 
 export interface EndpointRequest extends Preview {
@@ -56,7 +56,7 @@ export interface EndpointRequest extends Preview {
 }
 
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
-/** Of a record as it stands on `calls`. */
+/** Explains a record as it is on `calls`. */
 export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explanation;
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
@@ -99,13 +99,13 @@ export function createRecordExplainer(
   };
 }
 
-/** The line as it would stand on `calls`, written now as the first record of a partition. */
+/** The line as a record of `calls`, as if written now as the first record of a partition. */
 function recordOf(line: Buffer, number: number, topic: string, nowMs: number): IncomingRecord {
   const place = { topic, partition: 0, offset: number - 1 };
   return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
 }
 
-/** As deliver decides and makes them, from what it reads back of route's copy. */
+/** As the deliver stage decides and makes requests, from the route stage's delivery record. */
 export function firstStep(
   destination: AttemptedDestination,
   copy: OutgoingRecord,

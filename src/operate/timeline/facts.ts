@@ -1,4 +1,4 @@
-/** Reads and routes a record of `calls` as route does, with the words of `explain`. */
+/** Reads and routes a record of `calls` as the route stage does, with the sentences of `explain`. */
 
 import assert from "node:assert/strict";
 
@@ -15,7 +15,7 @@ import type { CallFacts } from "./find-records.ts";
 
 type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
 
-/** The same of calls whose values have a schema of the registry. */
+/** The same for calls whose values have a schema of the registry. */
 export function factsWith(
   schemas: Pick<CommandSchemas, "of" | "given">,
   factsOf: (record: IncomingRecord) => CallFacts,
@@ -32,7 +32,7 @@ export function factsWith(
   };
 }
 
-/** By the configuration of now: the call may have been routed by another one. */
+/** Uses the current configuration: the call may have been routed by another one. */
 export function factsBy(
   { sources, defaultSource, destinations }: RoutingConfig,
   topics: TopicNames,

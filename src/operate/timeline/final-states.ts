@@ -1,16 +1,16 @@
 /**
- * How it stands with each destination that the call was routed to. The last thing that happened there
- * decides; with `deliver: every` one part that still waits decides for all.
+ * The final state of a call at each destination that it was routed to. The last step there decides; with `deliver: every`, one
+ * part that is still waiting decides for all.
  *
- *   the last step there                                    the fate
- *   its attempt was accepted                               accepted
- *   given up                                               given-up
- *   parked, and neither due nor cancelled                  waiting
- *   parked, and due                                        due
- *   on its line or returned, and its offset is finished    finished: accepted, as far as can be told
- *   ... and it is not, or that is not known                in-line
- *   on the topic of a destination of type topic            on-its-topic
- *   an attempt whose parking or dead letter is not there   waiting, if it says a next one; else finished
+ *   the last step there                                     final state
+ *   its attempt was accepted                                accepted
+ *   dead-lettered                                           dead-lettered
+ *   retry scheduled, and neither due nor canceled           waiting
+ *   retry scheduled, and due                                due
+ *   queued or returned, and its offset is processed         finished: probably accepted
+ *   ... and its offset is not processed, or unknown         queued
+ *   on the topic of a topic destination                     written
+ *   an attempt without its retry or dead letter             waiting, if a next attempt was recorded; otherwise finished
  */
 
 import { type Evidence, placeText } from "./find-records.ts";
@@ -85,7 +85,7 @@ function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): StateA
   return { kind: dueAtMs > nowMs ? "waiting" : "due", atMs: dueAtMs };
 }
 
-/** The last parking that nothing of the same part followed. */
+/** The last scheduled retry that no later step of the same part followed. */
 function stillAwaitingRetry(there: readonly StepThere[]): RetryScheduledStep | null {
   const open = there.filter((step, at) => {
     if (!schedulesRetry(step)) return false;
@@ -107,10 +107,10 @@ function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledS
       return endpoint === null || later.endpoint === endpoint;
     case "attempt":
       return later.atMs >= dueAtMs;
-    // One that is cancelled leaves its delay topic before it is due.
+    // A canceled delivery leaves its delay topic before it is due.
     case "dead-lettered":
       return later.atMs >= dueAtMs || later.from === placeText(place);
-    // A destination that went around comes back on its line.
+    // A rerouted delivery returns to its queue.
     case "routed":
     case "requeued":
     case "replayed":

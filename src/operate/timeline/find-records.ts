@@ -1,15 +1,14 @@
 /**
- * The records that tell of one call, as `readTimeline` finds them, and the reading of one of them.
+ * The records of one call, as `readTimeline` finds them, and how each of them is read.
  *
- *   a record of                                       is evidence if
- *   calls                                             its call has the message id; without one of its
- *                                                     own, a call has the place of its record as its id
- *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` says so
- *   dead-letters, of a stage before route             the place that it was given up at is the call's
- *   attempts                                          it is keyed by the message id
+ *   a record of                                       belongs to the call if
+ *   calls                                             its call has the message ID; a call without one has the place of its
+ *                                                     record as its ID
+ *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` has the message ID
+ *   dead-letters, of a stage before route             it was dead-lettered at the place of the call's record
+ *   attempts                                          its key is the message ID
  *
- * Nothing here is believed further than that it is shown: who may write to a topic can write a
- * record that looks like one of ours.
+ * These records are only shown, never acted on: anyone who may write to a topic can write a record that looks like ours.
  */
 
 import type { AttemptRecord } from "../../domain/attempt-record.ts";
@@ -17,7 +16,7 @@ import { DEAD_LETTER_HEADER } from "../../domain/dead-letter.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 
-/** A call as route reads and routes it by the configuration of now. */
+/** A call, read and routed by the current configuration. */
 export type CallFacts =
   | {
       readonly kind: "call";
@@ -28,9 +27,9 @@ export type CallFacts =
       /** How the source was found. */
       readonly namedBy: string;
       readonly receivedAtMs: number;
-      /** Of its deliveries: its own, and those that rules make of it. */
+      /** Message IDs of its deliveries: its own, and those that rules create from it. */
       readonly keys: readonly string[];
-      /** Of its source. */
+      /** Destinations of its source. */
       readonly destinations: readonly Routing[];
     }
   | { readonly kind: "unusable"; readonly reason: string; readonly error: string };
@@ -38,7 +37,7 @@ export type CallFacts =
 export interface Routing {
   readonly destination: string;
   readonly gets: boolean;
-  /** A sentence, as `explain` says it. */
+  /** A sentence, as in `explain`. */
   readonly why: string;
 }
 
@@ -58,7 +57,7 @@ export interface FoundDelivery {
 
 export interface FoundScheduledRetry extends FoundDelivery {
   readonly delay: string;
-  /** It never was attempted: its topic took nothing, and it went around it. */
+  /** It was rerouted because its topic was not writable, and has not been attempted. */
   readonly isRerouted: boolean;
 }
 
@@ -68,9 +67,9 @@ export interface FoundDeadLetter {
   readonly stage: string;
   readonly reason: string;
   readonly error: string;
-  /** Null: the record was no delivery. */
+  /** Null: the record was not a delivery. */
   readonly delivery: Delivery | null;
-  /** Where the record stood that was given up. */
+  /** The place of the record that was dead-lettered. */
   readonly from: string;
 }
 
@@ -82,20 +81,20 @@ export interface Evidence {
   readonly retries: readonly FoundDelivery[];
   readonly scheduledRetries: readonly FoundScheduledRetry[];
   readonly deadLetters: readonly FoundDeadLetter[];
-  /** Null: there is no topic of attempts. */
+  /** Null: the attempts topic does not exist. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
-   * Whether the consumer of the place has finished the record; null: that is not known. Records
-   * finished out of order count as unfinished.
+   * True if the consumer has processed the record at the place; null: unknown. Records that were processed out of order
+   * count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
-  /** Destinations of type topic: what is on their topic is there for somebody else to take. */
+  /** Topic destinations: records on their topics are for consumers outside Switchyard. */
   readonly topicDestinations: ReadonlySet<string>;
-  /** The first instant that was looked at. */
+  /** The earliest time that was searched. */
   readonly sinceMs: number;
 }
 
-/** Null: it is of another call, or no delivery. */
+/** Null: it belongs to another call, or is not a delivery. */
 export function foundDelivery(record: IncomingRecord, messageId: string): FoundDelivery | null {
   const read = readDelivery(record);
   if (read.kind === "invalid" || read.delivery.messageId !== messageId) return null;
@@ -137,23 +136,23 @@ export function placeText({ topic, partition, offset }: RecordPlace): string {
 }
 
 const PLAIN = /[\w.:@+=~-]+/g;
-/** Shorter parts are in too many values to be of use. */
+/** Shorter parts occur in too many values to be useful. */
 const PART_MIN = 3;
 
 /**
- * Finds out quickly that a record cannot be of the call, since a day of calls is many.
+ * Excludes quickly the records that cannot belong to the call, because a day has many calls.
  *
- *   the message id                                 a call is read as JSON if its value has
- *   has only characters that JSON writes as are    its bytes
- *   has others, such as `/` or `é`                 the bytes of its longest part without them
- *   has nothing but others                         any bytes
+ *   the message ID                                       a call is parsed as JSON if its value contains
+ *   has only characters that JSON writes unchanged       the bytes of the ID
+ *   has others, such as `/` or `é`                       the bytes of its longest part without them
+ *   has only others                                      any bytes
  *
- * JSON may write any character as an escape, also a plain letter. No library of ours or others does:
- * such a call is not found. On all other topics the id is in a header, as it is.
+ * JSON allows any character to be written as an escape, even a plain letter. None of the known libraries does that: such a call
+ * is not found. On all other topics the message ID is in a header, unchanged.
  */
 type Prefilter = (bytes: Buffer | null | undefined) => boolean;
 
-/** Of the value of a call. */
+/** Tests the value of a call. */
 export function mayBeCall(messageId: string): Prefilter {
   const parts = messageId.match(PLAIN) ?? [];
   const longest = parts.reduce((one, other) => (other.length > one.length ? other : one), "");
@@ -161,7 +160,7 @@ export function mayBeCall(messageId: string): Prefilter {
   return hasBytes(longest);
 }
 
-/** Of a record as Kafka encodes it; one that is not at hand so is looked at in any case. */
+/** Tests a record as Kafka encodes it; a record that is not available in that form always passes. */
 export function mayCarry(messageId: string): Prefilter {
   const prefilter = hasBytes(messageId);
   return (bytes) => bytes === undefined || prefilter(bytes);
@@ -172,7 +171,7 @@ function hasBytes(text: string): Prefilter {
   return (bytes) => bytes?.includes(wanted) === true;
 }
 
-/** The place that a call without an id of its own is named by; null: the id names none. */
+/** The place that names a call without an ID of its own; null: the ID is not a place. */
 export function placeIn(
   messageId: string,
   callsTopic: string,

@@ -1,14 +1,14 @@
 /**
- * The latest records of a topic that somebody wants, found from its end backwards, a piece at a time,
- * so that no more of a large topic is read than has to be.
+ * Finds the latest matching records of a topic, from its end backwards in pieces, so that only as much of a large topic is read
+ * as necessary.
  *
- *   a partition                                      is read on
- *   has nothing older in the time                    no
- *   begins later than the last one that is wanted,   yes: an older piece of it may have a later one
- *     or too few are found
- *   begins earlier than that                         no: all that is left is older
+ *   a partition                                          is read further
+ *   has nothing older in the time range                  no
+ *   starts later than the last wanted record, or too     yes: an older piece may contain a later record
+ *     few records are found
+ *   starts earlier than that                             no: everything that remains is older
  *
- * Times of records rise within a partition, but for clocks that differ a little.
+ * Times of records rise within a partition, except for small differences between clocks.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -21,42 +21,42 @@ const AT_ONCE = 16;
 
 interface LatestPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
-  /** Ends reading: what is found by then is told. */
+  /** Ends reading; what has been found by then is returned. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
 }
 
 export interface LatestQuery<Found> {
   readonly topic: string;
-  /** The first instant that is looked at. */
+  /** The earliest time that is searched. */
   readonly sinceMs: number;
-  /** How many are wanted at most. */
+  /** Maximum number of records. */
   readonly most: number;
-  /** Null: it is not wanted. A promise is waited for before the next record. */
+  /** Null: the record does not match. A promise is awaited before the next record. */
   readonly find: (record: IncomingRecord) => Found | null | Promise<Found | null>;
 }
 
 interface Latest<Found> {
   /** The latest first. */
   readonly found: readonly { readonly atMs: number; readonly value: Found }[];
-  /** All since then was looked at. */
+  /** Everything since this time was searched. */
   readonly sinceMs: number;
-  /** Records that were looked at. */
+  /** Number of records that were read. */
   readonly looked: number;
-  /** Whether the signal ended it before enough was found. */
+  /** The signal ended the search before enough records were found. */
   readonly isCut: boolean;
 }
 
 interface Part {
   readonly partition: number;
   readonly from: number;
-  /** Everything from here on is read. */
+  /** Everything from this offset on has been read. */
   to: number;
   /** The time of the first record that is read. */
   reachedMs: number;
 }
 
-/** Belongs to no group and commits nothing. @throws Error as `Kafka.read` does. */
+/** Uses no consumer group and commits nothing. @throws Error as `Kafka.read` does. */
 export async function readLatest<Found>(
   { kafka, signal, nowMs }: LatestPorts,
   { topic, sinceMs, most, find }: LatestQuery<Found>,
@@ -78,7 +78,7 @@ export async function readLatest<Found>(
       }
       looked += records.length;
     }
-    // A piece that was not read to its end leaves the time of the one after it.
+    // A piece that was not read to its end keeps the time of the piece after it.
     if (signal.aborted) return;
     part.to = from;
     part.reachedMs = Math.min(part.reachedMs, firstMs ?? part.reachedMs);

@@ -1,19 +1,17 @@
 /**
- * Reads everything that topics tell of one call, and has it put in order (`timeline.ts`). Belongs to no
- * group and commits nothing.
+ * Reads all records of one call and puts them in order (`timeline.ts`). Uses no consumer group and commits nothing.
  *
  *   step                       reads
- *   1  attempts                the partitions of the message id, since then
- *   2  calls                   all partitions since then, side by side; where the id names a place,
- *                              that place
- *   3  deliveries, returns,    since the first sign of the call: the partitions of its key, where one
- *      delays                  call was found; else all partitions
- *   4  dead letters            since then, all partitions: their keys are those of the records
- *   5  commits                 of the lines that the call was on
+ *   1  attempts                the partitions of the message ID, from `sinceMs`
+ *   2  calls                   all partitions from `sinceMs`, in parallel; if the ID is a place, only that place
+ *   3  deliveries, retries,    from the first record of the call: the partitions of its key if a call was found, otherwise
+ *      delays                  all partitions
+ *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
+ *   5  commits                 of the queues that the call was in
  *
- * A key has several partitions where a topic may have got more of them since (`scan.ts`).
- * Calls are keyed by user, so that step 2 is most of it: `sinceMs` bounds it. A topic that cannot be
- * read is a gap of the story and not its end. A topic that is not there has nothing to tell.
+ * A key has several partitions if partitions were added to the topic since then (`scan.ts`). Calls are keyed by user, so step 2
+ * takes most of the time, and `sinceMs` limits it. If a topic cannot be read, the timeline has a gap and continues. A topic that
+ * does not exist is not a gap.
  */
 
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
@@ -48,7 +46,7 @@ import { timeline } from "./timeline.ts";
 
 export interface TimelineQuery {
   readonly messageId: string;
-  /** The first instant that is looked at. */
+  /** The earliest time that is searched. */
   readonly sinceMs: number;
 }
 
@@ -56,12 +54,12 @@ export interface TimelinePorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Reads and routes a record of `calls` as route does now. May have to ask for a schema. */
+  /** Reads and routes a record of `calls` as the route stage does now. May have to request a schema. */
   readonly factsOf: (record: IncomingRecord) => CallFacts | Promise<CallFacts>;
   readonly topicDestinations: ReadonlySet<string>;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** Called now and then: so many records were looked at. */
+  /** Called repeatedly with the number of records that were read. */
   readonly onRead?: (records: number) => void;
 }
 
@@ -108,7 +106,7 @@ class TimelineReader {
     return { ...result, gaps: [...result.gaps, { kind: "unread", topics: unread }] };
   }
 
-  /** Those of destinations that are not configured any more, too. */
+  /** Includes destinations that are no longer configured. */
   #isOurs(name: string): boolean {
     const { topics } = this.#ports;
     if ([topics.calls, topics.attempts, topics.deadLetters].includes(name)) return true;
@@ -140,7 +138,7 @@ class TimelineReader {
     const prefilter = mayBeCall(messageId);
     const take = async (record: IncomingRecord) => {
       const facts = await factsOf(record);
-      // One that cannot be read, and has the id in it: route gave it up, and says so below.
+      // A call that cannot be read but contains the ID: the route stage dead-lettered it, as a later step shows.
       if (facts.kind === "call" && facts.messageId !== messageId) return;
       found.push({ place: placeOf(record), atMs: record.timestampMs, facts });
     };
@@ -152,7 +150,7 @@ class TimelineReader {
     return found;
   }
 
-  /** @param keys null: not known. */
+  /** @param keys null: unknown. */
   async #deliveries(names: readonly string[], keys: readonly string[] | null, fromMs: number) {
     const { topics } = this.#ports;
     const { messageId } = this.#query;
@@ -167,7 +165,7 @@ class TimelineReader {
       const found = prefilter(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
       const delay = this.#delayOf(record.topic);
-      // A record on a destination's topic is for that destination, whatever it says.
+      // A record on a destination's topic is for that destination, whatever its headers say.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
       if (delay !== null) scheduledRetries.push({ ...there, delay, isRerouted: rerouted(record) });
@@ -191,7 +189,7 @@ class TimelineReader {
     return found;
   }
 
-  /** Null: it cannot be asked for. */
+  /** Null: it cannot be requested. */
   async #finished(found: readonly FoundDelivery[]) {
     const { kafka, groups } = this.#ports;
     const readings = new Map(
@@ -214,7 +212,7 @@ function earliest(calls: readonly FoundCall[]): number {
   return Math.min(...calls.map(({ atMs }) => atMs));
 }
 
-/** Null: a call whose key is not known, or none at all. */
+/** Null: a call with an unknown key, or no call. */
 function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
   const keys = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.keys : []));
   const isKnown = calls.length > 0 && calls.every(({ facts }) => facts.kind === "call");

@@ -1,4 +1,4 @@
-/** Parts of many partitions, read in parallel. */
+/** Reads parts of many partitions in parallel. */
 
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 import { type Kafka, type PartitionOffsets, partitionOfKey } from "../../kafka/port.ts";
@@ -7,7 +7,7 @@ import { asError } from "../../runtime/as-error.ts";
 const READ_MAX_BYTES = 1_048_576;
 /** Partitions that are read in parallel. */
 const AT_ONCE = 16;
-/** Clocks of brokers, producers and stages differ a little. */
+/** The clocks of brokers, producers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
 
 interface ScanPorts {
@@ -16,7 +16,7 @@ interface ScanPorts {
   readonly onRead?: (records: number) => void;
 }
 
-/** A promise is waited for before the next record. */
+/** A promise is awaited before the next record. */
 type Take = (record: IncomingRecord) => void | Promise<void>;
 
 interface Part {
@@ -40,12 +40,12 @@ export class Scan {
     return [...this.#unread].map(([topic, error]) => `${topic}: ${error}`);
   }
 
-  /** Takes their ends of now: nothing behind them is read. */
+  /** Takes the current ends of the partitions: later records are not read. */
   async know(topics: readonly string[]): Promise<void> {
     this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
   }
 
-  /** @param keys of the records that are wanted; null: they may have any. */
+  /** @param keys of the wanted records; null: any. */
   async since(
     topics: readonly string[],
     sinceMs: number,
@@ -66,7 +66,7 @@ export class Scan {
     await Promise.all(workers);
   }
 
-  /** The record of one place, if it is there still. */
+  /** The record at one place, if it still exists. */
   async at({ topic, partition, offset }: RecordPlace, take: Take): Promise<void> {
     const known = this.#offsets.get(topic)?.find((each) => each.partition === partition);
     if (known === undefined || offset < known.first || offset >= known.end) return;
@@ -115,23 +115,22 @@ export class Scan {
 
 interface PartitionStart {
   readonly partition: number;
-  /** Of the first record of that instant or later; above 0: there was an earlier one. */
+  /** Offset of the first record at or after that time; above 0: there was an earlier record. */
   readonly offset: number;
 }
 
 /**
- * The partitions that may have records of a key since an instant. Partitions of a topic can have become
- * more since then: a record lies where its key belonged among as many as there were.
+ * The partitions that may have records of a key since a given time. Partitions can have been added to the topic since then, and a
+ * record is in the partition of its key for the number of partitions at that time.
  *
- *   partition n has                          then there were since that instant
- *   a record of an earlier time, or had one  at least n + 1
- *   none                                     perhaps fewer: it may be new, or quiet
+ *   partition n                                   number of partitions since that time
+ *   has a record of an earlier time, or had one   at least n + 1
+ *   has none                                      perhaps fewer: it may be new, or unused
  *
- * So a topic that is written all the time costs nothing more. A topic that was recreated has records of
- * its present count alone. Where records are removed by size, one of a new partition that is removed
- * looks as an earlier one does.
+ * So a topic that is written continuously needs no additional reading. A topic that was recreated only has records of its present
+ * number of partitions. If records are deleted by size, a deleted record of a new partition looks like an earlier record.
  *
- * @param partitionOf a key, among that many partitions.
+ * @param partitionOf the partition of a key, for that number of partitions.
  */
 export function partitionsOfKeys(
   keys: readonly string[],

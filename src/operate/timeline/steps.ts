@@ -1,4 +1,4 @@
-/** The steps of one call's way, as programs and people get them. All instants are milliseconds. */
+/** The steps of a timeline. All times are in milliseconds. */
 
 import type { AttemptNext, AttemptRequestRecord } from "../../domain/attempt-record.ts";
 import type { RecordPlace } from "../../domain/record.ts";
@@ -11,7 +11,7 @@ interface DestinationStep extends StepBase {
   readonly destination: string;
 }
 
-/** The call stands on `calls`. */
+/** The call is on `calls`. */
 interface ReceivedStep extends StepBase {
   readonly kind: "received";
   readonly place: RecordPlace;
@@ -19,13 +19,13 @@ interface ReceivedStep extends StepBase {
   readonly event: string | null;
   readonly source: string;
   readonly namedBy: string;
-  /** When the call says that it was received, by ingest or a producer. */
+  /** When ingest or a producer received the call, according to the call. */
   readonly receivedAtMs: number;
-  /** It was there before: a client, or a crash, sent it again. */
+  /** The call was on the topic before: a client, or a crash, sent it again. */
   readonly isRepeated: boolean;
 }
 
-/** It stands there, and route cannot use it. */
+/** A record on `calls` that the route stage cannot use. */
 interface UnusableStep extends StepBase {
   readonly kind: "unusable";
   readonly place: RecordPlace;
@@ -33,7 +33,7 @@ interface UnusableStep extends StepBase {
   readonly error: string;
 }
 
-/** A destination of its source does not get it. */
+/** The call is not routed to a destination of its source. */
 interface SkippedStep extends DestinationStep {
   readonly kind: "skipped";
   readonly why: string;
@@ -42,11 +42,11 @@ interface SkippedStep extends DestinationStep {
 interface RoutedStep extends DestinationStep {
   readonly kind: "routed";
   readonly place: RecordPlace;
-  /** Null: the configuration of now would not route it there, or the call was not found. */
+  /** Null: the current configuration would not route the call there, or the call was not found. */
   readonly why: string | null;
 }
 
-/** It was written to its line once more, after it had been there. */
+/** It was written to the queue again. */
 interface RepeatedStep extends DestinationStep {
   readonly kind: "replayed" | "requeued";
   readonly place: RecordPlace;
@@ -60,8 +60,8 @@ export interface AttemptStep extends DestinationStep {
   readonly requests: readonly AttemptRequestRecord[];
   readonly next: readonly AttemptNext[];
   /**
-   * `headers`: the topic of attempts does not have it. The delivery carried
-   * away from it no phases and no durations.
+   * `headers`: the attempts topic does not have the attempt. It is inferred from the delivery's headers, without phases and
+   * durations.
    */
   readonly from: "attempts" | "headers";
 }
@@ -72,24 +72,24 @@ export interface RetryScheduledStep extends DestinationStep {
   readonly retryDelay: string;
   readonly dueAtMs: number;
   readonly notBeforeMs: number | null;
-  /** Only with `deliver: every`: the key of the endpoint that it is for. */
+  /** Only with `deliver: every`: ID of the endpoint that it is for. */
   readonly endpoint: string | null;
 }
 
 export interface ReturnedStep extends DestinationStep {
   readonly kind: "returned";
   readonly place: RecordPlace;
-  /** After its due time; negative: a retry returned it before, or clocks differ a little. */
+  /** How long it was overdue; negative: returned early by a retry, or clocks differ a little. */
   readonly lateMs: number | null;
   readonly endpoint: string | null;
 }
 
 export interface DeadLetteredStep extends StepBase {
   readonly kind: "dead-lettered";
-  /** Null: it was no delivery yet. */
+  /** Null: the record was not a delivery. */
   readonly destination: string | null;
   readonly place: RecordPlace;
-  /** Where the record stood that was given up: topic, partition and offset. */
+  /** Topic, partition and offset of the record that was dead-lettered. */
   readonly from: string;
   readonly stage: string;
   readonly reason: string;
@@ -107,7 +107,7 @@ export type Step =
   | ReturnedStep
   | DeadLetteredStep;
 
-/** How it stands with a destination. */
+/** The final state of a call at a destination. */
 export type FinalStateKind =
   | "accepted"
   | "dead-lettered"
@@ -120,15 +120,15 @@ export type FinalStateKind =
 export interface FinalState {
   readonly destination: string;
   readonly kind: FinalStateKind;
-  /** Of what decided it: when it was accepted, given up, is due. */
+  /** Time of the deciding event: when it was accepted or dead-lettered, or when it is due. */
   readonly atMs: number;
-  /** Attempts that are known. */
+  /** Number of attempts that are known. */
   readonly attempts: number;
-  /** From the receipt to the acceptance; null where either is not known. */
+  /** Time from receipt to acceptance; null: one of them is unknown. */
   readonly tookMs: number | null;
 }
 
-/** Something that cannot be known, and how it would be. */
+/** Something that is unknown, and how it could be known. */
 export type Gap =
   | { readonly kind: "no-attempts-topic" }
   | { readonly kind: "call-not-found"; readonly sinceMs: number }
@@ -140,7 +140,7 @@ export interface CallTimeline {
   readonly messageId: string;
   /** In order of time. Empty: nothing was found. */
   readonly steps: readonly Step[];
-  /** By destination, in the order in which it was routed. */
+  /** By destination, in the order in which the call was routed. */
   readonly finalStates: readonly FinalState[];
   readonly gaps: readonly Gap[];
 }

@@ -1,11 +1,11 @@
 /**
- * A call's way, for people and for programs.
+ * A timeline as text and as JSON.
  *
  *   format   each line
- *   text     a step: its instant, the time since the first, its destination, a sentence; then how it
- *            stands with each destination, and what is not known
- *   --json   an object with the call's message id: a step or a fate, in order of time, then each gap,
- *            told apart by `kind`
+ *   text     a step: its time, the time since the first step, its destination, a sentence; then the final state at each
+ *            destination, and what is unknown
+ *   --json   an object with the call's message ID: a step or a final state, in order of time, then each gap; `kind` says
+ *            which it is
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -70,7 +70,7 @@ export function timelineJson(
   return all.map((each) => `${JSON.stringify(instants({ messageId, ...each }))}\n`).join("");
 }
 
-/** `atMs` as `at` and so on, in ISO 8601: what people compare with other programs' lines. */
+/** Replaces `atMs` by `at` and so on, in ISO 8601, which can be compared with the output of other programs. */
 function instants(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(instants);
   if (typeof value !== "object" || value === null) return value;

@@ -1,18 +1,18 @@
 /**
- * One call's way, from the records that tell of it. Pure: commands and pages show what this says.
+ * The timeline of one call, from the records that belong to it. Pure: commands and the console show its result.
  *
- *   a record                                       the step
- *   on calls                                       received, or unusable; and left-out for each destination
- *                                                  of its source that does not get it
- *   on a line, the first of its destination        routed, with the reason of now
- *   on a line, after a dead letter there           replayed
- *   on a line, any other                           routed-again: a crash, or the call came twice
+ *   a record                                       step
+ *   on calls                                       received, or unusable; and skipped for each destination of its source that
+ *                                                  it is not routed to
+ *   in a queue, the first of its destination       routed, with the reason by the current configuration
+ *   in a queue, after a dead letter there          replayed
+ *   in a queue, any other                          requeued: after a crash, or because the call was received twice
  *   on a delay topic                               retry-scheduled; rerouted, if its topic was not writable
- *   on returns                                     returned, and how late
- *   among the dead letters                         given-up
+ *   on a retry topic                               returned, and by how much it was overdue
+ *   among the dead letters                         dead-lettered
  *   of an attempt                                  attempt (`attempt-steps.ts`)
  *
- * Steps of one millisecond stand in the order of this table, attempts before what follows from them.
+ * Steps of the same millisecond are in the order of this table, with attempts before the steps that follow from them.
  */
 
 import { attemptSteps } from "./attempt-steps.ts";

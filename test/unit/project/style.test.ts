@@ -56,7 +56,7 @@ const SEARCHES: readonly Search[] = [
 
 /** Rooms whose texts were all rewritten. */
 const ROOMS =
-  /^src\/(?:console|control|delay|deletion|deliver|destinations|http|ingest|kafka|registry|run|runtime|stage|telemetry|topics|words)\/|^README\.md$/;
+  /^src\/(?:console|control|delay|deletion|deliver|destinations|http|ingest|kafka|operate|registry|run|runtime|stage|telemetry|topics|words|cli\/(?:dead-letters|filter|replay|status))\/|^README\.md$/;
 
 const COMMENT = /\/\*\*?[\s\S]*?\*\/|(?<![:"'`])\/\/[^\n]*/g;
 const STRING = /"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|>[^<>{}]+</g;

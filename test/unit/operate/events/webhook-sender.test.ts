@@ -98,7 +98,7 @@ test("one that is not taken is posted again, before the next, also by another pr
   expect(new Set(world.posted)).toEqual(new Set(["a"]));
   expect(world.posted.length).toBeGreaterThan(2);
   expect(first.posts.healthProblems()).toEqual([
-    expect.stringMatching(/^the operator's webhook takes no events since 20.*Z: 503$/),
+    expect.stringMatching(/^the operator webhook has been failing since 20.*Z: 503$/),
   ]);
   expect(first.said("operator-webhook.failing")).toEqual([
     expect.objectContaining({ event: "destination.paused", subject: "a", cause: "503" }),
