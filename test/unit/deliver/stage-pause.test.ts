@@ -110,6 +110,29 @@ test("it stays paused over a restart, and no attempt is made at the start", asyn
   expect(sent()).toEqual(["m0", "m1"]);
 });
 
+test("on hold for six days with a restart each day: the age counts from the oldest record, not from the restart", async () => {
+  const paused = webhookDestination({ urls: ["http://crm.test/"], paused: true });
+  const world = new DeliverWorld({ destinations: [paused], answer: () => 200 });
+  world.append();
+  const startMs = world.clock.nowMs();
+  for (let day = 1; day <= 6; day += 1) {
+    const deliver = await world.startDeliver();
+    await world.settle(HOUR_MS);
+    const ended = deliver[Symbol.asyncDispose]();
+    await world.settle(23 * HOUR_MS);
+    await ended;
+    world.append();
+  }
+  await world.startDeliver();
+  await world.settle(2_000);
+  const age =
+    /^switchyard_consumer_oldest_unprocessed_age_seconds\{stage="deliver",destination="crm"\} (\S+)$/m;
+  const [, ageS] = age.exec(await world.metrics.text()) ?? [];
+  const sinceStartS = (world.clock.nowMs() - startMs) / 1_000;
+  expect(sinceStartS).toBeGreaterThan(6 * 24 * 3_600);
+  expect(Number(ageS)).toBeGreaterThan(sinceStartS - 60);
+});
+
 test("one that was attempted keeps its window and expires; one that never was waits", async () => {
   const { world, start, append, pause, resume, sent } = await worldOf(({ atMs: _ }, earlier) =>
     earlier === 0 ? 503 : 200,
