@@ -21,9 +21,9 @@ const DESTINATION = "<destination>" as DestinationId;
 /** The type makes this complete: a topic without a row does not compile. */
 const KEYS: Readonly<Record<TopicKind, string>> = {
   calls: "userId, else anonymousId",
-  audienceSyncs: "audience id, or userId",
+  audienceSyncs: "audience ID, or userId",
   audienceMembers: "audience and user",
-  audiences: "audience id",
+  audiences: "audience ID",
   deletionRequests: "userId",
   deliveries: "the call's userId, or anonymousId",
   retries: "the delivery's key",
@@ -31,7 +31,7 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   deadLetters: "the record's key",
   deadLetterReplays: "the range of dead letters, and the replay",
   operatorEvents: "the incident's kind and subject",
-  attempts: "the call's message id",
+  attempts: "the call's message ID",
   operatorActions: "the action and its destination",
 };
 /** The commands of a role that has several, or another name. */
@@ -55,9 +55,9 @@ const IF: Partial<Record<TopicKind, string>> = {
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   audienceMembers: "audience",
   audiences: "audience",
-  deadLetters: "people",
-  deadLetterReplays: "people",
-  attempts: "people",
+  deadLetters: "operators",
+  deadLetterReplays: "commands that show or replay dead letters",
+  attempts: "operators",
   operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
 };
@@ -109,13 +109,16 @@ export function renderTopics(): string {
     attemptsRetentionMs: 3 * 86_400_000,
     hasOperatorEvents: true,
   });
+  // Delay topics differ only in their names.
+  const shown = plan.filter(({ kind }, at) => kind !== "delays" || plan[at - 1]?.kind !== kind);
   const row = ({ kind, name, config }: PlannedTopic) => {
     const { writer, key, reader } = notesOf(kind);
     const retention = config["retention.ms"];
     const kept = retention === undefined ? "compacted" : durationText(Number(retention));
     const bytes = Number(config["max.message.bytes"]) / 1_024;
-    return [code(name), writer, key, reader, kept, `${bytes} KiB`];
+    const shownName = kind === "delays" ? `${PREFIX}delays.<delay>` : name;
+    return [code(shownName), writer, key, reader, kept, `${bytes} KiB`];
   };
   const header = ["Topic", "Written by", "Key", "Read by", "Kept", "Largest record"];
-  return pageWith("docs/topics.md", { topics: table(header, plan.map(row)) });
+  return pageWith("docs/topics.md", { topics: table(header, shown.map(row)) });
 }

@@ -16,7 +16,7 @@ export const FAILURES = {
   "503": [503],
   "503 five times": [503, 503, 503, 503, 503],
   "connection dropped": ["drop"],
-  "answer dropped": ["drop-answer"],
+  "response dropped": ["drop-answer"],
 } as const satisfies Record<string, readonly Failure[]>;
 
 type FinalStates = Readonly<Record<keyof typeof FAILURES, FinalState>>;
@@ -27,7 +27,7 @@ const retried: Omit<FinalStates, "503 five times"> = {
   "429": "delivered",
   "503": "delivered",
   "connection dropped": "delivered",
-  "answer dropped": "twice",
+  "response dropped": "twice",
 };
 
 export const FATES: Readonly<Record<string, FinalStates>> = {

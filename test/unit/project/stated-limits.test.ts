@@ -71,7 +71,7 @@ test.each([
   ["ingest.md", `| a body, packed and unpacked | ${BODY_MAX_BYTES / KIB / KIB} MiB,`],
   ["ingest.md", `| a gzipped body, unpacked | ${ONE_GO_BYTES / KIB} KiB,`],
   ["ingest.md", `| a call | ${CALL_MAX_BYTES / KIB} KB as sent |`],
-  ["ingest.md", `| the members beside \`batch\` | ${ENVELOPE_MAX_BYTES / KIB} KB |`],
+  ["ingest.md", `| the members other than \`batch\` | ${ENVELOPE_MAX_BYTES / KIB} KB |`],
   ["ingest.md", `| calls in a body | ${count(CALLS_MAX)} |`],
   ["ingest.md", `no acknowledgment within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
   ["client.md", `| \`flushAt\`, also \`size\` | ${client.flushAt} |`],
