@@ -56,7 +56,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   audienceMembers: "audience",
   audiences: "audience",
   deadLetters: "operators",
-  deadLetterReplays: "commands that show or replay dead letters",
+  deadLetterReplays: "commands, console",
   attempts: "operators",
   operatorEvents: "deliver, delay, audience, operators",
   operatorActions: "route, deletion, deliver, delay",
