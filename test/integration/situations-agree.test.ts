@@ -261,7 +261,7 @@ function readTable(text: string): ReadonlyMap<string, Report> {
 async function waitReport(command: Asked["command"], id: Id): Promise<Report> {
   const { out, err } = await command("wait", id, "--timeout", "1ms", "--json");
   const { remaining } = JSON.parse(out);
-  const [, reason] = /is (paused|disabled) by .*; until then nothing leaves/.exec(err) ?? [];
+  const [, reason] = /the destination (?:is|was) (paused|disabled) by /.exec(err) ?? [];
   return {
     backlog: remaining.queued + remaining.due,
     awaitingRetry: remaining.awaitingRetry,
