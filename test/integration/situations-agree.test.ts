@@ -385,7 +385,7 @@ async function processProblems(on: Asked) {
   const { processes } = JSON.parse(json.out) as StatusReport;
   expect(processes).toMatchObject([{ admin, error: "ECONNREFUSED" }]);
   expect((await command("status", "--admin", admin)).out).toContain(
-    `${admin} cannot be reached (ECONNREFUSED)`,
+    `${admin} is unreachable (ECONNREFUSED)`,
   );
   const { healthProblems } = await consoleSnapshot(on);
   const texts = healthProblems.map(({ text }) => text);
