@@ -58,7 +58,7 @@ const WORKS: Readonly<Record<string, () => Work>> = {
 
 const [key = ""] = process.argv.slice(2);
 const work = WORKS[key]?.();
-if (work === undefined) throw new Error(`there is no work ${key}`);
+if (work === undefined) throw new Error(`The work ${key} does not exist.`);
 
 let sum = 0;
 

@@ -109,7 +109,7 @@ export function rulesNamed(name: string): Partial<DestinationRules> {
       return { filters: numbers.map((each) => dropping(each, `event = 'Event ${each}'`)) };
     }
     default:
-      throw new Error(`there are no rules ${name}`);
+      throw new Error(`The rules ${name} do not exist.`);
   }
 }
 

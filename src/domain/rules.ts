@@ -1,6 +1,6 @@
 /**
- * The rules of a destination, as the configuration states them and already checked (docs/rules.md): which calls
- * it gets, and what of them. `src/route/rules/` carries them out.
+ * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls it gets, and which
+ * parts of them. `src/route/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";
@@ -10,11 +10,11 @@ export interface ConsentRule {
   readonly categories: readonly string[];
   /** How many of them a call must grant. */
   readonly match: "all" | "any";
-  /** If `true`, a call without a consent object is skipped. Null: the configuration decides, which says no. */
+  /** If `true`, a call without a consent object is skipped. Null: not set, so the top-level `consent.required` applies. */
   readonly required: boolean | null;
 }
 
-/** What filters and mapping entries have in common: the calls that they are for. */
+/** What filters and mapping entries have in common: the calls to which they apply. */
 export interface RuleScope {
   /** Null: all. */
   readonly sources: readonly SourceId[] | null;
@@ -41,7 +41,7 @@ export interface FilterRule extends RuleScope {
 export interface Hashing {
   readonly algorithm: "sha256" | "hmac-sha256";
   readonly normalize: "none" | "trim" | "email";
-  /** Secret; null: none is needed. */
+  /** Secret; null if the algorithm needs none. */
   readonly secret: string | null;
 }
 
@@ -57,7 +57,7 @@ export type MapAction =
 export type MapRule = MapAction & RuleScope;
 
 export interface DestinationRules {
-  /** Null: consent is not asked for. */
+  /** Null if no consent is required. */
   readonly consent: ConsentRule | null;
   readonly filters: readonly FilterRule[];
   readonly map: readonly MapRule[];

@@ -1,26 +1,24 @@
 /**
- * Counts a batch of calls once it is written: for each destination those that it gets, and those that it does not get,
- * by the reason (docs/rules.md#order).
+ * Counts a batch of calls after it was written: for each destination the calls that it gets, and those that it does not get, by
+ * reason (docs/rules.md#order).
  *
- *   reason                     counted
- *   not-connected              all calls of the source
- *   disabled                   those that it would get if it were enabled
- *   no-consent, sampled-out,   one by one
+ *   reason                     counts
+ *   not-connected              all calls from the source
+ *   disabled                   calls that the destination would get if it were enabled
+ *   no-consent, sampled-out,   each call
  *     filtered
- *   named-false, all-false     by the names in `integrations` alone: a call costs nothing for a destination that it
- *                              does not name, whatever the number of destinations
+ *   named-false, all-false     by the names in `integrations`: destinations that a call does not name cost nothing, however
+ *                              many there are
  */
 
 import type { Destination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { Refused } from "../stage/dead-letter-writer.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { flagVerdict, namedAlone } from "./integrations.ts";
-import type { Candidates } from "./route.ts";
 import type { Routed, RoutedCall } from "./route-record.ts";
 import type { Route } from "./routing.ts";
 
-/** By destination, then by reason. */
+/** Counts by reason, then by destination. */
 class Skips {
   readonly #counts = new Map<string, Map<DestinationId, number>>();
 
@@ -46,16 +44,18 @@ export function countRouted(
   return (batch, refused) => {
     recordsIn.inc(batch.length);
     const copies = new Map<DestinationId, number>();
-    // One list for each source: a call costs nothing here, whatever the number of destinations.
+    // One list per source, so that a call costs the same however many destinations there are.
     const without = new Map<readonly Destination[], number>();
-    const namedOnly = new Map<Candidates<Route>, number>();
+    const namedAlone = new Map<readonly Route[], number>();
     const skips = new Skips();
     for (const routed of batch) {
       if (routed.kind === "unusable") continue;
       without.set(routed.notConnected, (without.get(routed.notConnected) ?? 0) + 1);
       for (const { id } of routed.disabled) skips.add("disabled", id, 1);
-      if (routed.ruled === null) countFlags(routed, namedOnly, skips);
-      else for (const each of routed.ruled.skipped) skips.add(each.reason, each.destination, 1);
+      for (const { route, reason } of routed.ruled?.skipped ?? []) {
+        skips.add(reason, route.destination, 1);
+      }
+      countFlags(routed, namedAlone, skips);
       if (routed.routes.length === 0)
         metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
       routed.routes.forEach(({ destination }, index) => {
@@ -67,8 +67,8 @@ export function countRouted(
     for (const [all, number] of without) {
       for (const { id } of all) skips.add("not-connected", id, number);
     }
-    for (const [{ all }, number] of namedOnly) {
-      for (const { destination } of all) skips.add("all-false", destination, number);
+    for (const [candidates, number] of namedAlone) {
+      for (const { destination } of candidates) skips.add("all-false", destination, number);
     }
     skips.count(metrics);
     for (const [destination, number] of copies) {
@@ -77,20 +77,20 @@ export function countRouted(
   };
 }
 
+/** Consent is decided before `integrations`, so a call that lacks it is not counted as excluded by them. */
 function countFlags(
-  { integrations, candidates }: RoutedCall,
-  namedOnly: Map<Candidates<Route>, number>,
+  { candidates, namedAlone, namedFalse, routes, ruled }: RoutedCall,
+  callsBy: Map<readonly Route[], number>,
   skips: Skips,
 ): void {
-  if (integrations === null || candidates === null) return;
-  const isNamedOnly = namedAlone(integrations);
-  if (isNamedOnly) namedOnly.set(candidates, (namedOnly.get(candidates) ?? 0) + 1);
-  for (const name of Object.keys(integrations)) {
-    const verdict = flagVerdict(integrations, name);
-    if (verdict !== "named-true" && verdict !== "named-false") continue;
-    for (const { destination } of candidates.named(name)) {
-      if (verdict === "named-false") skips.add("named-false", destination, 1);
-      if (isNamedOnly) skips.add("all-false", destination, -1);
-    }
+  const byRules = ruled?.skipped.map(({ route }) => route) ?? [];
+  const byName = namedFalse.filter((route) => !byRules.includes(route));
+  for (const { destination } of byName) skips.add("named-false", destination, 1);
+  if (!namedAlone) return;
+  // All candidates were excluded, except those about which something else has decided.
+  callsBy.set(candidates, (callsBy.get(candidates) ?? 0) + 1);
+  const failed = ruled?.failed ?? [];
+  for (const all of [routes, byName, byRules, failed]) {
+    for (const { destination } of all) skips.add("all-false", destination, -1);
   }
 }

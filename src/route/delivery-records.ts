@@ -1,19 +1,17 @@
 /**
- * The records that a call becomes: one for each destination that gets it.
+ * The records that are written for a call: one for each destination that gets it.
  *
- *   of the record      is
- *   key                the call's userId, else its anonymousId, whatever key the producer used; where the
- *                      destination's rules change the call, what they make of these (`rules/plan.ts`)
- *   value              the bytes as they came; if the value has a schema, its JSON
- *                      (docs/decisions/0020-route-writes-json.md); what the destination's rules make of them
- *   shared headers     the producer's own, without any `switchyard-*`, and without that of a schema
- *                      where the value is its JSON; those of its trace, if it has one that is kept
- *                      (docs/traces.md); then message id, source, timestamp and receipt, one array
- *                      for all copies so that it is encoded once
- *   headers            the destination
+ *   part             content
+ *   key              the call's userId, or its anonymousId, whatever key the producer used; if the destination's rules
+ *                    change the call, the key that they give it (`rules/plan.ts`)
+ *   value            the bytes as they were received; the JSON of a value with a schema
+ *                    (docs/decisions/0020-route-writes-json.md); new bytes if the destination's rules change the call
+ *   shared headers   the producer's own without `switchyard-*`, and without that of a schema if the value is its JSON; those of
+ *                    the trace, if it is sampled (docs/traces.md); then message ID, source, timestamp and time of receipt. One
+ *                    array for all records, so that it is encoded once
+ *   headers          the destination
  *
- * Destinations with `historical: false` share a second array, in which the timestamp is the time
- * of receipt.
+ * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt.
  */
 
 import { type Call, callKey } from "../domain/call.ts";
@@ -26,7 +24,7 @@ import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/re
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Route } from "./routing.ts";
 
-/** The call's own, else `<topic>/<partition>/<offset>`: the same each time the record is read. */
+/** The call's own, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
   return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);
 }
@@ -39,15 +37,15 @@ export interface CallToCopy {
   readonly json: Buffer;
 }
 
-/** What the rules of a destination made of a call. */
+/** A call as the rules of a destination changed it. */
 export interface ChangedCall {
   readonly bytes: Buffer;
   readonly key: string;
 }
 
 /**
- * @param trace that the copies belong to from here on; null: the record's own, if it has one.
- * @param changed the calls of those routes whose rules changed something.
+ * @param trace the trace to which the records belong; null: the record's own, if it has one.
+ * @param changed calls that the rules of these routes changed.
  */
 export function copies(
   record: IncomingRecord,

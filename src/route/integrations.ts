@@ -1,19 +1,19 @@
 /**
- * The meaning of a call's `integrations` for one destination's name (docs/calls.md#integrations).
+ * What a call's `integrations` mean for a destination with a given name (docs/calls.md#integrations).
  *
- *   the name's flag     the flag of All     the destination
- *   true                -                   gets the call
- *   false               -                   doesn't
- *   absent              false               doesn't
+ *   flag of the name    flag of All         the destination
+ *   true                any                 gets the call
+ *   false               any                 does not
+ *   absent              false               does not
  *   absent              true or absent      gets the call
  *
- *   a flag's value                          counts as
+ *   value of a flag                         counts as
  *   true, false                             itself
  *   an object (options)                     true
- *   null, a number, text, a list            absent
+ *   null, a number, a string, a list        absent
  *
- * `all`, which some Go clients send, counts as `All` where that is absent. Names are
- * case-sensitive, and those that fit no destination change nothing.
+ * `all`, which some Go clients send, counts as `All` if that is absent. Names are case-sensitive, and names without a
+ * destination have no effect.
  */
 
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
@@ -27,14 +27,14 @@ export function flagVerdict(integrations: JsonObject | null, name: string): Flag
   return namedAlone(integrations) ? "all-false" : "by-default";
 }
 
-/** Whether destinations that are not named get nothing. */
+/** True if destinations that are not named do not get the call. */
 export function namedAlone(integrations: JsonObject): boolean {
   return (flag(integrations, "All") ?? flag(integrations, "all")) === false;
 }
 
 /** Null: absent. */
 function flag(integrations: JsonObject, name: string): boolean | null {
-  // A destination may be called `constructor`, and every object has one.
+  // A destination may be called `constructor`, which every object inherits.
   if (!Object.hasOwn(integrations, name)) return null;
   const value = integrations[name];
   if (typeof value === "boolean") return value;

@@ -1,17 +1,16 @@
 /**
- * A record of `calls` once more, for one destination alone: what `switchyard replay` does with it. It
- * decides as route does, by the same files. The first row that fits decides.
+ * Routes a record of `calls` again for one destination, as `switchyard replay` does, with the functions and the rules that the
+ * route stage uses now. The first row that applies decides.
  *
- *   the record                                     is
- *   was written before or after the time asked for filtered: time
- *   is no call (`route-record.ts`)                 invalid, with route's reason: it is a dead letter
- *                                                  already, and none is written again
- *   has another type than those asked for          filtered: type
- *   is no track, or has another event than those   filtered: event
- *     asked for
- *   is not for the destination (`route.ts`), or    skipped, with route's reason
- *     not by its rules of now
- *   any other                                      written, as route writes it (`delivery-records.ts`)
+ *   the record                                           result
+ *   is outside the requested time                        filtered: time
+ *   is not a valid call (`route-record.ts`)              invalid, with the reason; it is a dead letter already, and no other
+ *                                                        one is written
+ *   has a type that was not requested                    filtered: type
+ *   is not a track call with a requested event           filtered: event
+ *   is not for the destination (`route.ts`), or its      skipped, with the reason
+ *   rules skip it
+ *   any other                                            written, as the route stage writes it (`delivery-records.ts`)
  */
 
 import type { CallType } from "../domain/call.ts";
@@ -19,15 +18,15 @@ import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { Reason } from "./route.ts";
-import { explained, readCall, routeRecord } from "./route-record.ts";
+import { explained, readCall, routeCall } from "./route-record.ts";
 import type { Routing } from "./routing.ts";
 
 export interface AskedCalls {
-  /** Written then or later, by the time of the record. */
+  /** Only records with this timestamp or a later one. */
   readonly sinceMs: number;
-  /** Written before then; null: no limit. */
+  /** Only records with an earlier timestamp; null: no limit. */
   readonly untilMs: number | null;
-  /** Empty: all; so are events. */
+  /** Empty: all types. The same applies to events. */
   readonly types: readonly CallType[];
   readonly events: readonly string[];
 }
@@ -39,8 +38,8 @@ export type RoutedAgain =
   | { readonly kind: "filtered"; readonly reason: "time" | "type" | "event" };
 
 /**
- * @param routing made for this destination.
- * @param nowMs stands in for a record time that is none.
+ * @param routing of this destination alone.
+ * @param nowMs used if the record has no valid time.
  */
 export function routeAgain(
   record: IncomingRecord,
@@ -63,11 +62,10 @@ export function routeAgain(
   if (events.length > 0 && !(call.type === "track" && events.includes(call.event))) {
     return { kind: "filtered", reason: "event" };
   }
-  const routed = routeRecord(record, routing, nowMs);
-  if (routed.kind === "unusable") return { kind: "invalid", reason: routed.reason };
+  const routed = routeCall(record, read, routing);
   const [outgoing] = routed.records;
   if (outgoing === undefined) {
-    const [decision] = explained(routed, [destination]);
+    const [decision] = explained(call, routed, [destination]);
     return { kind: "skipped", reason: decision?.reason ?? "not-connected" };
   }
   return { kind: "written", outgoing };

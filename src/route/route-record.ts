@@ -1,8 +1,8 @@
 /**
- * A record of `calls` to what is written for it. The checks are made in this order, and the first
- * that fails refuses the record (docs/calls.md#checks).
+ * Decides what is written for a record of `calls`. The checks are made in this order, and the first that fails makes the record a
+ * dead letter with its reason (docs/calls.md#checks).
  *
- *   check       refused as
+ *   check       reason
  *   bytes       undecodable, unknown-schema
  *   JSON        undecodable
  *   type        invalid-call
@@ -22,25 +22,17 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
 import { type ChangedCall, copies, messageIdOf } from "./delivery-records.ts";
-import { flagVerdict } from "./integrations.ts";
-import {
-  type Candidates,
-  type Decision,
-  decide,
-  isYes,
-  type Reason,
-  receivers,
-  type Skipped,
-} from "./route.ts";
+import { namedAlone } from "./integrations.ts";
+import { Candidates, type Decision, decide, isYes, receivers, type Skipped } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
 import { JsonValue } from "./rules/json-value.ts";
-import { applyRules, consents } from "./rules/plan.ts";
+import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 
-/** Why a record cannot be used. */
+/** Why a record is invalid. */
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: DeadLetterReason;
-  /** One sentence, without any of the value. */
+  /** One sentence, which contains nothing of the value. */
   readonly error: string;
 }
 
@@ -50,45 +42,48 @@ export interface ReadCall {
   readonly source: Source;
   readonly namedBy: NamedBy;
   readonly times: CallTimes;
-  /** The value as JSON, and what JSON.parse made of it. */
+  /** The value as JSON, and the result of JSON.parse. */
   readonly json: Buffer;
   readonly parsed: JsonObject;
 }
 
-/** A record of `calls` with what is to be written for it. */
+/** A record of `calls` with what has to be written for it. */
 export type Routed = RoutedCall | UnusableRecord;
 
 export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
   readonly source: Source;
-  /** Where it goes, perhaps nowhere. */
+  /** The destinations that get the call, perhaps none. */
   readonly routes: readonly Route[];
-  /** Destinations that do not get it, and would if they were enabled. */
+  /** Destinations that would get the call if they were enabled. */
   readonly disabled: readonly Destination[];
-  /** Destinations that get no call of its source: one list for all its calls. */
+  /** Destinations that are not connected to the source: one list for all its calls. */
   readonly notConnected: readonly Destination[];
-  /** Its copies: the one at an index is for the route at the same one. */
+  /** The records to write, each for the route with the same index. */
   readonly records: readonly OutgoingRecord[];
-  /** The call's own, and the destinations that they choose from. */
-  readonly integrations: JsonObject | null;
-  readonly candidates: Candidates<Route> | null;
-  /** What rules came to; null: no destination of the source has any. */
+  /** The destinations to which `integrations` apply: one list for all calls from the source. */
+  readonly candidates: readonly Route[];
+  /** True if `integrations` exclude destinations that they do not name. */
+  readonly namedAlone: boolean;
+  /** Destinations that `integrations` exclude by name. */
+  readonly namedFalse: readonly Route[];
+  /** The result of rules; null if none of the source's destinations has any. */
   readonly ruled: Ruled | null;
 }
 
-/** Only of destinations that are connected and enabled. */
+/** Covers only destinations that are connected and enabled. */
 export interface Ruled {
-  /** Those that do not get the call, also by `integrations`. */
+  /** Destinations that do not get the call because of their rules. */
   readonly skipped: readonly {
-    readonly destination: DestinationId;
-    readonly reason: Reason;
-    /** The filter that skipped it, by name. */
+    readonly route: Route;
+    readonly reason: RuleSkip;
+    /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
-  /** Paths of what rules changed in the call for a destination. */
+  /** Paths that the rules of a destination changed in the call. */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
-  /** Those whose rules could not be evaluated. */
+  /** Destinations whose rules could not be evaluated. */
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
 }
 
@@ -99,7 +94,7 @@ export interface UnusableRecord {
   readonly error: string;
 }
 
-/** @param nowMs stands in for a record time that is none. */
+/** @param nowMs used if the record has no valid time. */
 export function readCall(
   record: IncomingRecord,
   lookup: SourceLookup,
@@ -120,6 +115,7 @@ export function readCall(
 }
 
 const NOBODY: Skipped = { notConnected: [], disabled: [] };
+const NO_CANDIDATES = new Candidates<Route>([]);
 
 /**
  * @param nowMs see `readCall`.
@@ -135,30 +131,47 @@ export function routeRecord(
   if (read.kind === "refused") {
     return { kind: "unusable", record, reason: read.reason, error: read.error };
   }
-  const { call, source } = read;
-  const candidates = routing.routes.get(source.id) ?? null;
-  const { disabled, notConnected } = routing.skipped.get(source.id) ?? NOBODY;
-  const common = {
-    kind: "routed" as const,
-    record,
-    source,
-    disabled: receivers(call.integrations, disabled),
-    notConnected,
-    integrations: call.integrations,
-    candidates,
-  };
-  if (candidates !== null && routing.ruled.has(source.id)) {
-    return { ...common, ...byRules(record, read, candidates.all, trace) };
-  }
-  const routes = candidates?.receivers(call.integrations) ?? [];
-  return { ...common, routes, records: copies(record, read, routes, trace), ruled: null };
+  return routeCall(record, read, routing, trace);
 }
 
-/** The same for destinations some of which have rules; the order of steps is that of docs/rules.md#order. */
-function byRules(
+/** Routes a call that was read from this record. @param trace see `copies`. */
+export function routeCall(
   record: IncomingRecord,
   read: ReadCall,
-  candidates: readonly Route[],
+  routing: Routing,
+  trace: TraceContext | null = null,
+): RoutedCall {
+  const { call, source } = read;
+  const candidates = routing.routes.get(source.id) ?? NO_CANDIDATES;
+  const { disabled, notConnected } = routing.skipped.get(source.id) ?? NOBODY;
+  const { integrations } = call;
+  const consenting = routing.ruled.get(source.id);
+  const byRules =
+    consenting === undefined ? null : routeByRules(record, read, candidates, consenting, trace);
+  const routes = byRules?.routes ?? candidates.receivers(integrations);
+  // It stays in memory until the brokers have acknowledged it, so nothing of the parsed call may be in it
+  // (docs/decisions/0007-garbage-collection.md).
+  return {
+    kind: "routed",
+    record,
+    source,
+    routes,
+    records: byRules?.records ?? copies(record, read, routes, trace),
+    disabled: receivers(integrations, disabled),
+    notConnected,
+    candidates: candidates.all,
+    namedAlone: integrations !== null && namedAlone(integrations),
+    namedFalse: candidates.namedFalse(integrations),
+    ruled: byRules?.ruled ?? null,
+  };
+}
+
+/** Routes a call if some destinations have rules, in the order of docs/rules.md#order. */
+function routeByRules(
+  record: IncomingRecord,
+  read: ReadCall,
+  candidates: Candidates<Route>,
+  consenting: readonly Route[],
   trace: TraceContext | null,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
   const { call } = read;
@@ -178,47 +191,48 @@ function byRules(
   const changed = new Map<DestinationId, readonly string[]>();
   const skipped: Ruled["skipped"][number][] = [];
   const failed: Ruled["failed"][number][] = [];
-  for (const route of candidates) {
-    const { destination, rules, name } = route;
-    const skip = (reason: Reason, filter: string | null = null) => {
-      skipped.push({ destination, reason, filter });
-    };
-    if (rules !== null && !consents(rules, given)) {
-      skip("no-consent");
-      continue;
-    }
-    const verdict = flagVerdict(call.integrations, name);
-    if (!isYes(verdict)) {
-      skip(verdict);
-      continue;
-    }
+  const refused = new Set<Route>();
+  for (const route of consenting) {
+    if (route.rules === null || consents(route.rules, given)) continue;
+    refused.add(route);
+    skipped.push({ route, reason: "no-consent", filter: null });
+  }
+  for (const route of candidates.receivers(call.integrations)) {
+    const { destination, rules } = route;
+    if (refused.has(route)) continue;
     const outcome = rules === null ? null : applyRules(rules, given);
-    if (outcome?.kind === "skipped") skip(outcome.reason, outcome.filter);
-    else if (outcome?.kind === "failed") failed.push({ destination, error: outcome.error });
-    else routes.push(route);
-    if (outcome?.kind !== "changed") continue;
-    changes.set(route, outcome);
-    changed.set(destination, outcome.changed);
+    if (outcome?.kind === "skipped") {
+      skipped.push({ route, reason: outcome.reason, filter: outcome.filter });
+    } else if (outcome?.kind === "failed") {
+      failed.push({ destination, error: outcome.error });
+    } else {
+      routes.push(route);
+      if (outcome?.kind === "changed") {
+        changes.set(route, outcome);
+        changed.set(destination, outcome.changed);
+      }
+    }
   }
   const records = copies(record, read, routes, trace, changes);
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 
 export interface ExplainedDecision extends Decision {
-  /** The filter that skipped the call, by name; null: none did. */
+  /** Name of the filter that skipped the call; null if none did. */
   readonly filter: string | null;
-  /** Paths of what rules change in the call. */
+  /** Paths that the rules change in the call. */
   readonly changed: readonly string[];
 }
 
-/** Why each of `destinations` gets a call, or does not. */
+/** Why each of the destinations gets the call, or does not. */
 export function explained(
-  { integrations, source, ruled }: RoutedCall,
+  { integrations }: Pick<Call, "integrations">,
+  { source, ruled }: RoutedCall,
   destinations: readonly Destination[],
 ): readonly ExplainedDecision[] {
   return decide(integrations, source, destinations).map((decision) => {
     const { id } = decision.destination;
-    const skip = ruled?.skipped.find(({ destination }) => destination === id);
+    const skip = ruled?.skipped.find(({ route }) => route.destination === id);
     const isFailed = ruled?.failed.some(({ destination }) => destination === id) === true;
     const reason = isFailed ? "rule-failed" : (skip?.reason ?? decision.reason);
     const { filter = null } = skip ?? {};

@@ -1,18 +1,17 @@
 /**
- * Which destinations get a call, and why (docs/how-it-works.md#routing). The first line that fits decides. What a
- * destination's rules say comes between (`rules/plan.ts`): consent before `integrations`, filters after them.
+ * Decides which destinations get a call, and why (docs/how-it-works.md#routing). The first row that applies decides.
  *
- *   the destination                              gets the call     reason
- *   is not one of the source's                   no                not-connected
- *   is disabled                                  no                disabled
- *   asks for consent that the call lacks         no                no-consent
- *   has a name that `integrations` set true      yes               named-true
- *   has a name that they set false               no                named-false
- *   is not named, and All is false               no                all-false
- *   else                                         yes               by-default
+ *   the destination                                gets the call   reason
+ *   is not connected to the source                 no              not-connected
+ *   is disabled                                    no              disabled
+ *   requires consent that the call does not have   no              no-consent (`rules/plan.ts`)
+ *   has a name with the flag true                  yes             named-true
+ *   has a name with the flag false                 no              named-false
+ *   is not named, and All is false                 no              all-false
+ *   any other                                      yes             by-default
  *
- * A flag can therefore never reach a destination that the source is not connected to, or that is
- * disabled.
+ * Its filters then decide about calls that it would get. A flag in `integrations` therefore never sends a call to a destination
+ * that is disabled or not connected to the source.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
@@ -22,7 +21,7 @@ import type { RuleSkip } from "./rules/plan.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
 
-/** Destinations that get no call of a source, whatever its flags, by the reason. */
+/** Destinations that get no calls from a source whatever `integrations` say, by reason. */
 export interface Skipped {
   readonly notConnected: readonly Destination[];
   readonly disabled: readonly Destination[];
@@ -46,7 +45,7 @@ export function decide(
   });
 }
 
-/** Those of the source's destinations that its calls go to unless their flags say otherwise. */
+/** Destinations that get the source's calls unless `integrations` exclude them. */
 export function candidates(
   source: Source,
   destinations: readonly Destination[],
@@ -61,8 +60,8 @@ export function skipped(source: Source, destinations: readonly Destination[]): S
 }
 
 /**
- * Those of `candidates` that get a call with these flags. The stage's way: no reasons made. Of
- * disabled ones: those that would get it, if they were enabled.
+ * The candidates that get a call with these flags, without reasons, which the stage does not need. For disabled destinations: those
+ * that would get the call if they were enabled.
  */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,
@@ -72,10 +71,10 @@ export function receivers<Candidate extends { readonly name: string }>(
   return all.filter(({ name }) => isYes(flagVerdict(integrations, name)));
 }
 
-/** `receivers` for many calls: of a thousand candidates a call names a few. */
+/** Does the same for many calls: a call names a few of perhaps a thousand candidates. */
 export class Candidates<Candidate extends { readonly name: string }> {
   readonly all: readonly Candidate[];
-  /** In `all`. Names repeat. */
+  /** Indexes in `all` by name. Several destinations can have the same name. */
   readonly #placesOf: ReadonlyMap<string, readonly number[]>;
 
   constructor(all: readonly Candidate[]) {
@@ -93,14 +92,22 @@ export class Candidates<Candidate extends { readonly name: string }> {
       .flatMap((place) => this.all[place] ?? []);
   }
 
-  named(name: string): readonly Candidate[] {
-    return this.#placesNamed(name).flatMap((place) => this.all[place] ?? []);
+  /** Those that `integrations` exclude by name. */
+  namedFalse(integrations: JsonObject | null): readonly Candidate[] {
+    if (integrations === null) return NONE;
+    const names = Object.keys(integrations).filter(
+      (name) => flagVerdict(integrations, name) === "named-false",
+    );
+    if (names.length === 0) return NONE;
+    return names.flatMap((name) => this.#placesNamed(name)).flatMap((at) => this.all[at] ?? []);
   }
 
   #placesNamed(name: string): readonly number[] {
     return this.#placesOf.get(name) ?? [];
   }
 }
+
+const NONE: readonly never[] = [];
 
 function whyNever(source: Source, destination: Destination): "not-connected" | "disabled" | null {
   if (!source.destinations.includes(destination.id)) return "not-connected";

@@ -1,4 +1,4 @@
-/** The configuration made ready for routing: looked up once, not for every call. */
+/** Prepares the configuration for routing, so that nothing is looked up or compiled per call. */
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { Destination, Source } from "../domain/destination.ts";
@@ -9,25 +9,25 @@ import type { TopicNames } from "../domain/topics.ts";
 import { Candidates, candidates, type Skipped, skipped } from "./route.ts";
 import { compileRules, hasRules, type RulePlan } from "./rules/plan.ts";
 
-/** A destination that calls of a source may go to. */
+/** A destination that may get calls from a source. */
 export interface Route {
   readonly destination: DestinationId;
   readonly name: string;
   readonly topic: string;
   readonly historical: boolean;
-  /** Null: the calls of the source go to it as they are. */
+  /** Null if no rule applies to calls from the source. */
   readonly rules: RulePlan | null;
-  /** The headers that only this destination's copies have. */
+  /** Headers that only this destination's records have. */
   readonly headers: RecordHeaders;
 }
 
 export interface Routing {
   readonly lookup: SourceLookup;
-  /** For each source its destinations that are connected and enabled. */
+  /** By source: the destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
-  /** Sources of which a destination has rules. */
-  readonly ruled: ReadonlySet<SourceId>;
-  /** For each source the destinations that get none of its calls. */
+  /** By source, if some of its destinations have rules: those that require consent, perhaps none. */
+  readonly ruled: ReadonlyMap<SourceId, readonly Route[]>;
+  /** By source: the destinations that get none of its calls. */
   readonly skipped: ReadonlyMap<SourceId, Skipped>;
 }
 
@@ -47,16 +47,19 @@ export function createRouting(
   });
   const skippedOf = sources.map((source) => [source.id, skipped(source, destinations)] as const);
   const lookup = sourceLookup(sources, defaultSource);
-  const ruled = routes.filter(([, { all }]) => all.some(({ rules }) => rules !== null));
+  const ruled = routes.flatMap(([id, { all }]) => {
+    if (all.every(({ rules }) => rules === null)) return [];
+    return [[id, all.filter(({ rules }) => rules !== null && rules.consent !== null)] as const];
+  });
   return {
     lookup,
     routes: new Map(routes),
-    ruled: new Set(ruled.map(([id]) => id)),
+    ruled: new Map(ruled),
     skipped: new Map(skippedOf),
   };
 }
 
-/** Of those destinations that have rules. */
+/** Compiled rules of the destinations that have any. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   return new Map(

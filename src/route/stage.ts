@@ -1,34 +1,31 @@
 /**
- * The topic `calls` to the destinations' topics.
+ * The route stage: reads `calls` and writes a delivery to the queue of each destination that should receive the call.
+ * A batch is what the consumer hands over at once, at most 1,000 records of one partition.
  *
- * A batch is what the consumer hands over at once, at most 1,000 records of a partition:
+ *   step                                            if the process crashes after it
+ *   0  look up the schemas of the values            the batch is read again; nothing was written
+ *   1  route the batch in short slices              the same
+ *   2  send deliveries and dead letters together    those that were written are written again
+ *   3  reroute deliveries whose topic rejected      the same; rerouted deliveries may then exist twice
+ *      them, and dead-letter invalid records
+ *   4  mark the records as processed                the same, until the next commit
+ *   5  the consumer commits, periodically           nothing is repeated
  *
- *   step                                           a crash after it
- *   0  schemas of its values are looked up         the batch is read again, nothing was written
- *   1  the batch is routed, in short pieces        the same
- *   2  copies and dead letters go out in one send  copies that were written are written again
- *   3  copies that came back go around their       the same; those are then written twice
- *      topic; dead letters of refused ones
- *   4  the batch's records are finished            the same, until the consumer commits
- *   5  the consumer commits, now and then          nothing is repeated
+ * An offset is therefore committed only when every delivery and dead letter of every earlier record has been acknowledged.
+ * Deliveries that are written twice have the same message ID. A graceful stop routes nothing new, waits for the writes in progress,
+ * commits and leaves, so it repeats nothing. The next batch is routed while earlier ones wait for acknowledgment, bounded by the
+ * consumer's limits; the order of calls with the same key still holds, because a partition's batches are sent in order and the
+ * producer keeps that order. Only rerouted deliveries can be overtaken (docs/isolation.md#order-after-a-reroute).
  *
- * So an offset is committed only when every copy and dead letter of every record before it is
- * acknowledged. A graceful stop routes nothing new, waits for the sends under way, finishes,
- * commits and leaves: it repeats nothing. Copies that are written twice carry the same message id.
- *
- * The next batch is routed while earlier ones wait for their acknowledgement; the consumer's limits
- * bound how many. The order of a key's calls holds all the same: a partition's batches are sent one
- * after the other, and the producer keeps the order of what it is sent. Copies that go around a topic
- * that takes nothing are overtaken (docs/isolation.md#order-after-a-reroute).
- *
- * Other lists are taken at once, and whole: a batch is routed by those of its beginning. One that is
- * read again after a crash is routed by the lists of that time.
+ * A reload replaces sources, destinations and their rules as a whole: a batch is routed by those in effect when it began. If it is
+ * read again after a crash, it is routed by those in effect then.
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
+import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
@@ -42,8 +39,7 @@ import { serialRunner } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { countRouted } from "./count-routed.ts";
-import { failedRules } from "./failed-rules.ts";
-import { type Routed, type RoutedCall, routeRecord } from "./route-record.ts";
+import { type Routed, type RoutedCall, type Ruled, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 import { routeTraces } from "./trace.ts";
 
@@ -52,30 +48,29 @@ type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destination
 export interface RouteConfig extends RoutedLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Bytes of unfinished records of `calls`; by default `ROUTE_MAX_BYTES`. */
+  /** Maximum bytes of records in flight; `ROUTE_MAX_BYTES` by default. */
   readonly maxBytes?: number;
-  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  /** What happens at a corrupt batch: the stage halts (`stop`, the default), or skips it. */
   readonly onCorruptBatch?: OnCorruptBatch;
-  /** Longest wait for sends under way when a partition or the process goes. */
+  /** Maximum wait for writes in progress when a partition is revoked or the process stops. */
   readonly drainLimitMs: number;
 }
 
 /**
- * Bytes of unfinished records, as the program runs it. Two seconds of 1,500 calls a second wait for
- * a partition without a leader before the others wait, too; more of them outlive V8's young
- * generation, which costs a quarter of the CPU (docs/decisions/0007-garbage-collection.md).
+ * Maximum bytes of records in flight. They bridge 2 s without a leader of one partition at 1,500 calls per second. A higher limit
+ * lets records outlive V8's young generation, which costs a quarter of the CPU (docs/decisions/0007-garbage-collection.md).
  */
 export const ROUTE_MAX_BYTES = 3 * 1_024 * 1_024;
-/** Unfinished records of a partition: a few batches wait for the brokers while one is routed. */
+/** Maximum number of records in flight per partition: a few batches wait for the brokers while one is routed. */
 const PARTITION_RECORDS_MAX = 4_000;
-/** Records routed between two looks at other work: about a millisecond. */
+/** Records routed before other work gets a turn: about a millisecond. */
 const PIECE_RECORDS = 100;
-/** The same for values that have a schema, with their JSON: it can be much larger than they are. */
+/** The same in bytes for values with a schema, including their JSON, which can be much larger. */
 const PIECE_READ_BYTES = 256 * 1_024;
-/** So much of it is written before more is made. */
+/** This much JSON is written before more is produced. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
-/** Starts the one consumer of `calls`. Topics must exist. */
+/** Starts the consumer of `calls`. The topics must exist. */
 export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
   const { topics, groups, maxBytes = ROUTE_MAX_BYTES, drainLimitMs } = config;
   const routingOf = ({ sources, defaultSource, destinations }: RoutedLists) =>
@@ -96,8 +91,8 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     topics: [topics.calls],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // All partitions go to the same brokers: where one has to wait, the others would too. But one
-    // that waits for a schema waits alone.
+    // All partitions write to the same brokers, so if one has to wait, the others would too. But a
+    // partition that waits for a schema must not delay the others.
     whenFull: deps.schemas === undefined ? ("hold" as const) : ("pause" as const),
     drainLimitMs,
     onAssigned: schemasFirst(
@@ -120,11 +115,11 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
   );
 }
 
-/** State that the partitions share. */
+/** What the partitions share. */
 interface Work {
-  /** Routes the records of a batch that begins now, all by the same lists. */
+  /** Returns a function that routes the records of one batch, all by the same configuration. */
   readonly router: () => (record: IncomingRecord) => Routed;
-  /** Resolves when all records of the batch are acknowledged. */
+  /** Resolves when everything written for the batch is acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
   readonly written: (batch: readonly Routed[]) => void;
   readonly fail: Fail;
@@ -192,7 +187,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
   };
 }
 
-/** Memory that a record takes beyond its own: the JSON of a value that has a schema. */
+/** Memory that a record needs in addition to its own bytes: the JSON of a value with a schema. */
 function jsonBytesOf(routed: Routed): number {
   if (routed.kind === "unusable" || routed.record.schema === undefined) return 0;
   return routed.records[0]?.value?.length ?? 0;
@@ -200,7 +195,7 @@ function jsonBytesOf(routed: Routed): number {
 
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 
-/** Writes batches, counts the written records, and tells of those given up. */
+/** Writes batches, counts the written records, and reports the dead letters. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
   const writer = deadLetterWriter(deps, "route", deadLetterTopic);
   const count = countRouted(deps.metrics);
@@ -221,4 +216,21 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
       tell(written.deadLetters);
     },
   };
+}
+
+/**
+ * The dead letters of a call for destinations whose rules could not be evaluated. They have neither the key nor the value of the
+ * call, because the destination may not have all of it, but its place on `calls`. `switchyard replay` applies the rules again.
+ */
+function failedRules({ record, source }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
+  const { topic, partition, offset, timestampMs } = record;
+  return failed.map(({ destination, error }) => ({
+    record: { topic, partition, offset, timestampMs, key: null, value: null, headers: [] },
+    reason: "rule-failed",
+    error: `${error}: replay the call with \`switchyard replay ${destination}\``,
+    headers: [
+      [DELIVERY_HEADER.source, Buffer.from(source.id)],
+      [DELIVERY_HEADER.destination, Buffer.from(destination)],
+    ],
+  }));
 }

@@ -1,13 +1,13 @@
 /**
- * The span of a call in route: from its reading until its copies are acknowledged.
+ * The span of a call in the route stage, from reading it until everything written for it is acknowledged.
  *
- *   the record                              its span
- *   belongs to a trace that is kept         is the child of its producer's, or of ingest's
- *   belongs to a trace that is not kept     there is none
- *   belongs to none, and the trace is kept  begins a trace
- *   belongs to none, and it is not          there is none
+ *   the record                                   span
+ *   has a sampled trace                          a child of the producer's or ingest's span
+ *   has a trace that is not sampled              none
+ *   has no trace, and a new one is sampled       the first span of that trace
+ *   has no trace, and a new one is not sampled   none
  *
- * Its copies name it, and the spans of their attempts are linked to it.
+ * The records that are written name the span, and the spans of their attempts are linked to it.
  */
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
@@ -22,13 +22,13 @@ import {
 import type { Routed, RoutedCall } from "./route-record.ts";
 
 export interface RouteTraces {
-  /** Routes a record, whose copies belong to the trace that `decide` is given. */
+  /** Routes a record. The records written for it belong to the trace that is passed to `decide`. */
   route(
     record: IncomingRecord,
     nowMs: number,
     decide: (trace: TraceContext | null) => Routed,
   ): Routed;
-  /** The records written for these are acknowledged. */
+  /** Call when the records written for these calls are acknowledged. */
   written(batch: readonly Routed[], nowMs: number): void;
 }
 
@@ -37,10 +37,10 @@ const OFF: RouteTraces = {
   written: () => undefined,
 };
 
-/** @param tracing absent: traces are off. */
+/** @param tracing absent if tracing is off. */
 export function routeTraces(tracing: Tracing | undefined, group: string): RouteTraces {
   if (tracing === undefined) return OFF;
-  // A drain drops records, and spans with them: they are read again.
+  // A drain discards records and their spans, because the records are read again.
   const spans = new WeakMap<Routed, Span>();
   return {
     route: (record, nowMs, decide) => {
@@ -89,7 +89,7 @@ function end(span: Span, routed: Routed, nowMs: number): void {
   span.end(nowMs);
 }
 
-/** Of its copies; none when there are none. */
+/** The context for the records that are written; null if there are none. */
 function messageIdOf({ records: [copy] }: RoutedCall): Attributes {
   const header = copy?.sharedHeaders?.find(([name]) => name === DELIVERY_HEADER.messageId);
   return header === undefined ? {} : { "messaging.message.id": `${header[1]}` };

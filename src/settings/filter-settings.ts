@@ -1,9 +1,9 @@
 /**
  * The setting `filters` of a destination (docs/rules.md#filters): a list, or a file in Segment's own form.
  *
- *   in Segment's file             is
+ *   in Segment's file             result
  *   title                         the name
- *   if: all                       no condition: in the language, the word would be a path, which is null
+ *   if: all                       no condition; in the filter language, `all` would be a path, which is null
  *   actions, each type once       DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
  *   enabled                       the same
  *   anything else                 ignored
@@ -26,8 +26,8 @@ const NAME_CHARACTERS_MAX = 64;
 const FILTERS_MAX = 50;
 
 const sample = section("", {
-  share: required(share(), "The share of calls that is kept."),
-  by: setting(path, "messageId", "The value that decides."),
+  share: required(share(), "Share of the calls that is kept."),
+  by: setting(path, "messageId", "Path of the value by which calls are sampled."),
 });
 
 /** A map of the path of an object to names in it. */
@@ -61,13 +61,16 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
 };
 
 const filterFields = {
-  name: required(characters("a name", NAME_CHARACTERS_MAX), "The name of the filter."),
+  name: required(characters("a name", NAME_CHARACTERS_MAX), "Name of the filter."),
   ...scope,
-  enabled: setting(flag(), true, "If `false`, the filter does nothing."),
-  drop: setting(flag(), false, "Skips the call."),
+  enabled: setting(flag(), true, "If `false`, the filter has no effect."),
+  drop: setting(flag(), false, "If `true`, calls that match are skipped."),
   sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
-  dropProperties: optional(propertyLists, "Properties that are taken away."),
-  allowProperties: optional(propertyLists, "The only properties that are kept."),
+  dropProperties: optional(propertyLists, "Properties to remove."),
+  allowProperties: optional(
+    propertyLists,
+    "Properties to keep; all others of that object are removed.",
+  ),
 };
 
 function orNull<Value>(decode: (raw: unknown, place: Place) => Value | Invalid) {
@@ -145,7 +148,7 @@ function renamed(place: Place): Place {
   return { ...place, child: (key) => place.child(names[key] ?? key) };
 }
 
-/** As a JSON Schema, for editors. Texts may be variables, and null is as if it were not there. */
+/** The JSON Schema for editors. Strings may contain variables, and null counts as absent. */
 const FILTER = {
   type: "object",
   additionalProperties: false,
@@ -230,7 +233,7 @@ function listIn(json: string): readonly unknown[] | null {
   }
 }
 
-/** A place inside a file: problems and warnings are at the setting that names it. */
+/** A place inside a file, whose problems and warnings are reported at the setting that names the file. */
 function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
   const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
   return {

@@ -13,7 +13,7 @@ import { list, type Node, optional, section, type Values } from "./setting.ts";
 const ENTRIES_MAX = 100;
 const SECRET_BYTES_MIN = 16;
 
-/** Any JSON; null is a value, too. */
+/** Any JSON, including null. */
 const anyJson: Node & {
   decode: (raw: unknown, place: Place) => { readonly json: unknown } | Invalid | null;
 } = {
@@ -36,32 +36,32 @@ function isJson(raw: unknown): boolean {
 }
 
 const eventName = text("the name of an event", (given) => (given === "" ? wrong() : value(given)));
-const anyText = text("a text that is not empty", (given) =>
+const anyText = text("a string that is not empty", (given) =>
   given === "" ? wrong() : value(given),
 );
 
 const entryFields = {
-  event: optional(eventName, "The event that gets another name."),
-  move: optional(path, "The path whose value is moved."),
-  copy: optional(path, "The path whose value is copied."),
-  set: optional(path, "The path that gets a value."),
-  string: optional(path, "The path whose number or boolean becomes text."),
-  hash: optional(path, "The path whose value becomes a digest."),
-  remove: optional(path, "The path that is taken away."),
-  to: optional(anyText, "The new name of an event, or the path that a value goes to."),
+  event: optional(eventName, "Name of the event to rename."),
+  move: optional(path, "Path of the value to move."),
+  copy: optional(path, "Path of the value to copy."),
+  set: optional(path, "Path to which `value` is written."),
+  string: optional(path, "Path of a number or boolean to convert to a string."),
+  hash: optional(path, "Path of the value to hash."),
+  remove: optional(path, "Path to remove."),
+  to: optional(anyText, "New name of the event, or path to which the value is written."),
   value: anyJson,
   normalize: optional(
     oneOf("none", "trim", "email"),
-    "What is done to a text before it is hashed.",
+    "How strings are normalized before they are hashed.",
   ),
-  algorithm: optional(oneOf("sha256", "hmac-sha256"), "How it is hashed."),
-  secret: optional(secret("a text that is not empty"), "The key of `hmac-sha256`."),
+  algorithm: optional(oneOf("sha256", "hmac-sha256"), "Hash algorithm."),
+  secret: optional(secret("a string that is not empty"), "Key for `hmac-sha256`. Secret."),
   ...scope,
 };
 type Entry = Values<typeof entryFields>;
 
 const ACTIONS = ["event", "move", "copy", "set", "string", "hash", "remove"] as const;
-/** What each action takes besides its path. */
+/** The other settings that each action accepts. */
 const TAKES: Readonly<Record<(typeof ACTIONS)[number], readonly string[]>> = {
   event: ["to"],
   move: ["to"],
@@ -82,7 +82,7 @@ function entryOf(entry: Entry, place: Place): MapRule | Invalid {
   }
   const odd = EXTRAS.find((name) => entry[name] !== null && !TAKES[action].includes(name));
   if (odd !== undefined) {
-    const expected = `nothing, since ${action} does not take it`;
+    const expected = `nothing, because ${action} does not use it`;
     return place.child(odd).fail({ found: "a value", expected, hint: null });
   }
   const built = actionOf(action, entry, place);
@@ -141,7 +141,7 @@ function missing(name: string, expected: string, place: Place): Invalid {
 
 const entries = list("", section("", entryFields, entryOf), { min: 0, max: ENTRIES_MAX });
 
-/** As a JSON Schema, for editors. */
+/** The JSON Schema for editors. */
 const ENTRY = {
   type: "object",
   additionalProperties: false,

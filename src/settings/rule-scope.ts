@@ -1,4 +1,4 @@
-/** What the filters and the mapping entries of a destination have in common: conditions, sources and paths. */
+/** Settings that filters and mapping entries have in common: conditions, sources and paths. */
 
 import type { SourceId } from "../domain/ids.ts";
 import { compileFilter } from "../route/rules/fql/compile.ts";
@@ -11,17 +11,23 @@ import { optional } from "./setting.ts";
 /** Names in a list, or sources. */
 export const NAMES = { min: 1, max: 1_000 };
 
-/** A text of some length in characters, not empty. */
+/** A string with a maximum number of characters, not empty. */
 export function characters(what: string, max: number): Decoder<string> {
   return text(`${what} of 1 to ${max} characters`, (given) =>
     given !== "" && [...given].length <= max ? value(given) : wrong(),
   );
 }
 
-/** What filters and entries have in common. */
+/** The settings that filters and entries share. */
 export const scope = {
-  sources: optional(listOf(id<SourceId>(), "source ids", NAMES), "Only calls from these sources."),
-  if: optional(conditionDecoder(), "Only calls that match this condition."),
+  sources: optional(
+    listOf(id<SourceId>(), "source ids", NAMES),
+    "Applies only to calls from these sources. If not set, to all.",
+  ),
+  if: optional(
+    conditionDecoder(),
+    "Applies only to calls that match this condition. If not set, to all.",
+  ),
 };
 
 function conditionDecoder(): Decoder<string> {

@@ -1,16 +1,16 @@
 /**
- * Checks of a destination's rules together (docs/rules.md).
+ * Checks the rules of a destination against each other (docs/rules.md).
  *
- *   rule                                              is
- *   two filters of one name                           rejected
+ *   rules                                             result
+ *   two filters with the same name                    rejected
  *   type, messageId or timestamp is dropped, moved,   rejected
  *     overwritten or removed
- *   an allow list of the top level                    rejected
- *   two entries that write one path, or one inside    rejected, whatever their conditions; `event` entries of
- *     another                                         different events may
+ *   an allow list for the top level                   rejected
+ *   two entries that write the same path, or one      rejected, whatever their conditions, except `event` entries
+ *     path inside another                             for different events
  *   userId of an alias, groupId of a group or event   rejected, unless the rule's condition excludes that type, or
- *     of a track is taken away                        the rule names its sources
- *   an entry with `if` changes userId                 a warning: delete notifications follow no condition
+ *     of a track is removed                           the rule names its sources
+ *   an entry with `if` changes userId                 a warning, because delete notifications ignore conditions
  */
 
 import type { CallType } from "../domain/call.ts";
@@ -112,7 +112,7 @@ function writtenBy(rule: MapRule): readonly RulePath[] {
   return rule.action === "move" && from !== null ? [from, to] : [to];
 }
 
-/** The path that an entry takes away, also by a value that counts as absent; null: none. */
+/** The path that an entry removes, also by writing a value that counts as absent; null if none. */
 function takenBy(rule: MapRule): RulePath | null {
   const { from, to } = pathsOf(rule);
   if (rule.action === "move") return from;
@@ -125,7 +125,7 @@ function checkTaken(path: RulePath, rule: RuleScope, at: Place): boolean {
   if (path.length > 1 || rule.sources !== null) return true;
   for (const [field, type] of NEEDED) {
     if (path[0] !== field || (rule.if !== null && excludesType(rule.if, type))) continue;
-    const found = `${field} is taken away, also from calls of type ${type}, which need it`;
+    const found = `${field} is removed, also from calls of type ${type}, which require it`;
     const hint = `add if: "type != '${type}'"`;
     at.fail({ found, expected: `a condition that excludes type ${type}`, hint });
     return false;

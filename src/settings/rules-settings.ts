@@ -20,9 +20,19 @@ const category = characters("a category", CATEGORY_CHARACTERS_MAX);
 const consentMap = section(
   "",
   {
-    categories: required(listOf(category, "categories", NAMES), "The categories."),
-    match: setting(oneOf("all", "any"), "all", "How many of them must be granted."),
-    required: optional(flag(), "Whether a call without a consent object is skipped."),
+    categories: required(
+      listOf(category, "categories", NAMES),
+      "Categories that the call must grant.",
+    ),
+    match: setting(
+      oneOf("all", "any"),
+      "all",
+      "Whether all or any of the categories must be granted.",
+    ),
+    required: optional(
+      flag(),
+      "If `true`, a call without a consent object is skipped. If not set, the top-level `consent.required`.",
+    ),
   },
   (values): ConsentRule => values,
 );
@@ -53,7 +63,7 @@ const consentDecoder: Decoder<ConsentRule> = {
   },
 };
 
-/** Problems of a list that stands for a map are at the list. */
+/** Reports problems with a list, the short form of the map, at the list. */
 function onList(place: Place): Place {
   return { ...place, child: (key) => (key === "categories" ? place : place.child(key)) };
 }
@@ -62,21 +72,21 @@ function onList(place: Place): Place {
 export const rulesSettings = {
   consent: optional(
     consentDecoder,
-    "Categories that a call must grant, see [Consent](rules.md#consent). Not set: consent is not asked for.",
+    "Categories that a call must grant, see [Consent](rules.md#consent). If not set, no consent is required.",
   ),
   filters: setting(
     filtersDecoder,
     [],
-    "Which calls are dropped or sampled, and which properties are taken away, see [Filters](rules.md#filters).",
+    "Drop or sample calls, and remove properties, see [Filters](rules.md#filters).",
   ),
   map: setting(
     mapDecoder,
     [],
-    "What is renamed, moved, set, hashed or removed, see [Mapping](rules.md#mapping).",
+    "Rename, move, set, hash or remove values, see [Mapping](rules.md#mapping).",
   ),
 };
 
-/** The destinations of a configuration: where they do not say whether consent is required, the whole of it does. */
+/** Applies the top-level `consent.required` to destinations that do not set it. */
 export function withConsent<Given extends Partial<DestinationRules>>(
   destinations: readonly Given[],
   isRequired: boolean,

@@ -52,7 +52,7 @@ import {
 
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
-/** Bytes of records that wait for others of their batch. */
+/** Maximum time that records wait for others of their batch, if the rate is limited. */
 const BATCH_AGE_MAX_MS = 200;
 /** Records for which nothing is written, from one commit to the next. */
 const SKIPPED_MAX = 20_000;

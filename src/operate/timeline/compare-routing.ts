@@ -13,11 +13,18 @@
  * kept, only paths and message IDs.
  */
 
+import type { Call } from "../../domain/call.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
-import { explained, type Routed, routeRecord } from "../../route/route-record.ts";
+import {
+  explained,
+  type Refusal,
+  type RoutedCall,
+  readCall,
+  routeCall,
+} from "../../route/route-record.ts";
 import type { Routing } from "../../route/routing.ts";
 
 const EXAMPLES_MAX = 5;
@@ -81,8 +88,8 @@ export class RoutingComparison {
   /** @param nowMs used if the record has no valid time. */
   add(record: IncomingRecord, nowMs: number): void {
     this.calls += 1;
-    const before = routeRecord(record, this.#before.routing, nowMs);
-    const after = routeRecord(record, this.#after.routing, nowMs);
+    const before = routed(record, this.#before, nowMs);
+    const after = routed(record, this.#after, nowMs);
     const rest = new Map(recordsOf(after));
     for (const [destination, one] of recordsOf(before)) {
       const other = rest.get(destination);
@@ -111,7 +118,7 @@ export class RoutingComparison {
     });
   }
 
-  #lost(destination: string, record: OutgoingRecord, after: Routed): void {
+  #lost(destination: string, record: OutgoingRecord, after: RoutedRead): void {
     const reason = this.#reasonOf(destination, after);
     const { lost } = this.#of(destination);
     const count = lost.get(reason) ?? new Count();
@@ -119,10 +126,10 @@ export class RoutingComparison {
     count.add(messageIdOf(record));
   }
 
-  #reasonOf(destination: string, after: Routed): string {
-    if (after.kind === "unusable") return after.reason;
+  #reasonOf(destination: string, after: RoutedRead): string {
+    if (after.kind === "refused") return after.reason;
     const known = this.#after.destinations.filter(({ id }) => id === destination);
-    return explained(after, known)[0]?.reason ?? "not-configured";
+    return explained(after.call, after.routed, known)[0]?.reason ?? "not-configured";
   }
 
   #compare(
@@ -147,10 +154,21 @@ export class RoutingComparison {
   }
 }
 
-function recordsOf(routed: Routed): readonly (readonly [string, OutgoingRecord])[] {
-  if (routed.kind === "unusable") return [];
-  return routed.records.flatMap((record, index) => {
-    const route = routed.routes[index];
+type RoutedRead =
+  | { readonly kind: "routed"; readonly call: Call; readonly routed: RoutedCall }
+  | Refusal;
+
+function routed(record: IncomingRecord, { routing }: RoutedBy, nowMs: number): RoutedRead {
+  const read = readCall(record, routing.lookup, nowMs);
+  if (read.kind === "refused") return read;
+  return { kind: "routed", call: read.call, routed: routeCall(record, read, routing) };
+}
+
+function recordsOf(read: RoutedRead): readonly (readonly [string, OutgoingRecord])[] {
+  if (read.kind === "refused") return [];
+  const { records, routes } = read.routed;
+  return records.flatMap((record, index) => {
+    const route = routes[index];
     return route === undefined ? [] : [[route.destination, record] as const];
   });
 }
@@ -159,10 +177,14 @@ function recordsOf(routed: Routed): readonly (readonly [string, OutgoingRecord])
  * What the rules of one configuration changed, if those of the other one changed nothing; null: both changed the call, or
  * neither did.
  */
-function changedOnce(destination: string, before: Routed, after: Routed): readonly string[] | null {
-  const changed = [before, after].flatMap((routed) => {
-    if (routed.kind === "unusable") return [];
-    const found = [...(routed.ruled?.changed ?? [])].find(([id]) => id === destination);
+function changedOnce(
+  destination: string,
+  before: RoutedRead,
+  after: RoutedRead,
+): readonly string[] | null {
+  const changed = [before, after].flatMap((read) => {
+    if (read.kind === "refused") return [];
+    const found = [...(read.routed.ruled?.changed ?? [])].find(([id]) => id === destination);
     return found === undefined ? [] : [found[1]];
   });
   return changed.length === 1 ? (changed[0] ?? null) : null;

@@ -17,7 +17,7 @@ import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Reason } from "../../route/route.ts";
-import { explained, type ReadCall, readCall, routeRecord } from "../../route/route-record.ts";
+import { explained, type ReadCall, readCall, routeCall } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
 
 export type Explanation =
@@ -80,12 +80,11 @@ export function createRecordExplainer(
   return (record, nowMs) => {
     const read = readCall(record, routing.lookup, nowMs);
     if (read.kind === "refused") return { ...read, kind: "unusable" };
-    const routed = routeRecord(record, routing, nowMs);
-    assert(routed.kind === "routed");
+    const routed = routeCall(record, read, routing);
     const copies = new Map(
       routed.routes.map(({ destination }, at) => [destination, routed.records[at]]),
     );
-    const decisions = explained(routed, destinations);
+    const decisions = explained(read.call, routed, destinations);
     return {
       kind: "call",
       read,

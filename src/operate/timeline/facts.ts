@@ -1,13 +1,11 @@
 /** Reads and routes a record of `calls` as the route stage does, with the sentences of `explain`. */
 
-import assert from "node:assert/strict";
-
 import type { Config } from "../../config/config.ts";
 import { callKey } from "../../domain/call.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { messageIdOf } from "../../route/delivery-records.ts";
-import { explained, readCall, routeRecord } from "../../route/route-record.ts";
+import { explained, readCall, routeCall } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
 import type { CommandSchemas } from "../connect/command-schemas.ts";
 import { NAMED_BY, reasonText } from "./explanation-text.ts";
@@ -45,9 +43,8 @@ export function factsBy(
       return { kind: "unusable", reason: read.reason, error: read.error };
     }
     const { call, source, namedBy, times } = read;
-    const routed = routeRecord(record, routing, nowMs);
-    assert(routed.kind === "routed");
-    const decisions = explained(routed, destinations);
+    const routed = routeCall(record, read, routing);
+    const decisions = explained(call, routed, destinations);
     const keys = routed.records.flatMap(({ key }) => (key === null ? [] : `${key}`));
     return {
       kind: "call",

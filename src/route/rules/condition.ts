@@ -1,4 +1,4 @@
-/** Conditions of rules: a text in the filter language to a function of a call. */
+/** Compiles the conditions of rules, which are written in the filter language. */
 
 import assert from "node:assert/strict";
 
@@ -8,10 +8,10 @@ import type { JsonObject } from "../../domain/json.ts";
 import { type CallValue, compileFilter } from "./fql/compile.ts";
 import type { JsonValue } from "./json-value.ts";
 
-/** Of a call, what rules look at. */
+/** The parts of a call that rules use. */
 export interface RuleCall {
   readonly call: Call;
-  /** As JSON.parse made it of the bytes, identifiers with their digits. */
+  /** The result of JSON.parse, with identifiers as strings of their digits. */
   readonly json: JsonObject;
   readonly bytes: Buffer;
   readonly messageId: MessageId;
@@ -22,7 +22,7 @@ export interface RuleCall {
 /** Null: all calls. */
 export type Condition = ((call: CallValue) => boolean) | null;
 
-/** @param text was checked when the configuration was read. */
+/** @param text a valid condition: the configuration was checked when it was read. */
 export function compiledCondition(text: string | null): Condition {
   if (text === null) return null;
   const compiled = compileFilter(text);

@@ -1,16 +1,16 @@
 /**
- * Whether a call has the consent that a destination asks for (docs/rules.md#consent). The first row that fits decides.
+ * Decides whether a call has the consent that a destination requires (docs/rules.md#consent). The first row that applies decides.
  *
- *   context.consent.categoryPreferences       grants
+ *   context.consent.categoryPreferences       the call grants
  *   an object                                 the categories whose value is the literal `true`
- *   anything else but null, also in place     nothing
- *     of context.consent itself
+ *   any other value except null; also if      nothing
+ *     context.consent is not an object
  *   absent or null, and
- *     context.consentManagement has a list    all categories that the list does not have; the call's
- *     deniedConsentIds                        `resolutionStrategy: or` asks for one of the destination's alone
- *   absent or null, and it has none           there is no consent object: all, unless consent is required
+ *     context.consentManagement has a list    all categories that are not in the list; with `resolutionStrategy: or`,
+ *     deniedConsentIds                        one of the destination's categories is enough
+ *   absent or null, without that list         everything, unless consent is required
  *
- * Only own properties count, and categories are compared as they are written.
+ * Only own properties count, and categories are case-sensitive.
  */
 
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";

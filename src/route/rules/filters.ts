@@ -1,12 +1,12 @@
 /**
- * The filters of a destination: the actions of all that match, in this order, whatever their order in the file
+ * Applies the filters of a destination: the actions of all filters that match, in this order, whatever their order in the file
  * (docs/rules.md#filters).
  *
- *   action             what it does
- *   sample             skips the call, unless its share has it: sampled-out
- *   drop               skips the call: filtered
- *   dropProperties     takes names away from the object at a path, and from each object of a list on it
- *   allowProperties    takes all other names away; two lists for one object keep what both have
+ *   action            effect
+ *   sample            skips the call if it is not in the share: sampled-out
+ *   drop              skips the call: filtered
+ *   dropProperties    removes the named properties from the object at a path, or from each object of a list on it
+ *   allowProperties   removes all other properties; two lists for one object keep what both contain
  */
 
 import type { FilterRule } from "../../domain/rules.ts";
@@ -55,7 +55,7 @@ export function compiledFilter(
   };
 }
 
-/** The first filter that skips the call; null: none does. @param jsonAt the compact JSON at a path; null: null or absent. */
+/** The first filter that skips the call, or null. @param jsonAt returns the compact JSON at a path; null if it is null or absent. */
 export function skippedBy(
   matching: readonly CompiledFilter[],
   messageId: string,
@@ -70,7 +70,7 @@ export function skippedBy(
   return dropping === undefined ? null : { reason: "filtered", filter: dropping.name };
 }
 
-/** Takes properties away. @param changed gets the paths of those that were there. */
+/** Removes properties. @param changed receives the paths of those that existed. */
 export function withoutProperties(
   root: JsonValue,
   matching: readonly CompiledFilter[],
@@ -88,7 +88,7 @@ export function withoutProperties(
       }
     }
   }
-  // Each list takes away what it does not have: what is left is what all of them have.
+  // Each list removes what it does not contain, so that what all of them contain remains.
   for (const { allowed } of matching) {
     for (const { path, names } of allowed) {
       for (const place of placesOf(path, shape, false)) {
@@ -109,7 +109,7 @@ function keepOnly(
   }
 }
 
-/** The objects whose member a path names; see `objectsAt`. */
+/** The objects that contain the last name of a path; see `objectsAt`. */
 export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
   const name = path.at(-1) ?? "";
   const objects = objectsAt(root, path.slice(0, -1));
@@ -117,7 +117,7 @@ export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
   return objects;
 }
 
-/** The object at a path; of a list on the path, each object in it. */
+/** The object at a path, or each object in a list on the path. */
 function objectsAt(root: JsonValue, path: RulePath): readonly JsonValue[] {
   let objects = [root];
   for (const name of path) {

@@ -1,13 +1,13 @@
 /**
- * Digests: of values that a rule hashes, of what a sample is drawn by, and of an ID that a rule drops
+ * Computes the hashes of values that a rule hashes, of values by which calls are sampled, and of IDs that a rule drops
  * (docs/rules.md#hashing).
  *
- *   a value              is hashed as
- *   text                 its UTF-8, after `normalize`
+ *   a value              what is hashed
+ *   a string             its UTF-8 bytes, after `normalize`
  *   a number, a boolean  its JSON text
  *   an object            its JSON text without spaces
- *   a list               each of its entries, by this table
- *   null                 it stays
+ *   a list               each entry, by this table
+ *   null                 nothing: it stays null
  */
 
 import { createHash, createHmac } from "node:crypto";
@@ -38,27 +38,27 @@ function digest(text: string, { algorithm, secret }: Hashing): string {
   return hash.update(text).digest("hex");
 }
 
-/** How many of the 2^64 values of a digest's first 8 bytes are kept. */
+/** Calls are kept if the first 8 bytes of their digest are below this number. */
 export function keptBelow(share: number): bigint {
-  // A double times a power of two is exact.
+  // Multiplying a double by a power of two is exact.
   return BigInt(Math.ceil(share * 2 ** 64));
 }
 
-/** @param json the compact JSON of the value that the sample is drawn by. */
+/** @param json the compact JSON of the value by which calls are sampled. */
 export function isSampled(json: string, below: bigint): boolean {
   return createHash("md5").update(json).digest().readBigUInt64BE(0) < below;
 }
 
 /**
- * Stands for an ID that a destination may not have, as the key of its records: equal for the same ID in every
- * process, so that order holds.
+ * The key of a record whose ID the destination may not have. It is the same for the same ID in every process, so that order
+ * holds.
  */
 export function keyOfDropped(id: string, secret: Buffer): string {
   return createHmac("sha256", secret).update(id).digest("hex");
 }
 
 /**
- * The secret of those keys. It is made of what all processes have in their configuration and receivers do not know
+ * The secret for those keys, derived from what every process has in its configuration and receivers do not know
  * (docs/decisions/0056-keys-of-dropped-ids.md).
  */
 export function droppedKeySecret(destination: string, secrets: readonly string[]): Buffer {

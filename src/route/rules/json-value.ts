@@ -1,15 +1,15 @@
 /**
- * A value of JSON whose parts can be read and replaced without making anything of the rest: what no rule names is
- * written as it came, with the digits of its numbers and the order of its keys.
+ * A JSON value whose parts can be read and replaced without parsing the rest. What no rule names is written as it was received,
+ * with the digits of its numbers and the order of its keys.
  *
- *   a value                                 is written
- *   nobody opened it, or nothing changed    as it came, byte for byte
- *   an object, and something in it changed  each name once, as in JSON.parse: where it came first, with the value
- *                                           that came last
- *   an object in which a rule names a       the same: a value that does not count may be what the rule takes away
- *     name that repeats
+ *   a value                                  is written
+ *   without changes                          byte for byte
+ *   an object with changes in it             each name once, as JSON.parse reads it: where it came first, with the value
+ *                                            that came last
+ *   an object with a duplicate name, if a    the same, because an earlier value of that name may be what the rule removes
+ *     rule names it
  *
- * The bytes must be JSON in UTF-8.
+ * The bytes must be valid JSON in UTF-8.
  */
 
 import {
@@ -34,14 +34,14 @@ export class JsonValue {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** Where its name starts, and its place among the members that the bytes have; -1: it is no member of them. */
+  /** Index of the byte where its name starts, and its position among the members in the bytes; -1 if it is not one of them. */
   readonly #nameStart: number;
   readonly #place: number;
-  /** The value of which it is a copy: what that one has found in the bytes is not looked for again. */
+  /** The value that it is a copy of, whose parts are not parsed again. */
   readonly #origin: JsonValue | null;
   #members: Map<string, JsonValue> | null = null;
   #entries: JsonValue[] | null = null;
-  /** Names that came more than once. */
+  /** Names that occur more than once. */
   #repeats: Set<string> | null = null;
   #isChanged = false;
 
@@ -60,13 +60,13 @@ export class JsonValue {
     this.#origin = origin;
   }
 
-  /** A copy that can be changed, of a value that was not: several copies share what is found in the bytes. */
+  /** Returns a copy that can be changed. The value itself must not be changed, because its copies share what it has parsed. */
   copy(): JsonValue {
     const place = { nameStart: this.#nameStart, place: this.#place };
     return new JsonValue(this.#bytes, this.#start, this.#end, place, this);
   }
 
-  /** A byte-order mark before it is passed over. */
+  /** A byte-order mark at the start is skipped. */
   static read(bytes: Buffer): JsonValue {
     const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     const start = skipSpace(bytes, isMarked ? 3 : 0);
@@ -75,7 +75,7 @@ export class JsonValue {
     return new JsonValue(bytes, start, end);
   }
 
-  /** @param text of JSON. */
+  /** @param text valid JSON. */
   static of(text: string): JsonValue {
     return JsonValue.read(Buffer.from(text));
   }
@@ -92,14 +92,14 @@ export class JsonValue {
     return this.#bytes[this.#start] === 0x6e;
   }
 
-  /** What the value is as a text; null: it is not a text. */
+  /** The string; null if the value is not a string. */
   string(): string | null {
     const text = this.#isScalar ? this.#raw() : "";
     if (!text.startsWith(QUOTE)) return null;
     return text.includes("\\") ? (JSON.parse(text) as string) : text.slice(1, -1);
   }
 
-  /** The digits of a number, or `true` or `false`; null: it is something else. */
+  /** The digits of a number, or `true` or `false`; null if it is something else. */
   token(): string | null {
     const text = this.#isScalar && !this.isNull ? this.#raw() : QUOTE;
     return text.startsWith(QUOTE) ? null : text;
@@ -114,9 +114,9 @@ export class JsonValue {
   }
 
   /**
-   * Opens everything in it, in one pass over its bytes: level by level, each level would pass over all below it.
+   * Parses everything in it in one pass. Parsing one level at a time would scan the bytes of the lower levels again.
    *
-   * @throws RangeError when it nests too deeply.
+   * @throws RangeError if it is nested too deeply.
    */
   openAll(): void {
     if (this.#isScalar || this.#members !== null || this.#entries !== null) return;
@@ -150,14 +150,14 @@ export class JsonValue {
     return value;
   }
 
-  /** Of a list; none of anything else. */
+  /** The entries of a list; empty for any other value. */
   entries(): readonly JsonValue[] {
     if (!this.isList) return [];
     if (this.#entries === null) this.#openLevel();
     return this.#entries ?? [];
   }
 
-  /** A rule names this member, or something in it. */
+  /** Call if a rule names this member, or something in it. */
   touch(name: string): void {
     this.#open();
     if (this.#repeats?.has(name) === true) this.#isChanged = true;
@@ -209,7 +209,7 @@ export class JsonValue {
     }
   }
 
-  /** Members that follow each other in the bytes, and are as they were, are copied together. */
+  /** Unchanged members that follow each other in the bytes are copied together. */
   #writeMembers(parts: Buffer[]): void {
     let from = -1;
     let last: JsonValue | null = null;
@@ -271,7 +271,7 @@ export class JsonValue {
     return this.#members;
   }
 
-  /** What is in it stays closed. */
+  /** Parses one level; the values in it are not parsed. */
   #openLevel(): void {
     const bytes = this.#bytes;
     if (this.#origin !== null) {
@@ -305,14 +305,14 @@ interface MemberPlace {
 const NO_MEMBER: MemberPlace = { nameStart: -1, place: -1 };
 
 interface Opened {
-  /** Of an object; null: it is a list. */
+  /** The members of an object; null if it is a list. */
   readonly members: Map<string, JsonValue> | null;
   readonly entries: JsonValue[] | null;
   readonly repeats: Set<string> | null;
   readonly end: number;
 }
 
-/** The object or list at `start`. @param valueAt reads a value in it, and where that ends. */
+/** Parses the object or list at `start`. @param valueAt returns a value in it, and where the value ends. */
 function opened(
   bytes: Buffer,
   start: number,
@@ -345,7 +345,7 @@ function opened(
   return { members, entries: null, repeats, end: endOf(at) };
 }
 
-/** The scanner counts levels; nobody reads them here. */
+/** The scanner counts levels, which are not used here. */
 const NESTING = { deepest: 0 };
 
 function nameIn(bytes: Buffer, start: number, end: number): string {

@@ -1,23 +1,23 @@
 /**
- * The mapping of a destination (docs/rules.md#mapping). What entries read is read before any of them is applied, and
- * the configuration has no two entries that write the same path, so their order means nothing.
+ * Applies the mapping of a destination (docs/rules.md#mapping). Everything that entries read is read before any of them is applied,
+ * and no two entries of a configuration write the same path, so their order has no effect.
  *
  *   entry              reads     does                                                  does nothing if
  *   event, to          event     replaces the event                                    a track has another event
- *   move, to           a path    takes the value away, and puts it at the other path   nothing is there
- *   copy, to           a path    puts the value at the other path, too                 nothing is there
- *   set, value                   puts the value there
- *   string             a path    numbers and booleans become their JSON text           nothing is there
- *   hash               a path    replaces the value by its digest (`hashing.ts`)       nothing is there
- *   remove                       takes the value away                                  nothing is there
+ *   move, to           a path    removes the value, and writes it to the other path    the value is absent
+ *   copy, to           a path    also writes the value to the other path               the value is absent
+ *   set, value                   writes the value
+ *   string             a path    replaces numbers and booleans by their JSON text      the value is absent
+ *   hash               a path    replaces the value by its digest (`hashing.ts`)       the value is absent
+ *   remove                       removes the value                                     the value is absent
  *
- *   where a value is put, the parent   then
- *   is an object                       the value takes the place of the one that is there, else comes last
- *   is absent                          is made
+ *   the parent of a written value      result
+ *   is an object                       the value replaces an existing one, or is added last
+ *   is absent                          the parent is created
  *   is anything else                   the entry does nothing
  *
- * `string`, `hash` and `remove` reach each object of a list on their path. What is taken away goes first; new keys
- * come last, in the order of their paths.
+ * `string`, `hash` and `remove` apply to each object of a list on their path. Values are removed first; new keys come last, in the
+ * order of their paths.
  */
 
 import type { MapAction, MapRule } from "../../domain/rules.ts";
@@ -37,10 +37,10 @@ import {
 export interface CompiledEntry {
   readonly matches: Condition;
   readonly action: MapAction;
-  /** The path that is read, if any, and the one that is written. */
+  /** The path that is read, null if none is, and the path that is written. */
   readonly from: RulePath | null;
   readonly to: RulePath;
-  /** JSON of `set`. */
+  /** The JSON that `set` writes. */
   readonly json: string;
 }
 
@@ -50,7 +50,7 @@ export function compiledEntry(rule: MapRule, matches: Condition): CompiledEntry 
   return { matches, action: rule, from, to, json };
 }
 
-/** The path that an entry reads, and the one that it writes. */
+/** The paths that an entry reads and writes. */
 export function pathsOf(action: MapAction): Pick<CompiledEntry, "from" | "to"> {
   switch (action.action) {
     case "event":
@@ -73,11 +73,11 @@ interface Edits {
     readonly path: RulePath;
     readonly json: string;
   }[];
-  /** By the path of the rule, then by that of the place, which may be the same as that of another rule. */
+  /** Sorted by path before they are applied. Two rules can write the same place by different paths. */
   readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
 }
 
-/** @param changed gets the paths of what is different afterwards. */
+/** @param changed receives the paths of what was changed. */
 export function mapped(
   root: JsonValue,
   entries: readonly CompiledEntry[],
@@ -93,7 +93,7 @@ export function mapped(
     holder.set(path.at(-1) ?? "", JsonValue.of(json));
     changed.add(pathOf(path));
   }
-  // Where two entries come to one place of a call, the one that names it counts.
+  // If two entries write the same place of a call, the one that names it wins.
   const inOrder = edits.put.toSorted(
     (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
   );
@@ -172,7 +172,7 @@ function collectCopy(
   }
 }
 
-/** A page's properties are what both objects have; one of them is enough to put something there. */
+/** The properties of a page call are in two objects; a value is written to one of them only. */
 function putAt(path: RulePath, shape: CallShape): readonly RulePath[] {
   return placesOf(path, shape, false).slice(0, 1);
 }
@@ -192,7 +192,7 @@ function openAlong(root: JsonValue, path: RulePath): void {
   for (const [length, name] of path.entries()) at(root, path.slice(0, length))?.touch(name);
 }
 
-/** Whether all that is there of the parents are objects. */
+/** True if all parents that exist are objects. */
 function canPut(root: JsonValue, path: RulePath): boolean {
   return path.slice(0, -1).every((_, length) => {
     const parent = at(root, path.slice(0, length + 1));

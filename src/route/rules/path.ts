@@ -1,14 +1,14 @@
 /**
- * Paths of rules, such as `context.traits` or `properties.total\.net`: names between dots, where a backslash takes
- * the next character as it is.
+ * Paths of rules, such as `context.traits` or `properties.total\.net`: names separated by dots. A backslash takes the next
+ * character literally.
  *
- *   a path of a rule     in a call of type     is also
- *   traits, traits.x     identify, and its     context.traits, context.traits.x, in place of the path
- *                        traits are only in
+ *   a path               in a call of type     stands for
+ *   traits, traits.x     identify with traits  context.traits, context.traits.x instead
+ *                        only in
  *                        context.traits
- *   traits               identify, any other   context.traits, when the path is removed: a receiver would see
- *                                              those in place of them
- *   properties,          page                  traits, traits.x: a page's traits are properties
+ *   traits               any other identify    also context.traits, if it is removed: a receiver would see
+ *                                              those instead
+ *   properties,          page                  also traits, traits.x, because a page's traits are properties
  *     properties.x
  */
 
@@ -18,7 +18,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 /** At least one name; empty for the call itself. */
 export type RulePath = readonly string[];
 
-/** Null: an empty name, or a backslash at the end. */
+/** Null if a name is empty, or the last character is a backslash. */
 export function parsePath(text: string): RulePath | null {
   const names: string[] = [];
   let name = "";
@@ -47,14 +47,14 @@ function escaped(name: string): string {
   return name.replaceAll(/[\\.]/g, "\\$&");
 }
 
-/** Whether one path is the other, or is inside it. */
+/** True if the paths are equal, or one is inside the other. */
 export function overlaps(one: RulePath, other: RulePath): boolean {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) if (one[at] !== other[at]) return false;
   return true;
 }
 
-/** By code units, name by name; a path comes before those inside it. */
+/** Compares name by name, by code units; a path comes before those inside it. */
 export function comparePaths(one: RulePath, other: RulePath): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {
@@ -64,7 +64,7 @@ export function comparePaths(one: RulePath, other: RulePath): number {
   return one.length - other.length;
 }
 
-/** Where a call has what its receivers see as its traits and properties. */
+/** Where a call contains what receivers see as traits and properties. */
 export interface CallShape {
   readonly traitsAreInContext: boolean;
   readonly isIdentify: boolean;
@@ -82,7 +82,7 @@ export function shapeOf(type: CallType, json: JsonObject): CallShape {
   return { traitsAreInContext, isIdentify, isPage: type === "page" };
 }
 
-/** The places in a call that a rule's path stands for; see the table. */
+/** The places in a call for which a path stands; see the table. */
 export function placesOf(
   path: RulePath,
   shape: CallShape,
@@ -97,7 +97,7 @@ export function placesOf(
   return [path];
 }
 
-/** Own properties alone: a call may name `constructor`. */
+/** Reads own properties only, because a call may contain the name `constructor`. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

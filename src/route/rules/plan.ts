@@ -1,23 +1,22 @@
 /**
- * What the rules of a destination make of a call (docs/rules.md#order). They are compiled once for each
- * configuration, and for each source those that are for it. The first row that fits decides.
+ * Applies the rules of a destination to a call (docs/rules.md#order). They are compiled once per configuration, and for each source
+ * only those that apply to it. The first row that applies decides.
  *
- *   the call                                      comes to
- *   lacks consent (`consent.ts`)                  skipped: no-consent; asked before `integrations`
- *   is not in the share of a sample               skipped: sampled-out
- *   matches a filter that drops                   skipped: filtered
- *   has nothing that filters or mapping change    unchanged: the same bytes
- *   any other                                     changed: new bytes, and the key of its record
- *   a rule throws                                 failed: it is never sent
+ *   the call                                        result
+ *   does not have the consent (`consent.ts`)        skipped: no-consent; decided before `integrations`
+ *   is not in the share of a sample                 skipped: sampled-out
+ *   matches a filter that drops                     skipped: filtered
+ *   contains nothing that filters or mapping change unchanged: the same bytes
+ *   any other                                       changed: new bytes, and the key of its record
+ *   a rule throws                                   failed: it is never sent
  *
- *   the key of a changed call      is
- *   it has a user ID               that, as the rules left it
- *   its user ID was taken away     a keyed hash of that (`hashing.ts`), so that a user's calls keep their order
- *   it never had one, and has an   that, as the rules left it
- *     anonymous ID
- *   that was taken away            a keyed hash of that
+ *   a changed call                                  key
+ *   has a user ID                                   that ID
+ *   its user ID was removed                         a keyed hash of it (`hashing.ts`), so that a user's calls keep their order
+ *   never had one, and has an anonymous ID          that ID
+ *   its anonymous ID was removed                    a keyed hash of it
  *
- * Conditions see the call as it came in. Filters change it before the mapping reads it.
+ * Conditions see the call as it was received. Filters change it before the mapping reads it.
  */
 
 import { type Call, callKey } from "../../domain/call.ts";
@@ -41,9 +40,9 @@ export interface RulePlan {
 }
 
 export interface CompiledRules {
-  /** Null: none of the rules is for the source. */
+  /** Null if no rule applies to the source. */
   readonly forSource: (source: SourceId) => RulePlan | null;
-  /** What rules without a condition make of a user ID in a delete notification; null: the destination gets none. */
+  /** The user ID in a delete notification, as rules without a condition change it; null: no notification is sent. */
   readonly deletedUserId: (source: SourceId, userId: string) => string | null;
 }
 
@@ -56,7 +55,7 @@ export type RuleOutcome =
       readonly kind: "changed";
       readonly bytes: Buffer;
       readonly key: string;
-      /** Paths of what is different, never values. */
+      /** Paths that were changed, never values. */
       readonly changed: readonly string[];
     }
   | { readonly kind: "failed"; readonly error: string };
@@ -68,8 +67,8 @@ export function hasRules({ consent, filters, map }: Partial<DestinationRules>): 
 }
 
 /**
- * @param destination its ID.
- * @param secrets of the configuration that no receiver knows.
+ * @param destination the ID of the destination.
+ * @param secrets secrets of the configuration that receivers do not know.
  */
 export function compileRules(
   destination: string,
@@ -112,17 +111,17 @@ function deleted(plan: RulePlan | null, userId: string): string | null {
 
 const NO_CALL = { traitsAreInContext: false, isIdentify: false, isPage: false };
 
-/** Whether the rules let a call through as far as consent goes. */
+/** True if the call has the consent that the destination requires. */
 export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">): boolean {
   return consent === null || hasConsent(consent, call.context);
 }
 
-/** What filters and mapping make of a call that has consent. Never throws. */
+/** Applies filters and mapping to a call that has consent. Never throws. */
 export function applyRules(plan: RulePlan, given: RuleCall): RuleOutcome {
   try {
     return applied(plan, given);
   } catch (error) {
-    // Its message may quote the call.
+    // Only its name, because its message may quote the call.
     const name = error instanceof Error ? error.name : "an error";
     return { kind: "failed", error: `a rule could not be evaluated (${name})` };
   }
@@ -154,7 +153,7 @@ function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
   return anonymousId ?? keyOfDropped(callKey(call), secret);
 }
 
-/** As a call's fields are read (`parse-call.ts`); null: there is none. */
+/** The ID as fields of a call are parsed (`parse-call.ts`); null if there is none. */
 function idOf(value: JsonValue | undefined): string | null {
   const text = value?.string() ?? null;
   if (text !== null) return text === "" ? null : text;
@@ -162,7 +161,7 @@ function idOf(value: JsonValue | undefined): string | null {
   return /^[-\d]/.test(token) ? `${exactNumber(token)}` : null;
 }
 
-/** Null: nothing is there, or null. */
+/** Null if the value is absent or null. */
 function compactAt({ call, json, value: root }: RuleCall, path: RulePath): string | null {
   const places = placesOf(path, shapeOf(call.type, json), false);
   for (const place of places) {

@@ -1,14 +1,14 @@
 /**
- * Whether a condition can never match calls of a type, by what it says of `type` alone.
+ * Decides whether a condition can never match calls of a type, by what it says about `type`.
  *
- *   a part                      never matches             always matches, unless the whole filter does not
- *   type = 'track'              calls of another type     calls of that type
- *   type != 'track'             calls of that type        calls of another type
- *   type in ['track', 'page']   calls of other types      calls of these types
- *   a and b                     if one never does         if both always do
- *   a or b                      if both never do          if one always does
- *   !a                          if a always does          if a never does
- *   anything else               is not known to           is not known to
+ *   part of the condition       never matches                always matches, unless the whole condition is invalid for a call
+ *   type = 'track'              calls of another type        calls of that type
+ *   type != 'track'             calls of that type           calls of another type
+ *   type in ['track', 'page']   calls of other types         calls of these types
+ *   a and b                     if one part never matches    if both parts always match
+ *   a or b                      if both parts never match    if one part always matches
+ *   !a                          if a always matches          if a never matches
+ *   anything else               unknown                      unknown
  */
 
 import type { CallType } from "../../domain/call.ts";

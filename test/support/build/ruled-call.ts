@@ -3,7 +3,7 @@
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { DestinationRules } from "../../../src/domain/rules.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { explained, routeRecord } from "../../../src/route/route-record.ts";
+import { explained, readCall, routeCall } from "../../../src/route/route-record.ts";
 import { createRouting } from "../../../src/route/routing.ts";
 import { config } from "./config-source.ts";
 
@@ -53,11 +53,12 @@ export function fateOf(rules: string, call: object | string, more = "", source =
     ...{ key: null, value: Buffer.from(text) },
     headers: [["source-id", Buffer.from(source)]],
   };
-  const routed = routeRecord(record, routing, 1_800_000_000_000);
-  if (routed.kind === "unusable") throw new Error(routed.error);
+  const read = readCall(record, routing.lookup, 1_800_000_000_000);
+  if (read.kind === "refused") throw new Error(read.error);
+  const routed = routeCall(record, read, routing);
   const recordOf = (id: string) =>
     routed.records[routed.routes.findIndex(({ destination }) => destination === id)];
-  const [decision] = explained(routed, destinations);
+  const [decision] = explained(read.call, routed, destinations);
   if (decision === undefined) throw new Error("no decision");
   const { reason, filter, changed } = decision;
   const [crm, plain] = [recordOf("crm"), recordOf("plain")];
