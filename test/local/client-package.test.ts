@@ -63,7 +63,7 @@ const PLAIN = `
 
 const TYPED = `
   import { type Acknowledgement, Analytics, type LostCall, LostCallError, type SentBatch, type TrackCall } from "switchyard-sdk/client";
-  import { type Payload, parsePayload, verify, verifyStandard } from "switchyard-sdk/webhooks";
+  import { type CallStatus, eachResponse, messageIds, type Payload, parsePayload, parsePayloads, verify, verifyStandard } from "switchyard-sdk/webhooks";
   interface Order { readonly total: number }
   const order: Order = { total: 1 };
   const analytics = new Analytics("k", { onError: (lost: LostCall) => lost.reason });
@@ -107,6 +107,11 @@ const TYPED = `
     if (!verifyStandard(new ArrayBuffer(1), { "webhook-id": "m" }, ["a", "b"], { toleranceMs: 1 })) return "";
     const payload: Payload = parsePayload(body);
     return payload.type === "alias" ? payload["User ID"] : payload.timestamp;
+  }
+  export function readBatch(body: Uint8Array, headers: Record<string, string | string[] | undefined>): string {
+    const payloads: readonly Payload[] = parsePayloads(body, headers);
+    const failed = new Map<number, CallStatus>([[0, { status: 503, error: "busy" }]]);
+    return eachResponse(payloads, failed) + (messageIds(headers)?.length ?? 0);
   }
 `;
 

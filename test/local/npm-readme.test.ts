@@ -1,4 +1,4 @@
-// The two programs of docs/npm-readme.md, run as they are written, with another address and port.
+// The programs of docs/npm-readme.md, run as they are written, with another address and port.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -15,7 +15,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { fencedBlocks } from "../support/project/fenced-blocks.ts";
 import { ROOT } from "../support/project/tracked-texts.ts";
 
-const [client = "", receiver = ""] = fencedBlocks(
+const [client = "", receiver = "", batches = ""] = fencedBlocks(
   readFileSync(join(ROOT, "docs/npm-readme.md"), "utf8"),
 )
   .filter(({ language }) => language === "js")
@@ -87,4 +87,28 @@ test("the receiver's program takes what is signed, and nothing else", async () =
   await expect.poll(() => post("00")).toBe(401);
   expect(await post(createHmac("sha1", "s3cr3t").update(body).digest("hex"))).toBe(200);
   await expect.poll(() => output).toBe("Seen { a: 1 }\n");
+});
+
+test("the function for batches judges each call", async () => {
+  const timestamp = "2026-03-01T09:30:15.250Z";
+  const call = { version: 1, userId: "u", timestamp };
+  const body = JSON.stringify([
+    { ...call, type: "track", event: "Seen", properties: {} },
+    { version: 1, type: "alias", "Previous ID": "p", "User ID": "u", timestamp },
+    { ...call, type: "identify", traits: {} },
+  ]);
+  const child = start(
+    `${batches}\nconsole.log(respondTo(process.env.BODY, { "x-switchyard-batch": "3" }));`,
+    { BODY: body },
+  );
+  let output = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(JSON.parse(output)).toEqual([
+    { status: 200 },
+    { status: 422, error: "aliases are not supported" },
+    { status: 200 },
+  ]);
 });

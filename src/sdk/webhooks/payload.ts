@@ -126,7 +126,11 @@ const NEEDED: Readonly<Record<Payload["type"], Readonly<Record<string, Kind>>>> 
  *   not send it again.
  */
 export function parsePayload(rawBody: RawBody): Payload {
-  const payload = parseJson(rawBody);
+  return payloadOf(parseJson(textOf(rawBody)));
+}
+
+/** @throws PayloadError saying what is wrong. */
+export function payloadOf(payload: unknown): Payload {
   if (!isObject(payload)) throw new PayloadError("the body is not a JSON object");
   const { type } = payload;
   if (!isType(type)) {
@@ -143,10 +147,23 @@ export function parsePayload(rawBody: RawBody): Payload {
   return payload as unknown as Payload;
 }
 
-function parseJson(rawBody: RawBody): unknown {
+/**
+ * @throws TypeError for a parsed body.
+ * @throws PayloadError if it is not UTF-8.
+ */
+export function textOf(rawBody: RawBody): string {
   const bytes = bytesOf(rawBody);
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new PayloadError("the body is not JSON in UTF-8", { cause });
+  }
+}
+
+/** @throws PayloadError if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch (cause) {
     throw new PayloadError("the body is not JSON in UTF-8", { cause });
   }

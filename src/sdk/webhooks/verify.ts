@@ -159,7 +159,7 @@ function keyOf(secret: string): Uint8Array {
 }
 
 /** Null if it is absent, empty, or sent more than once. */
-function header(headers: RequestHeaders, name: string): string | null {
+export function header(headers: RequestHeaders, name: string): string | null {
   const found = typeof headers.get === "function" ? headers.get(name) : onlyValue(headers, name);
   return typeof found === "string" && found !== "" ? found : null;
 }
