@@ -25,9 +25,13 @@ import { list, optional, required, section, setting } from "./setting.ts";
 const NAME_CHARACTERS_MAX = 64;
 const FILTERS_MAX = 50;
 
-const sample = section("", {
+const sample = section("Keeps only a share of the calls that match.", {
   share: required(share(), "Share of the calls that is kept."),
-  by: setting(path, "messageId", "Path of the value by which calls are sampled."),
+  by: setting(
+    path,
+    "messageId",
+    "Path of the value by which calls are sampled: equal values are all kept or all skipped.",
+  ),
 });
 
 /** A map of the path of an object to names in it. */
@@ -60,16 +64,20 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
   },
 };
 
-const filterFields = {
-  name: required(characters("a name", NAME_CHARACTERS_MAX), "Name of the filter."),
+/** The settings of a filter. */
+export const filterFields = {
+  name: required(
+    characters("a name", NAME_CHARACTERS_MAX),
+    "Name of the filter, unique within the destination. `explain`, `timeline` and the console show it.",
+  ),
   ...scope,
   enabled: setting(flag(), true, "If `false`, the filter has no effect."),
   drop: setting(flag(), false, "If `true`, calls that match are skipped."),
   sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
-  dropProperties: optional(propertyLists, "Properties to remove."),
+  dropProperties: optional(propertyLists, "Names to remove, by the path of their object."),
   allowProperties: optional(
     propertyLists,
-    "Properties to keep; all others of that object are removed.",
+    "Names to keep, by the path of their object. All other names of that object are removed.",
   ),
 };
 
@@ -191,12 +199,15 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
   },
 };
 
-const fileMap = section("", {
+/** The setting of the other form, a file. */
+export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),
-    "A file of Segment's filters.",
+    "A file with filters as Segment exports them, in place of a list.",
   ),
-});
+};
+
+const fileMap = section("", filterFileFields);
 
 function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
   const named = fileMap.decode(raw, place);

@@ -18,7 +18,7 @@ const anyJson: Node & {
   decode: (raw: unknown, place: Place) => { readonly json: unknown } | Invalid | null;
 } = {
   kind: "setting",
-  doc: "The value.",
+  doc: "Value that `set` writes. `null` is a value, too.",
   fallback: null,
   decoder: decoder({ expected: "any JSON", unit: "", json: {}, test: (raw) => value(raw) }),
   decode: (raw, place) => {
@@ -40,10 +40,11 @@ const anyText = text("a string that is not empty", (given) =>
   given === "" ? wrong() : value(given),
 );
 
-const entryFields = {
-  event: optional(eventName, "Name of the event to rename."),
-  move: optional(path, "Path of the value to move."),
-  copy: optional(path, "Path of the value to copy."),
+/** The settings of an entry, which has one of the first seven. */
+export const mapFields = {
+  event: optional(eventName, "Name of the event to rename to `to`."),
+  move: optional(path, "Path of the value to move to `to`."),
+  copy: optional(path, "Path of the value to copy to `to`."),
   set: optional(path, "Path to which `value` is written."),
   string: optional(path, "Path of a number or boolean to convert to a string."),
   hash: optional(path, "Path of the value to hash."),
@@ -52,13 +53,19 @@ const entryFields = {
   value: anyJson,
   normalize: optional(
     oneOf("none", "trim", "email"),
-    "How strings are normalized before they are hashed.",
+    "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also writes lower case. If not set, `none`.",
   ),
-  algorithm: optional(oneOf("sha256", "hmac-sha256"), "Hash algorithm."),
-  secret: optional(secret("a string that is not empty"), "Key for `hmac-sha256`. Secret."),
+  algorithm: optional(
+    oneOf("sha256", "hmac-sha256"),
+    "Hash algorithm. If not set, `sha256`, which can be reversed by trying likely values.",
+  ),
+  secret: optional(
+    secret("a string that is not empty"),
+    "Key for `hmac-sha256`, of at least 16 bytes. Secret.",
+  ),
   ...scope,
 };
-type Entry = Values<typeof entryFields>;
+type Entry = Values<typeof mapFields>;
 
 const ACTIONS = ["event", "move", "copy", "set", "string", "hash", "remove"] as const;
 /** The other settings that each action accepts. */
@@ -139,7 +146,7 @@ function missing(name: string, expected: string, place: Place): Invalid {
   return place.child(name).fail({ found: "nothing", expected, hint: null });
 }
 
-const entries = list("", section("", entryFields, entryOf), { min: 0, max: ENTRIES_MAX });
+const entries = list("", section("", mapFields, entryOf), { min: 0, max: ENTRIES_MAX });
 
 /** The JSON Schema for editors. */
 const ENTRY = {

@@ -7,8 +7,8 @@ import { isJsonObject } from "../domain/json.ts";
 import type { ConsentRule, DestinationRules } from "../domain/rules.ts";
 import type { Place } from "./config-path.ts";
 import { type Decoder, decoder, value, wrong } from "./decoder.ts";
-import { filtersDecoder } from "./filter-settings.ts";
-import { mapDecoder } from "./map-settings.ts";
+import { filterFields, filterFileFields, filtersDecoder } from "./filter-settings.ts";
+import { mapDecoder, mapFields } from "./map-settings.ts";
 import { characters, NAMES } from "./rule-scope.ts";
 import { flag, listOf, oneOf } from "./scalars.ts";
 import { optional, required, section, setting } from "./setting.ts";
@@ -27,7 +27,7 @@ const consentMap = section(
     match: setting(
       oneOf("all", "any"),
       "all",
-      "Whether all or any of the categories must be granted.",
+      "`all`: every category must be granted. `any`: one of them is enough.",
     ),
     required: optional(
       flag(),
@@ -70,20 +70,32 @@ function onList(place: Place): Place {
 
 /** The settings of every destination, whatever its type. */
 export const rulesSettings = {
-  consent: optional(
-    consentDecoder,
-    "Categories that a call must grant, see [Consent](rules.md#consent). If not set, no consent is required.",
-  ),
-  filters: setting(
-    filtersDecoder,
-    [],
-    "Drop or sample calls, and remove properties, see [Filters](rules.md#filters).",
-  ),
-  map: setting(
-    mapDecoder,
-    [],
-    "Rename, move, set, hash or remove values, see [Mapping](rules.md#mapping).",
-  ),
+  consent: {
+    ...optional(
+      consentDecoder,
+      "Categories that a call must grant, see [Consent](rules.md#consent). If not set, no consent is required.",
+    ),
+    inside: [{ isList: false, fields: consentMap.fields }],
+  },
+  filters: {
+    ...setting(
+      filtersDecoder,
+      [],
+      "Drop or sample calls, and remove properties, see [Filters](rules.md#filters).",
+    ),
+    inside: [
+      { isList: true, fields: filterFields },
+      { isList: false, fields: filterFileFields },
+    ],
+  },
+  map: {
+    ...setting(
+      mapDecoder,
+      [],
+      "Rename, move, set, hash or remove values, see [Mapping](rules.md#mapping).",
+    ),
+    inside: [{ isList: true, fields: mapFields }],
+  },
 };
 
 /** Applies the top-level `consent.required` to destinations that do not set it. */

@@ -28,6 +28,8 @@ export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
   readonly decoder: Decoder<unknown, U>;
   /** The default as the file would state it; null: none needed; undefined: must be given. */
   readonly fallback: unknown;
+  /** The settings inside a value that its decoder reads itself, by its forms, for the reference page. */
+  readonly inside?: readonly { readonly isList: boolean; readonly fields: Fields }[];
 }
 
 export interface Section<Value> extends NodeOf<Value> {

@@ -30,7 +30,25 @@ function listTables(item: Node): string {
     const tag = row([item.tag], [`\`${name}\``, "required", section.doc]);
     return `### \`${item.tag}: ${name}\`\n\n${settingTable(section.fields, [], false, [tag])}`;
   });
-  return tables.join("\n\n");
+  return [...tables, ...insideTables(item)].join("\n\n");
+}
+
+/** The settings inside settings that all variants have in common, once for all of them. */
+function insideTables(item: Extract<Node, { kind: "variants" }>): readonly string[] {
+  const all = Object.values(item.sections).flatMap(({ fields }) => Object.entries(fields));
+  const having = [...new Map(all)].filter(([, node]) => node.kind === "setting" && node.inside);
+  if (having.length === 0) return [];
+  const names = having.map(([key]) => `\`${key}\``);
+  const heading = `### ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  const intro = `The settings inside ${names.slice(0, -1).join(", ")} and ${names.at(-1)} of a destination of any type:`;
+  const rows = having.flatMap(([key, node]) => {
+    if (node.kind !== "setting" || node.inside === undefined) return [];
+    return node.inside.flatMap(({ isList, fields }) =>
+      rowsOf(fields, [], [isList ? `${key}[]` : key], false),
+    );
+  });
+  const head = ["| Setting | Value | Default | Meaning |", `|${"---|".repeat(4)}`];
+  return [`${heading}\n\n${intro}\n\n${[...head, ...rows].join("\n")}`];
 }
 
 /** @param inEnvironment true if the settings have environment variables. Settings in lists have none. */

@@ -62,7 +62,8 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "\nBACKLOG counts a destination's unprocessed deliveries, except those that are awaiting retry.\n" +
         "OLDEST is the age of the oldest of them. AWAITING RETRY counts deliveries in delay topics.\n" +
         "PROCESSED counts calls for the route stage, and returned records for the delay stage. DELIVERED\n" +
-        "and FAILED count attempts.\n\n" +
+        "and FAILED count attempts. With --destination and --admin, SKIPPED CALLS counts the calls that\n" +
+        "the destination did not get since the processes started, by reason.\n\n" +
         "Exit status: 0 success; 1 Kafka or a process given with --admin could not be read completely;\n" +
         "2 invalid usage or configuration.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +

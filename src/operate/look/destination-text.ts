@@ -12,13 +12,15 @@
  *   that in 1 of 3 processes             the same, with (1 of 3 processes)
  *   unknown                              -
  *
- * Endpoints are shown for at most 20 destinations; if there are more, only for those that are failing.
+ * Endpoints are shown for at most 20 destinations; if there are more, only for those that are failing. Skipped calls are shown
+ * if there is one destination.
  */
 
 import type { HoldReason } from "../../domain/destination-status.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
 import { percentText } from "../../words/count.ts";
+import { isSkipReason, SKIP_TEXTS } from "../../words/skip-reason.ts";
 import { table } from "../../words/table.ts";
 import type { Colors } from "../connect/shell.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
@@ -41,6 +43,7 @@ const HEAD = [
   "NEXT ATTEMPT",
   "STATE",
 ];
+const SKIPPED_HEAD = ["SKIPPED CALLS", "COUNT", "REASON"];
 const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
 /** A destination that keeps up has no delivery this old. */
 const OLD_MS = 60_000;
@@ -107,6 +110,20 @@ export function endpointTable(
     if (column === 4 && each.failingSince !== null) return red(cell);
     return column === 1 || cell.trim() === "-" ? dim(cell) : cell;
   });
+}
+
+/** Calls that one destination did not get since the processes started; empty if several are shown, or if it missed none. */
+export function skippedTable(destinations: readonly DestinationReport[], { bold }: Colors): string {
+  const [only, ...others] = destinations;
+  const counts = Object.entries(only?.skipped ?? {});
+  if (others.length > 0 || counts.length === 0) return "";
+  const rows = counts.map(([reason, count]) => [
+    reason,
+    countText(count),
+    isSkipReason(reason) ? SKIP_TEXTS[reason] : "-",
+  ]);
+  const width = alignRight(rows, SKIPPED_HEAD, [1]);
+  return table(width.head, width.rows, (cell, row) => (row < 0 ? bold(cell) : cell));
 }
 
 export function stateText(report: StateReport, nowMs: number) {

@@ -28,6 +28,7 @@ import {
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { SkipReason } from "../../words/skip-reason.ts";
 import type { HaltReport } from "./rates.ts";
 
 /** Null means unknown. Times are ISO 8601. */
@@ -76,6 +77,8 @@ export interface DestinationReport extends StateReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
+  /** Calls that were skipped for it since the processes started, by reason; absent reasons have none. */
+  readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
   /** The corrupt batches at which it is halted. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;

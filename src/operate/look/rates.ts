@@ -11,6 +11,7 @@
  */
 
 import { METRICS } from "../../telemetry/metrics.ts";
+import { SKIP_REASONS, type SkipReason } from "../../words/skip-reason.ts";
 import type { Sample } from "../connect/metrics-text.ts";
 
 /** Only these metrics are kept: a process with many destinations has many more. */
@@ -20,6 +21,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.recordsIn.name,
   METRICS.recordsOut.name,
   METRICS.recordsRefused.name,
+  METRICS.callsSkipped.name,
   METRICS.oldestUnfinished.name,
   METRICS.deliveriesWaiting.name,
   METRICS.nextDue.name,
@@ -127,6 +129,26 @@ function increase(
     sum += value - (was > value ? 0 : was);
   }
   return (sum * MINUTE_MS) / inBetweenMs;
+}
+
+/**
+ * Calls that were skipped for a destination since the processes started, by reason, in the order of `SKIP_REASONS` and
+ * without zeros. Null: no process that was reached runs the route stage.
+ */
+export function skippedOf(
+  processes: readonly Process[],
+  destination: string,
+): Readonly<Partial<Record<SkipReason, number>>> | null {
+  const isRouting = nowOf(processes, METRICS.lag.name, "").some(
+    ({ labels }) => labels.stage === "route",
+  );
+  if (!isRouting) return null;
+  const samples = nowOf(processes, METRICS.callsSkipped.name, destination);
+  const counts = SKIP_REASONS.map((reason) => {
+    const counted = samples.filter(({ labels }) => labels.reason === reason);
+    return [reason, counted.reduce((sum, { value }) => sum + value, 0)] as const;
+  });
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
 /**

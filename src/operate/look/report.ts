@@ -17,6 +17,7 @@ import {
   oldestOf,
   type Process,
   rateOf,
+  skippedOf,
   type UnwritableTopicReport,
   unreachableBrokers,
   unwritableTopics,
@@ -213,6 +214,7 @@ function destinationsOf(
       deadLettersLastDay: kafka?.deadLetters?.counts
         ? (kafka.deadLetters.counts.byDestination.get(id) ?? 0)
         : null,
+      skipped: skippedOf(processes, id),
       halted: haltedAt(processes, "deliver", id, corrupt),
       note: noteOf(row, destination, kafka !== null),
     };

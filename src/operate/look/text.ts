@@ -6,7 +6,7 @@ import { table } from "../../words/table.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
-import { destinationTable, endpointTable } from "./destination-text.ts";
+import { destinationTable, endpointTable, skippedTable } from "./destination-text.ts";
 import { notesOf } from "./notes.ts";
 import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
 
@@ -27,6 +27,7 @@ export function statusText(report: StatusReport, colors: Colors): string {
     stageTable(stages, colors),
     destinationTable(destinations, nowMs, colors),
     endpointTable(destinations, nowMs, colors),
+    skippedTable(destinations, colors),
     delayTable(delayTopics, colors),
     deadLetterTable(report, colors),
     processTable(report, nowMs, colors),

@@ -23,6 +23,7 @@ export function destinationReport(given: Partial<DestinationReport> = {}): Desti
     donePerMinute: null,
     failedPerMinute: null,
     deadLettersLastDay: null,
+    skipped: null,
     halted: [],
     note: null,
     ...given,

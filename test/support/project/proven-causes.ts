@@ -23,6 +23,8 @@ const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
 const AWAY = "integration/kafka-unreachable.test.ts: Kafka away and back";
 const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
+/** Holds the metric to what `explain` decides, for all reasons. */
+const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
 const FLOWS = "unit/audience/flows.test.ts";
 
 export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
@@ -52,6 +54,16 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
     ["its destination has a BACKLOG", `${PROGRAM}: the status says that its line has the call`],
     ["delivery.attempted", FAILED],
+  ],
+  "A destination does not get calls": [
+    ["`not-connected`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
+    ["`disabled`", SKIPS, METRICS],
+    ["`no-consent`", SKIPS, "unit/route/rules/consent.test.ts: consent is decided before"],
+    ["`named-false`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
+    ["`all-false`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
+    ["`sampled-out`", SKIPS, "unit/route/rules/filters.test.ts: a share of 1 keeps all"],
+    ["`filtered`", SKIPS, "unit/route/rules/filters.test.ts: a filter that matches drops the call"],
+    ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
   ],
   "A destination falls behind": [
     ["`circuit-open`", DRILL],

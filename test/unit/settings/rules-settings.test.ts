@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { parseConfig } from "../../../src/config/parse.ts";
-import { printConfig } from "../../../src/config/print.ts";
+import { printConfig, printJson } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
 import { pathText } from "../../../src/settings/problem.ts";
 import { rulesOf, rulesYaml } from "../../support/build/ruled-call.ts";
@@ -192,6 +192,21 @@ test("secrets of hashes are not printed", () => {
   const printed = printConfig(result.given);
   expect(printed).toContain("hash: userId");
   expect(printed).not.toContain(secret);
+});
+
+test("config print keeps each null that is a value, so that what it prints can be loaded again", () => {
+  const rules =
+    "map: [{ set: properties.a, value: null }, { set: properties.b, value: { c: null, d: [null] } }]";
+  const result = parsed(rules);
+  if (result.kind === "invalid") throw new Error(JSON.stringify(result.problems));
+  const printed = readYaml(printConfig(result.given));
+  if (printed.kind === "invalid") throw new Error(printed.problems[0]?.found);
+  const { destinations } = printed.tree as { destinations: readonly { map: unknown }[] };
+  expect(destinations[0]?.map).toEqual([
+    { set: "properties.a", value: null },
+    { set: "properties.b", value: { c: null, d: [null] } },
+  ]);
+  expect(JSON.parse(printJson(result.given))).toEqual(printed.tree);
 });
 
 const PAGE = readFileSync(join(ROOT, "docs/rules.md"), "utf8");

@@ -11,6 +11,7 @@ import {
   oldestOf,
   type Process,
   rateOf,
+  skippedOf,
   unwritableTopics,
 } from "../../../../src/operate/look/rates.ts";
 
@@ -91,6 +92,25 @@ test("a topic takes nothing since the first process says so, and all of them cou
   ]);
 });
 
+test("skipped calls are counted by reason over all processes, if one of them routes", () => {
+  const skipped = (reason: string, count: number, destination = "crm") =>
+    `switchyard_route_calls_skipped_total{destination="${destination}",reason="${reason}"} ${count}\n`;
+  const one = process("", runs("route", "") + skipped("filtered", 4) + skipped("disabled", 0));
+  const other = process(
+    "",
+    runs("route", "") +
+      skipped("filtered", 3) +
+      skipped("no-consent", 2) +
+      skipped("filtered", 9, "x"),
+  );
+  expect(Object.entries(skippedOf([one, other], "crm") ?? {})).toEqual([
+    ["no-consent", 2],
+    ["filtered", 7],
+  ]);
+  expect(skippedOf([one], "none")).toEqual({});
+  expect(skippedOf([process("", runs("deliver", "crm"))], "crm")).toBe(null);
+});
+
 const waits = (delay: string, count: number, destination = "crm") =>
   `switchyard_deliveries_awaiting_retry{destination="${destination}",delay="${delay}"} ${count}\n`;
 const unknown = (count: number) => `switchyard_delay_uncounted_partitions{delay="10s"} ${count}\n`;
@@ -121,7 +141,8 @@ test("the next one due is the earliest, the oldest record the oldest of all proc
 });
 
 test("everything that is read of a process is kept of its answer", () => {
-  const texts = [waits("10s", 1), unknown(0), runs("route", ""), attempts("accepted", 1)];
+  const skips = 'switchyard_route_calls_skipped_total{destination="crm",reason="filtered"} 1\n';
+  const texts = [skips, waits("10s", 1), unknown(0), runs("route", ""), attempts("accepted", 1)];
   const names = texts.flatMap((text) => parseMetrics(text)).map(({ name }) => name);
   names.push("switchyard_consumer_halted_offset");
   expect(names.filter((name) => !METRICS_USED.has(name))).toEqual([]);

@@ -465,6 +465,28 @@ const REPORT: StatusReport = {
   ],
 };
 
+test("a destination that is shown alone has its skipped calls by reason", () => {
+  const skipped = { "no-consent": 12, filtered: 1_204 };
+  const crm = destinationReport({ destination: "crm", skipped });
+  const text = (destinations: StatusReport["destinations"]) =>
+    statusText({ ...REPORT, destinations }, fakeShell().colors).split("\n");
+  const lines = text([crm]);
+  const at = lines.indexOf("SKIPPED CALLS  COUNT  REASON");
+  expect(lines.slice(at, at + 4)).toEqual([
+    "SKIPPED CALLS  COUNT  REASON",
+    "no-consent        12  the call does not have the consent that it requires",
+    "filtered       1,204  a filter drops the call",
+    "",
+  ]);
+  for (const without of [
+    [crm, destinationReport()],
+    [destinationReport({ skipped: {} })],
+    [destinationReport()],
+  ]) {
+    expect(text(without).join()).not.toContain("SKIPPED");
+  }
+});
+
 test("the tables line up, numbers below each other", () => {
   expect(statusText(REPORT, fakeShell().colors).split("\n")).toEqual([
     "2026-03-01 09:30:15 UTC",

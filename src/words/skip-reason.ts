@@ -1,0 +1,29 @@
+/**
+ * Why calls are skipped for a destination, as `switchyard_route_calls_skipped_total` counts them, in the order in which the
+ * route stage decides (docs/rules.md#order). `status` and the console show these words.
+ */
+
+export const SKIP_REASONS = [
+  "not-connected",
+  "disabled",
+  "no-consent",
+  "named-false",
+  "all-false",
+  "sampled-out",
+  "filtered",
+] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
+export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
+  "not-connected": "the source is not connected to it",
+  disabled: "it is disabled",
+  "no-consent": "the call does not have the consent that it requires",
+  "named-false": "integrations exclude it by name",
+  "all-false": "integrations exclude All and do not name it",
+  "sampled-out": "the sample of a filter does not keep the call",
+  filtered: "a filter drops the call",
+};
+
+export function isSkipReason(text: string): text is SkipReason {
+  return (SKIP_REASONS as readonly string[]).includes(text);
+}

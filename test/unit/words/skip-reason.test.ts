@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import type { Reason } from "../../../src/route/route.ts";
+import { isSkipReason, SKIP_REASONS, SKIP_TEXTS } from "../../../src/words/skip-reason.ts";
+
+/** Complete by its type: a reason of the route stage that is added and skips calls does not compile. */
+const COUNTED: Readonly<
+  Record<Exclude<Reason, "by-default" | "named-true" | "rule-failed">, true>
+> = {
+  "not-connected": true,
+  disabled: true,
+  "no-consent": true,
+  "named-false": true,
+  "all-false": true,
+  "sampled-out": true,
+  filtered: true,
+};
+
+test("each reason for which the route stage skips calls has its words", () => {
+  expect([...SKIP_REASONS].toSorted()).toEqual(Object.keys(COUNTED).toSorted());
+  expect(SKIP_REASONS.filter((reason) => SKIP_TEXTS[reason] === "")).toEqual([]);
+  expect([isSkipReason("filtered"), isSkipReason("rule-failed")]).toEqual([true, false]);
+});
