@@ -29,18 +29,23 @@ export interface CollectedSpan {
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
+  /** Requests as they were sent, but decompressed. */
+  readonly bodies: readonly Buffer[];
   readonly headers: readonly NodeJS.Dict<string | string[]>[];
 }
 
 export async function startOtlpCollector(): Promise<OtlpCollector> {
   const spans: CollectedSpan[] = [];
+  const bodies: Buffer[] = [];
   const headers: NodeJS.Dict<string | string[]>[] = [];
   const server = createServer((request, response) => {
     buffer(request)
       .then((body) => {
         const isGzip = request.headers["content-encoding"] === "gzip";
         headers.push(request.headers);
-        spans.push(...readSpans(isGzip ? gunzipSync(body) : body));
+        const bytes = isGzip ? gunzipSync(body) : body;
+        bodies.push(bytes);
+        spans.push(...readSpans(bytes));
         response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
       })
       .catch((error: unknown) => response.writeHead(400).end(String(error)));
@@ -51,6 +56,7 @@ export async function startOtlpCollector(): Promise<OtlpCollector> {
   return {
     url: `http://127.0.0.1:${port}/v1/traces`,
     spans,
+    bodies,
     headers,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
