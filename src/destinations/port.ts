@@ -11,7 +11,12 @@
  *   is sent         `send`, once for each endpoint
  *   gets a result   `judge`: accepted, to be retried, or rejected
  *
- * A unit of work is a list of deliveries that are sent together; today each list has one.
+ * A unit of work is a list of deliveries that are sent together. Without `limits` each unit has one delivery. With limits:
+ *
+ *   a unit           calls of its sender
+ *   gets a delivery  `measure`: its bytes, and whether it must be sent alone; `hasRoom` compares them with the limits
+ *   starts           `prepare`, with what `measure` returned
+ *   gets a result    `judgeUnit`: the outcome of the request and of each call, or that the unit is to be split
  */
 
 import type { Network } from "../domain/addresses.ts";
@@ -37,6 +42,8 @@ export interface DestinationType<D extends Destination = Destination> {
 interface Attempts<D> {
   /** The request that an endpoint would be sent. */
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
+  /** The units in which deliveries are sent that arrive together, in this order, and are not retries. */
+  units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
   /** Loads the code that sends, which a process without the deliver stage does not need. */
   open(options: TransportOptions): Promise<Transport>;
 }
@@ -64,6 +71,39 @@ export interface Sendable {
   readonly text: string;
 }
 
+/** How many deliveries may share a unit. */
+export interface UnitLimits {
+  /** At least 2. */
+  readonly calls: number;
+  /** Maximum sum of what `measure` returns. */
+  readonly bytes: number;
+  /** A unit that is not full starts this long after its first delivery arrived. */
+  readonly waitMs: number;
+}
+
+/** A delivery that may share a unit. */
+export interface Measured extends Sendable {
+  readonly bytes: number;
+  /** It does not share a unit. */
+  readonly isAlone: boolean;
+}
+
+export function hasRoom(limits: UnitLimits, unit: UnitSize, next: Measured): boolean {
+  if (next.isAlone) return unit.calls === 0;
+  return unit.calls < limits.calls && unit.bytes + next.bytes <= limits.bytes;
+}
+
+export interface UnitSize {
+  readonly calls: number;
+  readonly bytes: number;
+}
+
+/** A unit as receivers and attempt records name it. */
+export interface UnitName {
+  readonly id: string;
+  readonly calls: number;
+}
+
 export interface TransportOptions {
   /** At most 5 s. */
   readonly timeoutMs: number;
@@ -84,7 +124,14 @@ export interface Transport {
 
 /** The sender of one destination. What `prepare` returns is for its `send` alone. */
 export interface Sender<Prepared = unknown> {
+  /** Null: each unit has one delivery. Changes with `update`. */
+  limits(): UnitLimits | null;
+  /** Call only if there are limits. */
+  measure(sendable: Sendable): Measured;
+  /** @param unit in the order in which the calls are sent; measured if there are limits. */
   prepare(unit: readonly Sendable[], nowMs: number): Prepared;
+  /** The name of a unit that may have several deliveries; null if there are no limits. */
+  nameOf(prepared: Prepared): UnitName | null;
   /**
    * Sends to one of the destination's endpoints immediately. `done` is called once, after `send` has returned, and at the
    * latest at the deadline.
@@ -101,6 +148,12 @@ export interface Sender<Prepared = unknown> {
   ): void;
   /** @param nowMs when the result came; dates in it are measured from then. */
   judge(result: SendResult, nowMs: number): Outcome;
+  /**
+   * Call in place of `judge` if there are limits.
+   *
+   * @param prepared that the request was sent with.
+   */
+  judgeUnit(result: SendResult, prepared: Prepared, nowMs: number): UnitVerdict;
   /** The name and the attributes of the span of a request. They contain no secrets. */
   span(endpoint: Endpoint): { readonly name: string; readonly attributes: SpanAttributes };
   /**
@@ -121,6 +174,25 @@ export type Outcome =
       readonly retryAfterMs: number | null;
     }
   | { readonly kind: "rejected" };
+
+/** How the request of a unit is judged. */
+export interface UnitVerdict {
+  /** The outcome of the request, which circuit breakers and `Retry-After` go by. */
+  readonly outcome: Outcome;
+  /** One for each call, in the unit's order; null: `outcome` holds for each. */
+  readonly calls: readonly CallVerdict[] | null;
+  /** The unit must be sent again in two halves, because one of its calls may be the cause. */
+  readonly isSplit: boolean;
+  /** The response should have judged each call, and could not be read. */
+  readonly isUnreadable: boolean;
+}
+
+export interface CallVerdict {
+  readonly outcome: Outcome;
+  readonly status: number;
+  /** What the response said of the call; null: nothing. */
+  readonly error: string | null;
+}
 
 /** A failure without `Retry-After`. */
 export const RETRY: Outcome = { kind: "retry", retryAfterMs: null };
@@ -155,6 +227,8 @@ export type SendResult =
       readonly retryAfter: string | null;
       readonly durationMs: number;
       readonly phases?: Phases | undefined;
+      /** The complete body, if the request needs it and it is not too large. */
+      readonly body?: Buffer | undefined;
     }
   | {
       readonly kind: "no-response";
@@ -170,8 +244,9 @@ export function responded(
   retryAfter: string | null,
   durationMs: number,
   phases: Phases | undefined,
+  body?: Buffer,
 ): SendResult {
-  return { kind: "response", status, retryAfter, durationMs, phases };
+  return { kind: "response", status, retryAfter, durationMs, phases, body };
 }
 
 /**

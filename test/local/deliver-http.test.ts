@@ -3,7 +3,11 @@
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 
-import { RESPONSE_BODY_MAX_BYTES } from "../../src/destinations/webhook/http.ts";
+import {
+  READ_BODY_MAX_BYTES,
+  RESPONSE_BODY_MAX_BYTES,
+} from "../../src/destinations/webhook/http.ts";
+import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, LONG_MS, outcome } from "../support/servers/http-client.ts";
@@ -121,6 +125,42 @@ test.each([
   expect(await http.post(endpoint)).toMatchObject({ status: 200 });
   expect(await http.post(endpoint)).toMatchObject({ status: 200 });
   expect(server.connections()).toBe(connections);
+});
+
+const EACH: Batch = {
+  calls: 2,
+  bytes: 1_024,
+  waitMs: 1,
+  format: "array",
+  responses: "each",
+};
+
+test.each([
+  ["a body of 256 KiB", 200, READ_BODY_MAX_BYTES, READ_BODY_MAX_BYTES, 1],
+  ["one byte more", 200, READ_BODY_MAX_BYTES + 1, null, 2],
+  ["an unsuccessful one", 400, 10, null, 1],
+  ["none", 200, 0, 0, 1],
+])("a request that needs the response gets %s", async (_name, status, sent, read, connections) => {
+  const answer = `HTTP/1.1 ${status} S\r\nContent-Length: ${sent}\r\n\r\n${"x".repeat(sent)}`;
+  await using server = await rawServer(says(answer));
+  await using http = httpClient({ destination: { batch: EACH } });
+  const endpoint = endpointOf(`${server.url}/hook`);
+  for (let request = 0; request < 2; request += 1) {
+    const result = await http.post(endpoint);
+    expect(result).toMatchObject({ kind: "response", status });
+    const body = result.kind === "response" ? result.body : undefined;
+    expect(body?.length ?? null).toBe(read);
+  }
+  expect(server.connections()).toBe(connections);
+});
+
+test("a body that breaks off is not read", async () => {
+  await using server = await rawServer((socket) => {
+    socket.end("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n[");
+  });
+  await using http = httpClient({ destination: { batch: EACH } });
+  const result = await http.post(endpointOf(`${server.url}/hook`));
+  expect(result).toMatchObject({ kind: "response", status: 200, body: undefined });
 });
 
 test.each([

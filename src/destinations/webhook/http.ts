@@ -5,7 +5,7 @@
  *   the exchange                                          result
  *   headers and body arrive                               response
  *   the status line arrives, and then                     response; the connection is closed
- *     more than 64 KiB of body
+ *     more than 64 KiB of body; 256 KiB, if the request needs it
  *     more than 24 KiB of anything else
  *     a violation of the protocol
  *     the connection fails or ends too early
@@ -67,6 +67,8 @@ import type { Connected, HttpConnections, RealHttp } from "./transport.ts";
 
 /** Maximum size of a response body; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
+/** The same for a request that needs it. */
+export const READ_BODY_MAX_BYTES = 262_144;
 
 /** If the first address of a name is dead, this leaves time for another one, and is enough for a distant one. */
 const ADDRESS_PATIENCE = 0.4;
@@ -143,7 +145,8 @@ function sendOn(
   const headers: string[] = [];
   for (const [name, value] of request.headers) headers.push(name, value);
   const options = { path, method, headers, body, blocking: false };
-  const exchange = new Exchange(origin, options, deadlines, done, phases);
+  const reads = request.readsResponse === true;
+  const exchange = new Exchange(origin, options, deadlines, done, phases, reads);
   exchange.start();
 }
 
@@ -164,6 +167,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #isSecond = false;
   #isSettled = false;
   readonly #phases: Phases | undefined;
+  /** Pieces of the body of a successful response; null if it is not needed. */
+  readonly #read: Buffer[] | null;
 
   constructor(
     origin: Origin,
@@ -171,8 +176,10 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     deadlines: Deadlines,
     done: (result: SendResult) => void,
     phases: Phases | undefined,
+    reads: boolean,
   ) {
     this.#phases = phases;
+    this.#read = reads ? [] : null;
     this.#origin = origin;
     this.#options = options;
     this.#kept = takeConnection(origin);
@@ -221,11 +228,15 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#bodyBytes += chunk.length;
     this.#kept.bounds.wasBody(chunk.length);
     if (this.#phases?.keepBytes !== undefined) keepAnswer(this.#phases, this.#status, chunk);
-    if (this.#bodyBytes > RESPONSE_BODY_MAX_BYTES) this.#settle(this.#response(), "drop");
+    const mostBytes = this.#read === null ? RESPONSE_BODY_MAX_BYTES : READ_BODY_MAX_BYTES;
+    if (this.#bodyBytes > mostBytes) this.#settle(this.#response(), "drop");
+    // A copy, because a view would keep the whole buffer in memory.
+    else if (isSuccess(this.#status)) this.#read?.push(Buffer.from(chunk));
   }
 
   onResponseEnd(): void {
-    this.#settle(this.#response(), "keep");
+    const isRead = this.#read !== null && isSuccess(this.#status);
+    this.#settle(this.#response(isRead ? Buffer.concat(this.#read) : undefined), "keep");
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -255,8 +266,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#settle(this.#status === 0 ? this.#noResponse(cause) : this.#response(), "drop");
   }
 
-  #response(): SendResult {
-    return responded(this.#status, this.#retryAfter, this.#durationMs(), this.#phases);
+  #response(body?: Buffer): SendResult {
+    return responded(this.#status, this.#retryAfter, this.#durationMs(), this.#phases, body);
   }
 
   #noResponse(cause: Cause): SendResult {
@@ -290,6 +301,10 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
       });
     }
   }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
 }
 
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
@@ -327,7 +342,7 @@ function noteOpening(
  * Keeps the start of an unsuccessful response for diagnosis, as far as there is room.
  */
 export function keepAnswer(phases: Phases, status: number, piece: Buffer): void {
-  if (status >= 200 && status < 300) return;
+  if (isSuccess(status)) return;
   const kept = phases.kept ?? [];
   const room = (phases.keepBytes ?? 0) - kept.reduce((sum, { length }) => sum + length, 0);
   if (room <= 0) return;

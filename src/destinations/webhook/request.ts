@@ -4,15 +4,22 @@
  *
  *   header                      sent                      value
  *   User-Agent                  always                    Switchyard/1.0
- *   Content-Type                always                    application/json
+ *   Content-Type                always                    application/json; application/x-ndjson in a batch of that format
  *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
  *   X-Switchyard-Message-Id     messageIdHeader: true     the message id
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
  *   webhook-id                  standardWebhooks: true    the message id, full stops as %2E
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
  *   webhook-signature           ... and a shared secret   by the current secret, then the previous one
+ *   X-Switchyard-Batch          batch                     number of calls
  *   static headers              as configured             as configured
  *   traceparent                 traceparent: true         added as it is sent (`attempt-trace.ts`)
+ *
+ *   header with `batch`         value
+ *   X-Signature                 of the whole body
+ *   X-Switchyard-Message-Id     the message ids in body order, separated by commas; not sent from 8 KiB on
+ *   X-Switchyard-Attempt        the attempts of the calls in body order, separated by commas
+ *   webhook-id                  a UUID of the message ids (`batch.ts`)
  *
  * Body and signature are the same on every attempt and for every endpoint, as long as the
  * destination's `payload` and secret stay the same.
@@ -20,10 +27,18 @@
 
 import assert from "node:assert/strict";
 import { TRACE_HEADER } from "../../domain/trace-context.ts";
-import type { Header, Sendable } from "../port.ts";
+import type { Header, Sendable, UnitName } from "../port.ts";
+import {
+  batchBody,
+  batchId,
+  contentTypeOf,
+  idList,
+  listHeader,
+  type MeasuredCall,
+} from "./batch.ts";
 import { payload } from "./payload.ts";
-import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
-import { signature, standardSignature } from "./signature.ts";
+import type { Batch, WebhookDestination, WebhookEndpoint } from "./settings.ts";
+import { signature, standardSignature, visible } from "./signature.ts";
 
 /** A request, complete except for Host, Connection and Content-Length, which the connection adds. */
 export interface WebhookRequest {
@@ -32,10 +47,14 @@ export interface WebhookRequest {
   /** In the order sent. Values may be secret. */
   readonly headers: readonly Header[];
   readonly body: Buffer;
+  /** The body of a successful response is needed; absent: it is not. */
+  readonly readsResponse?: true;
 }
 
 export type Secrets = Pick<WebhookDestination, "sharedSecret" | "previousSharedSecret">;
 
+const MESSAGE_ID = "X-Switchyard-Message-Id";
+const ATTEMPT = "X-Switchyard-Attempt";
 const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
 const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 
@@ -43,10 +62,14 @@ const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 export interface SharedRequest {
   readonly body: Buffer;
   readonly headers: readonly Header[];
+  /** Null: it has one call, and its body is that call. */
+  readonly batch: UnitName | null;
+  /** As in a request. */
+  readonly readsResponse?: true;
 }
 
 /**
- * @param unit one delivery: a webhook has one event.
+ * @param unit at least one delivery; one if the destination has no `batch`.
  * @param nowMs time of the attempt; only Standard Webhooks sends it.
  */
 export function sharedRequest(
@@ -54,6 +77,8 @@ export function sharedRequest(
   unit: readonly Sendable[],
   nowMs: number,
 ): SharedRequest {
+  const { batch } = destination;
+  if (batch !== null) return sharedBatch(destination, batch, unit, nowMs);
   const only = unit[0];
   assert(only !== undefined && unit.length === 1);
   const { delivery, content } = only;
@@ -62,24 +87,62 @@ export function sharedRequest(
   const headers: Header[] = [USER_AGENT, ["Content-Type", "application/json"]];
   if (sharedSecret !== null) headers.push(["X-Signature", signature(body, sharedSecret)]);
   const { messageIdHeader, attemptHeader, standardWebhooks } = destination;
-  if (messageIdHeader) headers.push(["X-Switchyard-Message-Id", visible(delivery.messageId)]);
-  if (attemptHeader) headers.push(["X-Switchyard-Attempt", `${delivery.attempt + 1}`]);
+  if (messageIdHeader) headers.push([MESSAGE_ID, visible(delivery.messageId)]);
+  if (attemptHeader) headers.push([ATTEMPT, `${delivery.attempt + 1}`]);
   if (standardWebhooks) {
     headers.push(...standardWebhook(destination, body, delivery.messageId, nowMs));
   }
-  return { body, headers };
+  return { body, headers, batch: null };
+}
+
+function sharedBatch(
+  destination: WebhookDestination,
+  batch: Batch,
+  unit: readonly Sendable[],
+  nowMs: number,
+): SharedRequest {
+  assert(unit.length > 0);
+  const bodies = unit.map((one) => {
+    return isMeasured(one) ? one.body : payload(one.content, one.delivery, destination.payload);
+  });
+  const body = batchBody(batch.format, bodies);
+  const ids = idList(unit.map(({ delivery }) => delivery.messageId));
+  const name = { id: batchId(ids), calls: unit.length };
+  const { sharedSecret } = destination;
+  const headers: Header[] = [USER_AGENT, ["Content-Type", contentTypeOf(batch.format)]];
+  if (sharedSecret !== null) headers.push(["X-Signature", signature(body, sharedSecret)]);
+  const { messageIdHeader, attemptHeader, standardWebhooks } = destination;
+  const listed = messageIdHeader ? listHeader(ids) : null;
+  if (listed !== null) headers.push([MESSAGE_ID, listed]);
+  if (attemptHeader) {
+    headers.push([ATTEMPT, unit.map(({ delivery }) => `${delivery.attempt + 1}`).join()]);
+  }
+  if (standardWebhooks) headers.push(...standardWebhook(destination, body, name.id, nowMs));
+  headers.push(["X-Switchyard-Batch", `${unit.length}`]);
+  const shared = { body, headers, batch: name };
+  return batch.responses === "each" ? { ...shared, readsResponse: true } : shared;
+}
+
+function isMeasured(sendable: Sendable): sendable is MeasuredCall {
+  return "body" in sendable;
 }
 
 /** @param traceparent absent if the request names no trace. */
 export function requestTo(
   endpoint: WebhookEndpoint,
-  { body, headers }: SharedRequest,
+  { body, headers, readsResponse }: Omit<WebhookRequest, "method" | "url">,
   traceparent?: string,
 ): WebhookRequest {
   const own = endpoint.headers.length === 0 ? headers : [...headers, ...endpoint.headers];
   const all =
     traceparent === undefined ? own : [...own, [TRACE_HEADER.parent, traceparent] as const];
-  return { method: "POST", url: endpoint.url, headers: all, body };
+  return {
+    method: "POST",
+    url: endpoint.url,
+    headers: all,
+    body,
+    ...(readsResponse && { readsResponse }),
+  };
 }
 
 /**
@@ -128,17 +191,4 @@ function standardWebhook(
   ];
   if (sharedSecret !== null) headers.push(["webhook-signature", signatures.join(" ")]);
   return headers;
-}
-
-/** Percent-encodes what is not visible ASCII: message ids come from outside. */
-function visible(text: string): string {
-  if (/^[!-~]*$/.test(text)) return text;
-  let encoded = "";
-  for (const byte of Buffer.from(text)) {
-    const isVisible = byte > 0x20 && byte < 0x7f;
-    encoded += isVisible
-      ? String.fromCharCode(byte)
-      : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return encoded;
 }

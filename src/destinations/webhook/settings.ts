@@ -4,12 +4,13 @@ import { type AttemptedDestination, type Endpoint, endpointKey } from "../../dom
 import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
 import { tlsFiles } from "../../settings/pem.ts";
-import { flag, oneOf, secret } from "../../settings/scalars.ts";
+import { duration, flag, oneOf, secret, size, wholeNumber } from "../../settings/scalars.ts";
 import {
   list,
   optional,
   optionalSection,
   required,
+  type Section,
   section,
   setting,
   type Values,
@@ -34,6 +35,8 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly messageIdHeader: boolean;
   readonly attemptHeader: boolean;
   readonly standardWebhooks: boolean;
+  /** Null: each request has one call. */
+  readonly batch: Batch | null;
   /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
   readonly tls: {
     readonly ca: string | null;
@@ -41,6 +44,44 @@ export interface WebhookDestination extends AttemptedDestination {
     readonly key: string | null;
   } | null;
 }
+
+/** How calls share requests. */
+export interface Batch {
+  /** Maximum number of calls in a request. */
+  readonly calls: number;
+  /** Maximum size of a body, unless it has only one call. */
+  readonly bytes: number;
+  readonly waitMs: number;
+  readonly format: "array" | "ndjson";
+  readonly responses: "whole" | "each";
+}
+
+const batchSettings: Section<Batch> = section(
+  "Sends several calls in each request. If not set, each request has one call.",
+  {
+    calls: setting(wholeNumber(2, 1_000), 100, "Maximum number of calls in a request."),
+    bytes: setting(
+      size(1_024, 8 * 1_048_576),
+      "512KiB",
+      "Maximum size of a body. A call that is larger is sent alone.",
+    ),
+    wait: setting(
+      duration(1, 10_000),
+      "250ms",
+      "Time after which a batch that is not full is sent, measured from the arrival of its first call.",
+    ),
+    format: setting(
+      oneOf("array", "ndjson"),
+      "array",
+      "Form of the body: a JSON array, or one call per line as `application/x-ndjson`.",
+    ),
+    responses: setting(
+      oneOf("whole", "each"),
+      "whole",
+      "What a 2xx response accepts: all calls (`whole`), or those that its body lists as accepted (`each`).",
+    ),
+  },
+);
 
 const ENDPOINTS = { min: 1, max: 5 };
 const endpoint = section(
@@ -107,6 +148,7 @@ const webhookFields = {
     false,
     "If `true`, requests have the headers of Standard Webhooks (`webhook-id` and others). Requires `sharedSecret`.",
   ),
+  batch: optionalSection(batchSettings, false),
   tls: optionalSection(
     tlsFiles("TLS files for the connections to this destination's endpoints."),
     false,

@@ -89,3 +89,16 @@ function makePads(secret: string): Pads {
   key.set(given.length > BLOCK_BYTES ? hash("sha1", given, "buffer") : given);
   return { inner: key.map((byte) => byte ^ 0x36), outer: key.map((byte) => byte ^ 0x5c) };
 }
+
+/** Percent-encodes what is not visible ASCII: message IDs come from outside. */
+export function visible(text: string): string {
+  if (/^[!-~]*$/.test(text)) return text;
+  let encoded = "";
+  for (const byte of Buffer.from(text)) {
+    const isVisible = byte > 0x20 && byte < 0x7f;
+    encoded += isVisible
+      ? String.fromCharCode(byte)
+      : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return encoded;
+}

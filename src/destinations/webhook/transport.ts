@@ -3,8 +3,10 @@
  * endpoints in its place.
  */
 
+import assert from "node:assert/strict";
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { Phases, Sender, SendResult, Transport } from "../port.ts";
+import { judgeBatch, limitsOf, measure } from "./batch.ts";
 import { judge } from "./judge.ts";
 import { requestTo, type SharedRequest, sharedRequest, type WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
@@ -48,11 +50,21 @@ function senderOf(started: WebhookDestination, http: HttpPort): Sender {
   const connections = http.open(started);
   let destination = started;
   return {
+    limits: () => limitsOf(destination),
+    measure: (sendable) => {
+      assert(destination.batch !== null);
+      return measure(destination, destination.batch, sendable);
+    },
+    nameOf: ({ batch }: SharedRequest) => batch,
     prepare: (unit, nowMs) => sharedRequest(destination, unit, nowMs),
     send: (endpoint: WebhookEndpoint, shared: SharedRequest, done, phases, traceparent) => {
       connections.send(endpoint, requestTo(endpoint, shared, traceparent), done, phases);
     },
     judge,
+    judgeUnit: (result, { batch, readsResponse }: SharedRequest, nowMs) => {
+      assert(batch !== null);
+      return judgeBatch(readsResponse === true ? "each" : "whole", result, batch.calls, nowMs);
+    },
     span: ({ key, url }) => {
       // A URL's path can be a password: only its origin is named.
       const { protocol, hostname, port } = new URL(url);

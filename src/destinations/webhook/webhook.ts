@@ -1,10 +1,13 @@
 /** A destination of type webhook: each delivery is posted to its endpoints, signed. */
 
 import type { DestinationType } from "../port.ts";
+import { unitsOf } from "./batch.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
 
 const SECRET_CHARACTERS_MIN = 16;
+/** Whose IDs fit a header if they are UUIDs. */
+const CALLS_WITH_IDS = 221;
 
 export const webhook: DestinationType<WebhookDestination> = {
   settings: webhookSettings,
@@ -20,6 +23,7 @@ export const webhook: DestinationType<WebhookDestination> = {
       const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));
       return { ...request, secret: endpoint.headers };
     },
+    units: unitsOf,
     open: async (options) => {
       const { createHttp } = await import("./http.ts");
       const { webhookTransport } = await import("./transport.ts");
@@ -39,6 +43,13 @@ function warnings(destination: WebhookDestination): readonly string[] {
   }
   if (previousSharedSecret !== null && !standardWebhooks) {
     found.push("previousSharedSecret does nothing without standardWebhooks");
+  }
+  const { batch, messageIdHeader } = destination;
+  if (batch !== null && messageIdHeader && batch.calls > CALLS_WITH_IDS) {
+    found.push(
+      `messageIdHeader does nothing in batches of more than ${CALLS_WITH_IDS} calls if their IDs are UUIDs, ` +
+        "because the list of IDs then has 8 KiB or more",
+    );
   }
   return found;
 }

@@ -44,6 +44,7 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     attemptHeader: false,
     traceparent: false,
     standardWebhooks: false,
+    batch: null,
     tls: null,
     ...rest,
   };

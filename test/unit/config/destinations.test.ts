@@ -189,6 +189,23 @@ destinations: [{ id: ${"d".repeat(39)}, type: topic, name: A }]`,
     "from 1 to 10000",
   ],
   ["payload", webhook("payload: big"), "destinations[0].payload", '"big"', "standard or full"],
+  ...(
+    [
+      ["batch: true", "", "true", "a map"],
+      ["batch: { calls: 1 }", ".calls", "1", "from 2 to 1000"],
+      ["batch: { calls: 1001 }", ".calls", "1001", "from 2 to 1000"],
+      ["batch: { bytes: 1023B }", ".bytes", '"1023B"', "from 1KiB to 8MiB"],
+      ["batch: { bytes: 9MiB }", ".bytes", '"9MiB"', "from 1KiB to 8MiB"],
+      ["batch: { wait: 0s }", ".wait", '"0s"', "from 1ms to 10s"],
+      ["batch: { wait: 11s }", ".wait", '"11s"', "from 1ms to 10s"],
+      ["batch: { format: list }", ".format", '"list"', "array or ndjson"],
+      ["batch: { responses: some }", ".responses", '"some"', "whole or each"],
+      ["batch: { size: 2 }", ".size", "an unknown setting", "one of calls"],
+    ] as const
+  ).map(
+    ([settings, place, found, expected]) =>
+      [settings, webhook(settings), `destinations[0].batch${place}`, found, expected] as const,
+  ),
   ["deliver", webhook("deliver: all"), "destinations[0].deliver", '"all"', "any or every"],
   ["name", webhook('name: ""'), "destinations[0].name", '""', "a name"],
   [

@@ -84,7 +84,7 @@ test("everything that is left out has its default", () => {
         attemptHeader: false,
         traceparent: false,
         standardWebhooks: false,
-        tls: null,
+        ...{ batch: null, tls: null },
       },
     ],
     delivery: {
@@ -307,6 +307,40 @@ destinations:
       "destinations[0]: previousSharedSecret does nothing without standardWebhooks",
       "kafka.sasl: without kafka.tls the password crosses the network in plain text",
     ],
+  });
+});
+
+test("a batch has defaults, and the IDs of a large one do not fit a header", () => {
+  const hook = (id: string, settings: string) =>
+    `  - { id: ${id}, type: webhook, endpoints: [{ url: "https://a.example.com/" }], ${settings} }`;
+  const yaml = `
+kafka: { brokers: [a:1] }
+sources: [{ id: web, destinations: [a, b, c] }]
+destinations:
+${hook("a", "batch: {}")}
+${hook("b", "messageIdHeader: true, batch: { calls: 221 }")}
+${hook("c", "messageIdHeader: true, batch: { calls: 222, bytes: 1MiB, wait: 1s, format: ndjson, responses: each }")}
+`;
+  const parsed = parse(yaml);
+  expect(parsed).toMatchObject({
+    warnings: [expect.stringContaining("destinations[2]: messageIdHeader does nothing")],
+  });
+  expect(parsed).toMatchObject({
+    config: {
+      destinations: [
+        { batch: { calls: 100, bytes: 524_288, waitMs: 250, format: "array", responses: "whole" } },
+        { batch: { calls: 221 } },
+        {
+          batch: {
+            calls: 222,
+            bytes: 1_048_576,
+            waitMs: 1_000,
+            format: "ndjson",
+            responses: "each",
+          },
+        },
+      ],
+    },
   });
 });
 

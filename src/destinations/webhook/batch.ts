@@ -1,0 +1,191 @@
+/**
+ * Batches: requests with the calls of several deliveries. All decisions are here; `request.ts` makes
+ * the request, and the deliver stage chooses the calls.
+ *
+ *   format   body of n calls                         bytes of a body
+ *   array    `[call,call,…]`                         those of its calls, and one more for each call, and one
+ *   ndjson   each call and a newline                 those of its calls, and one more for each call
+ *
+ *   a call                                           shares a request
+ *   is a delete notification                         never
+ *   is larger than `bytes` with nothing else         never
+ *   any other                                        with as many as `calls` and `bytes` allow
+ *
+ *   the response                                     the calls                              the batch is split
+ *   2xx, `responses: whole`                          all accepted                           no
+ *   2xx, `responses: each`, a readable list          each by its own status, as `judge.ts`  no
+ *                                                    judges it; the response's Retry-After
+ *                                                    holds for calls with 429 or 503
+ *   2xx, `responses: each`, anything else            all accepted; counted as unreadable    no
+ *   408, 425, 429, 5xx, or no response               all to be retried                      no
+ *   413 or another 4xx, and it has several calls     none judged                            yes
+ *   413 or another 4xx, and it has one call          rejected                               no
+ *   3xx, 600 or more                                 all rejected                           no
+ *
+ * A list is readable if it has one object with a `status` from 200 to 599 for each call. Its `error` is a text or ignored.
+ */
+
+import { isJsonObject } from "../../domain/json.ts";
+import { uuidV5 } from "../../domain/uuid.ts";
+import {
+  type CallVerdict,
+  hasRoom,
+  type Measured,
+  type Sendable,
+  type SendResult,
+  type UnitLimits,
+  type UnitVerdict,
+} from "../port.ts";
+import { judge } from "./judge.ts";
+import { payload } from "./payload.ts";
+import type { Batch, WebhookDestination } from "./settings.ts";
+import { visible } from "./signature.ts";
+
+/** UUID namespace of the Standard Webhooks IDs of batches. */
+const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
+/** Many servers accept no longer header. */
+const ID_LIST_CHARACTERS = 8_192;
+const NEWLINE = "\n";
+
+/** A delivery of a destination with `batch`, with the body that a request for it alone would have. */
+export interface MeasuredCall extends Measured {
+  readonly body: string;
+}
+
+/** Null: each request has one call. `bytes` is what the measured calls of a batch may have together. */
+export function limitsOf({ batch }: Pick<WebhookDestination, "batch">): UnitLimits | null {
+  if (batch === null) return null;
+  const { calls, waitMs } = batch;
+  return { calls, bytes: bytesMax(batch), waitMs };
+}
+
+function bytesMax({ bytes, format }: Batch): number {
+  return format === "array" ? bytes - 1 : bytes;
+}
+
+export function measure(
+  { payload: shape }: Pick<WebhookDestination, "payload">,
+  batch: Batch,
+  sendable: Sendable,
+): MeasuredCall {
+  const { delivery, content, text } = sendable;
+  const body = payload(content, delivery, shape);
+  const bytes = Buffer.byteLength(body) + 1;
+  const isAlone = content.type === "delete" || bytes > bytesMax(batch);
+  return { delivery, content, text, body, bytes, isAlone };
+}
+
+/** The batches of deliveries that arrive together. One that is sent alone ends the batch before it. */
+export function unitsOf(
+  destination: WebhookDestination,
+  deliveries: readonly Sendable[],
+): readonly (readonly Sendable[])[] {
+  const { batch } = destination;
+  const limits = limitsOf(destination);
+  if (batch === null || limits === null) return deliveries.map((one) => [one]);
+  const units: MeasuredCall[][] = [];
+  let bytes = 0;
+  let isClosed = true;
+  for (const delivery of deliveries) {
+    const next = measure(destination, batch, delivery);
+    const last = units.at(-1);
+    const size = { calls: last?.length ?? 0, bytes };
+    if (last !== undefined && !isClosed && hasRoom(limits, size, next)) last.push(next);
+    else {
+      units.push([next]);
+      bytes = 0;
+    }
+    bytes += next.bytes;
+    isClosed = next.isAlone;
+  }
+  return units;
+}
+
+/** @param bodies in the order in which the calls are sent; at least one. */
+export function batchBody(format: Batch["format"], bodies: readonly string[]): Buffer {
+  if (format === "array") return Buffer.from(`[${bodies.join()}]`);
+  return Buffer.from(`${bodies.join(NEWLINE)}${NEWLINE}`);
+}
+
+export function contentTypeOf(format: Batch["format"]): string {
+  return format === "array" ? "application/json" : "application/x-ndjson";
+}
+
+/** Message IDs as headers have them, separated by commas. A comma in an ID is percent-encoded. */
+export function idList(messageIds: readonly string[]): string {
+  return messageIds.map((id) => visible(id).replaceAll(",", "%2C")).join();
+}
+
+/** Null if the list is too long for a header. */
+export function listHeader(list: string): string | null {
+  return list.length < ID_LIST_CHARACTERS ? list : null;
+}
+
+/** The ID of a batch: the same list gives the same ID. @param list as `idList` returns it. */
+export function batchId(list: string): string {
+  return uuidV5(NAMESPACE, list);
+}
+
+/**
+ * @param calls number of calls in the request.
+ * @param nowMs when the response came.
+ */
+export function judgeBatch(
+  responses: Batch["responses"],
+  result: SendResult,
+  calls: number,
+  nowMs: number,
+): UnitVerdict {
+  const outcome = judge(result, nowMs);
+  const whole: UnitVerdict = { outcome, calls: null, isSplit: false, isUnreadable: false };
+  if (result.kind === "no-response") return whole;
+  const { status, body } = result;
+  if (outcome.kind === "rejected") return { ...whole, isSplit: calls > 1 && isSplitting(status) };
+  if (outcome.kind === "retry" || responses === "whole") return whole;
+  const each = readEach(body, calls);
+  if (each === null) return { ...whole, isUnreadable: true };
+  return { ...whole, calls: each.map((one) => callVerdict(one, result, nowMs)) };
+}
+
+function isSplitting(status: number): boolean {
+  return status >= 400 && status < 500;
+}
+
+interface CallResponse {
+  readonly status: number;
+  readonly error: string | null;
+}
+
+function callVerdict(
+  { status, error }: CallResponse,
+  response: Extract<SendResult, { readonly kind: "response" }>,
+  nowMs: number,
+): CallVerdict {
+  return { outcome: judge({ ...response, status }, nowMs), status, error };
+}
+
+/** Null unless the body is a list with a status for each call. */
+export function readEach(body: Buffer | undefined, calls: number): readonly CallResponse[] | null {
+  const list = body === undefined ? null : parsed(body);
+  if (!Array.isArray(list) || list.length !== calls) return null;
+  const read: CallResponse[] = [];
+  for (const entry of list as readonly unknown[]) {
+    if (!isJsonObject(entry)) return null;
+    const { status, error } = entry;
+    if (typeof status !== "number" || !isStatus(status)) return null;
+    read.push({ status, error: typeof error === "string" ? error : null });
+  }
+  return read;
+}
+
+function isStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 200 && status < 600;
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return null;
+  }
+}
