@@ -184,7 +184,7 @@ class Fields {
   count(name: string): number {
     const given = this.#own(name);
     if (typeof given === "number" && Number.isSafeInteger(given) && given >= 0) return given;
-    return this.#fail(name, given, "a whole number of at least 0", 0);
+    return this.#fail(name, given, "an integer of at least 0", 0);
   }
 
   force(): boolean {

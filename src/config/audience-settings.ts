@@ -1,4 +1,4 @@
-/** Audiences: their own settings, those of all others, and where the stage keeps its state. */
+/** Audiences: their own settings, the defaults for all others, and where the stage keeps its state. */
 
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
@@ -10,7 +10,7 @@ import { list, optional, required, section, setting } from "../settings/setting.
 
 const ID_MAX_BYTES = 1_024;
 
-const audienceId = text(`a text of at most ${ID_MAX_BYTES} bytes`, (given) =>
+const audienceId = text(`a string of at most ${ID_MAX_BYTES} bytes`, (given) =>
   given !== "" && Buffer.byteLength(given) <= ID_MAX_BYTES ? value(given) : wrong(),
 );
 
@@ -36,10 +36,13 @@ const integrations: Decoder<JsonObject> = decoder({
 
 const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
-  integrations: optional(integrations, "Goes into the calls as it is: who gets them."),
+  integrations: optional(
+    integrations,
+    "Copied into the calls unchanged: which destinations get them.",
+  ),
   consent: optional(
     audienceConsent,
-    "The consent object of the calls, as a map of categories to true or false. Not set: they have none.",
+    "Consent object of the calls, as a map of categories to true or false. If not set, the calls have none.",
   ),
   approvalShare: optional(
     share(),
@@ -56,7 +59,7 @@ export const audienceSettings = list(
   section(
     "",
     {
-      id: required(audienceId, "The id that syncs carry."),
+      id: required(audienceId, "The ID that syncs carry."),
       key: optional(
         textLike("a trait's name", /./s),
         "Name of the trait. If not set, the audience's name in snake_case. Frozen at the first sync.",
@@ -69,7 +72,7 @@ export const audienceSettings = list(
 );
 
 export const audienceDefaults = section(
-  "Settings of audiences whose own entry says nothing, and of computed traits.",
+  "Settings for audiences that do not set them, and for computed traits.",
   options,
   (values): AudienceOptions => values,
 );
@@ -78,6 +81,6 @@ export const audienceStage = section("The audience stage.", {
   stateDir: setting(
     textLike("a directory", /./s),
     "./state",
-    "Where it keeps memberships, in a directory for each partition. Lost, it is rebuilt from Kafka.",
+    "Directory for memberships, with a subdirectory for each partition. If it is lost, it is rebuilt from Kafka.",
   ),
 });

@@ -1,5 +1,5 @@
 /**
- * The difference of two configurations, and the part of it that a running process takes over.
+ * The difference of two configurations, and the part of it that a running process applies.
  *
  *   setting                        a change applies
  *   sources, destinations,         at once, each entry by its id
@@ -9,7 +9,7 @@
  *   ingest.tls                     to the next connection, if it stays on
  *   kafka.tls, kafka.sasl          to the next connection, if it stays on; sasl with the same mechanism
  *   registry                       to the next request, if there is one before and after
- *   ingest.tls, kafka.tls or       after a restart: a port or a cluster is spoken to otherwise
+ *   ingest.tls, kafka.tls or       after a restart: the protocol of a port or cluster changes
  *     kafka.sasl on or off
  *   any other                      after a restart
  *
@@ -43,13 +43,13 @@ export interface Changes {
   readonly destinations: ListChanges;
   readonly sources: ListChanges;
   readonly audiences: ListChanges;
-  /** Paths of settings outside the lists whose change a running process takes over. */
+  /** Paths of settings outside the lists whose change a running process applies. */
   readonly atOnce: readonly string[];
   /** Paths of settings that change at the next start. */
   readonly needsRestart: readonly string[];
 }
 
-/** By their paths, the settings outside the lists that may change from one to the other. */
+/** The settings outside the lists that differ between the two, by their paths. */
 function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const { ingest, kafka } = before;
   const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
@@ -87,7 +87,7 @@ export function isUnchanged(changes: Changes): boolean {
 
 /**
  * `before` with all of `after` that may change while running. References are not checked again: a
- * `defaultSource` whose source is gone stays until the restart, and its calls are dead letters.
+ * `defaultSource` whose source was removed stays until the restart, and its calls become dead letters.
  */
 export function applied(before: Config, after: Config): Config {
   const live = liveSettings(before, after);

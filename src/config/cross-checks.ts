@@ -1,6 +1,6 @@
 /**
- * Checks across settings. They read the file's own values, not the decoded ones, so that they find
- * their problems also where something else in the same entry is wrong.
+ * Checks across settings. They read the file's own values, not the decoded ones, so that they also find
+ * their problems if something else in the same entry is wrong.
  *
  *   setting                         must
  *   sources[].id                    be unique
@@ -17,7 +17,7 @@
  *     audienceDefaults.source
  *   kafka.topics.*                  not be a name of another topic of the plan
  *   delivery.retryDelays                 not fall
- *   ingest.port                     be another than admin.port
+ *   ingest.port                     differ from admin.port
  */
 
 import {
@@ -109,13 +109,13 @@ interface Entry {
 /** The entries of a list below a node; none if it is not a list. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
   const given = at(root, path);
-  // Variables hold lists as texts. One that the file states so is its decoder's to refuse.
+  // Variables hold lists as strings. If the file has such a string, its decoder rejects it.
   const list = typeof given === "string" ? listFromText(given) : given;
   if (!Array.isArray(list)) return [];
   return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
 }
 
-/** The texts at a path below each node; others are reported elsewhere. */
+/** The strings at a path below each node; other values are reported elsewhere. */
 function texts(nodes: readonly Entry[], path: readonly string[]): readonly Named[] {
   return nodes.flatMap(({ raw, path: from }) => {
     const text = at(raw, path);
@@ -152,7 +152,7 @@ function repeatedKeys(sources: readonly Entry[]): readonly Problem[] {
     ...texts(entries(source.raw, ["writeKeys"], source.path), []),
   ]);
   return repeats(keys).map(([{ path }, first]) => {
-    const expected = "a write key that stands nowhere else";
+    const expected = "a write key that is used only once";
     return { path, found: `the write key of ${pathText(first)}`, expected, hint: null };
   });
 }
@@ -200,7 +200,7 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
     .filter(({ text }) => topicOf(names, text).length > TOPIC_NAME_CHARACTERS_MAX)
     .map(({ path, text }): Problem => {
       const spare = TOPIC_NAME_CHARACTERS_MAX - topicOf(names, "").length;
-      const expected = `at most ${spare} characters, since Kafka takes topic names of ${TOPIC_NAME_CHARACTERS_MAX}`;
+      const expected = `at most ${spare} characters, because Kafka allows topic names of up to ${TOPIC_NAME_CHARACTERS_MAX}`;
       return { path, found: `${text.length} characters`, expected, hint: null };
     });
   const taken = ids.flatMap(({ text }) => [
@@ -210,7 +210,7 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
   return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, taken)];
 }
 
-/** Own names of topics that another topic of the plan has as well. */
+/** Configured topic names that another topic of the plan has, too. */
 function takenNames(
   given: unknown,
   names: TopicNames,
@@ -247,7 +247,7 @@ function fallingDelays(tree: unknown): readonly Problem[] {
     if (ms === null || beforeMs === null || ms >= beforeMs) return [];
     const found = `${describe(text)} after ${describe(before)}`;
     const hint = "put the delays in order";
-    return [{ path, found, expected: "a delay not shorter than the one before", hint }];
+    return [{ path, found, expected: "a delay that is at least as long as the one before", hint }];
   });
 }
 
@@ -258,7 +258,7 @@ const PUBLIC_ADDRESS = "a public address, or a network that delivery.allowNetwor
  * request to it would be blocked. Host names are looked up when a request is made, and the address
  * connected to is checked then; only `localhost` is known before.
  *
- * @param url complete or not; a text that is not a URL at all is reported elsewhere.
+ * @param url complete or not; a string that is not a URL is reported elsewhere.
  */
 function privateAddress(
   url: string,
@@ -268,7 +268,7 @@ function privateAddress(
   if (!URL.canParse(url)) return [];
   const { hostname } = new URL(url);
   const report = (found: string, network: string): Problem[] => {
-    const hint = `to allow it, put ${network} into delivery.allowNetworks`;
+    const hint = `to allow it, add ${network} to delivery.allowNetworks`;
     return [{ path, found, expected: PUBLIC_ADDRESS, hint }];
   };
   const address = literalAddress(hostname);

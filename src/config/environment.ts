@@ -1,6 +1,6 @@
 /**
  * Settings from the environment. Each setting outside the lists has a variable: its path in upper
- * snake case after `SWITCHYARD_`. It wins over the file; one newline at its end is left out; an empty
+ * snake case after `SWITCHYARD_`. It wins over the file; one newline at its end is removed; an empty
  * variable counts as not set.
  */
 
@@ -71,7 +71,7 @@ export function override(tree: unknown, known: readonly Variable[], env: Environ
   for (const { name, path, setting } of known) {
     const given = withoutNewline(env[name]);
     if (given === undefined || given === "") continue;
-    // A setting's own decoder reads its text; a section's flag has none.
+    // A setting's own decoder reads its string; a section's flag has no decoder.
     const raw = setting === null ? flagFromText(given) : given;
     result = put(result, path, raw, flags);
     origins.set(pathText(path), { kind: "environment", name });
@@ -80,7 +80,7 @@ export function override(tree: unknown, known: readonly Variable[], env: Environ
 }
 
 /**
- * @param flags path texts of sections that may stand as `true` or `false` and be maps all the same.
+ * @param flags paths of sections that may be `true` or `false` as well as maps.
  */
 function put(
   tree: unknown,
@@ -93,7 +93,7 @@ function put(
   if (key === undefined) return raw;
   const isFlag = typeof tree === "boolean" && flags.has(pathText(path.slice(0, depth)));
   const map = isFlag ? {} : (tree ?? {});
-  // Left as it is: the decoder refuses it, and nothing of the file is lost unsaid.
+  // Unchanged: the decoder rejects it, so nothing in the file is ignored silently.
   if (!isJsonObject(map)) return tree;
   const inner = Object.hasOwn(map, key) ? map[key] : undefined;
   return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };
@@ -104,5 +104,5 @@ export function unknownVariables(known: readonly Variable[], env: Environment): 
   const names = new Set(known.map(({ name }) => name));
   return Object.keys(env)
     .filter((name) => name.startsWith(PREFIX) && !names.has(name) && !OTHER_VARIABLES.has(name))
-    .map((name) => `the environment variable ${name} belongs to no setting and is ignored`);
+    .map((name) => `the environment variable ${name} is ignored, because there is no such setting`);
 }

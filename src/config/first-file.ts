@@ -1,4 +1,4 @@
-/** The file that a new user begins with, and its JSON Schema next to it. */
+/** The file that a new user starts with, and its JSON Schema next to it. */
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ export const FIRST_FILE = `# Configuration of Switchyard. To check this file: sw
 # \${file:/run/secrets/name} is replaced by the content of a file.
 
 kafka:
-  # A list of addresses, or a text with commas.
+  # A list of addresses, or a string with commas.
   brokers: \${KAFKA_BROKERS:-localhost:9092}
   # tls: true
   # sasl: { mechanism: scram-sha-512, username: switchyard, password: "\${KAFKA_PASSWORD}" }
@@ -36,7 +36,7 @@ destinations:
     type: webhook
     # The name in the \`integrations\` of a call.
     name: CRM
-    # Signs each request, so that the receiver can verify it. To make one: openssl rand -hex 32
+    # Signs each request, so that the receiver can verify it. To create one: openssl rand -hex 32
     sharedSecret: \${CRM_SECRET}
     endpoints:
       - url: https://crm.example.com/hook
@@ -64,7 +64,7 @@ export function writeFirstFiles(file: string): Written {
       files.push(path);
     } catch (error) {
       const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
-      const reason = exists ? "it exists already" : (error as Error).message;
+      const reason = exists ? "it already exists" : (error as Error).message;
       const problem = `Cannot write ${path}: ${reason}. Choose another file, or remove this one.`;
       return { files, problem };
     }

@@ -6,7 +6,7 @@
  * Settings that may differ between processes on purpose do not count either:
  *
  *   kafka.sasl, kafka.tls       each stage may have a user and a certificate of its own
- *   registry's log-in and tls   the same
+ *   registry's login and tls     the same
  *   ingest, admin               addresses, certificates and limits of one process's ports
  *   console                     one process alone serves it
  *   audience.stateDir           where a process keeps its state

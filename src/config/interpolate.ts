@@ -1,11 +1,11 @@
 /**
- * `${NAME}`, `${NAME:-default}` and `${file:/path}` inside texts of the parsed file. Since YAML is
- * read before, a value that is taken in can never become structure.
+ * Replaces `${NAME}`, `${NAME:-default}` and `${file:/path}` inside strings of the parsed file. Because YAML is
+ * parsed first, a value that is inserted can never become structure.
  *
  *   in the file          NAME set      set but empty    not set
  *   ${NAME}              its value     empty            a problem
  *   ${NAME:-default}     its value     default          default
- *   $${NAME}             ${NAME}, as it stands
+ *   $${NAME}             ${NAME}, literally
  *   ${NAME:-a${b}        a problem: the default would end at the first brace
  *   ${a-b}, ${           a problem
  *
@@ -25,10 +25,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Filled {
   readonly tree: unknown;
-  /** The texts of the file, by path text, for texts that took something in. */
+  /** The strings of the file into which something was inserted, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
-  /** Everything that was taken in, from variables and files. Parts of it may be secret. */
+  /** Everything that was inserted from variables and files. Parts of it may be secret. */
   readonly taken: readonly string[];
 }
 
@@ -72,7 +72,7 @@ function ofVariable(inside: string, env: Environment, report: Report): string | 
   const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
   const found = withoutNewline(env[name]);
   if (name === "") {
-    // The inside is not told: it may be part of a password.
+    // The inside is not shown: it may be part of a password.
     const expected = `\${NAME}, \${NAME:-default} or \${file:/path}`;
     const hint = `write $\${ for \${ itself`;
     report({ found: `\${ without a variable's name`, expected, hint });

@@ -3,12 +3,12 @@
  * check `switchyard.yaml` with it, and the chart's `values.schema.json` contains it, so that Helm rejects a wrong value.
  *
  *   node       schema
- *   setting    the JSON form of its decoder, a text with a variable such as `${NAME}`, or null
+ *   setting    the JSON form of its decoder, a string with a variable such as `${NAME}`, or null
  *   section    an object without other keys; null, if it is optional or nothing in it is required
  *   variants   an object with the fields of all variants; the value of the tag selects which of them are allowed
  *   list       an array
  *
- * A setting that must be given is `required` only inside lists: anywhere else the environment can supply it. The schema accepts
+ * A required setting is `required` only inside lists: anywhere else the environment can supply it. The schema accepts
  * every configuration that `switchyard config check` accepts, which also checks what a schema cannot express.
  */
 

@@ -42,14 +42,16 @@ function testBroker(given: string): Tested<string> {
     const isAddress = /^\[|:.*:/.test(given);
     return wrong(
       isAddress
-        ? "give an IPv6 address in brackets, and the port: [2001:db8::1]:9092"
-        : "give the host and the port, nothing else",
+        ? "write an IPv6 address in brackets, and the port: [2001:db8::1]:9092"
+        : "write only the host and the port",
     );
   }
-  return Number(port) >= 1 && Number(port) <= 65_535 ? value(given) : wrong("ports are 1 to 65535");
+  return Number(port) >= 1 && Number(port) <= 65_535
+    ? value(given)
+    : wrong("ports are from 1 to 65535");
 }
 
-/** Hides anything but an address: people put user names and passwords here. */
+/** Hides everything but an address, because people put user names and passwords here. */
 function showBroker(raw: unknown): unknown {
   const isAddress =
     typeof raw !== "string" ||
@@ -61,13 +63,13 @@ const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, m
 
 const brokers: Decoder<readonly string[]> = {
   ...manyBrokers,
-  expected: "a list of addresses such as kafka-1:9092, or a text with commas",
+  expected: "a list of addresses such as kafka-1:9092, or a string with commas",
   json: { anyOf: [manyBrokers.json, { type: "string" }] },
   decode: (raw, place) => {
-    // Nothing of it is shown: a comma may have cut a password into entries.
+    // It is hidden: a comma may have split a password into entries.
     if (JSON.stringify(raw).includes("@")) {
       const found = foundAt(place, HIDDEN, (shown) => shown);
-      const hint = "take out the user name and password; kafka.sasl carries them";
+      const hint = "remove the user name and password, and set kafka.sasl";
       return place.fail({ found, expected: brokers.expected, hint });
     }
     return manyBrokers.decode(typeof raw === "string" ? manyBrokers.fromText(raw) : raw, place);
@@ -90,10 +92,13 @@ function credentials<const Mechanism extends "plain" | "scram-sha-256" | "scram-
 }
 
 const oauth = section(
-  "A token by client credentials.",
+  "A token from OAuth 2 client credentials.",
   {
-    tokenUrl: required(webUrl("a complete http or https URL"), "Where tokens are asked for."),
-    clientId: required(textLike("a client id", /./s), "Client id."),
+    tokenUrl: required(
+      webUrl("a complete http or https URL"),
+      "URL from which tokens are requested.",
+    ),
+    clientId: required(textLike("a client ID", /./s), "Client ID."),
     clientSecret: required(secret("a client secret"), "Client secret."),
     scope: optional(textLike("a scope", /./s), "Scope of the token."),
   },
@@ -101,7 +106,7 @@ const oauth = section(
 );
 
 const mskIam = section(
-  "By the IAM role that the process has (Amazon MSK).",
+  "The process's IAM role (Amazon MSK).",
   {
     region: required(
       textLike("a region such as eu-central-1", /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/),
@@ -114,7 +119,7 @@ const mskIam = section(
 const sasl = variants(
   "How to authenticate to the brokers. If not set, Switchyard does not authenticate.",
   "mechanism",
-  "How to log in.",
+  "Authentication mechanism.",
   {
     plain: credentials("plain"),
     "scram-sha-256": credentials("scram-sha-256"),
@@ -138,19 +143,19 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
     "switchyard.",
-    "Begins the name of every topic and consumer group.",
+    "Prefix of the names of all topics and consumer groups.",
   ),
   topics: section(
-    "Own names for the topics that platforms write; no prefix is added.",
+    "Names of the topics that platforms write. No prefix is added.",
     {
-      calls: optional(topicName, "The topic of the raw calls; otherwise `<topicPrefix>calls`."),
+      calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls`."),
       audienceSyncs: optional(
         topicName,
-        "The topic of audience syncs; otherwise `<topicPrefix>audience-syncs`.",
+        "Topic of audience syncs. If not set, `<topicPrefix>audience-syncs`.",
       ),
       deletionRequests: optional(
         topicName,
-        "The topic of deletion requests; otherwise `<topicPrefix>deletion-requests`.",
+        "Topic of deletion requests. If not set, `<topicPrefix>deletion-requests`.",
       ),
     },
     ({ calls, audienceSyncs, deletionRequests }): OwnTopicNames => ({
@@ -162,7 +167,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   onCorruptBatch: section(
     "Corrupt batches of the topics that platforms write: `stop` halts the stage, `skip` skips the batch and loses its records.",
     {
-      calls: setting(onCorruptBatch, "stop", "For the raw calls."),
+      calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
       deletionRequests: setting(onCorruptBatch, "stop", "For deletion requests."),
     },
@@ -181,12 +186,12 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows; topics are not planned larger. If not set, `run` finds it when the cluster rejects topics.",
+    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds it when the cluster rejects topics.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
     "10s",
-    "After this time without a sign of life a process's partitions go to others.",
+    "Time without heartbeats after which a process's partitions are assigned to other processes.",
   ),
   createTopics: setting(
     flag(),
@@ -196,7 +201,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "How long brokers that do not answer, or have not settled, are tried again at start.",
+    "Time for which unreachable or starting brokers are retried when the process starts.",
   ),
 });
 

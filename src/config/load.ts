@@ -20,7 +20,7 @@ export type Loaded = {
    * those that cannot be read: a change of any of them may change the configuration.
    */
   readonly files: readonly string[];
-  /** Everything that the file takes from variables and files. Parts of it may be secret. */
+  /** Everything that was inserted from variables and files. Parts of it may be secret. */
   readonly taken: readonly string[];
 } & (
   | {
@@ -30,16 +30,16 @@ export type Loaded = {
       readonly hash: string;
       /** For `config print`. */
       readonly given: Given;
-      /** Sentences about what is allowed and most likely a mistake. */
+      /** Sentences about values that are allowed and most likely a mistake. */
       readonly warnings: readonly string[];
-      /** Sentences about settings that are meant and easily forgotten. `config check` says them. */
+      /** Sentences about settings that are intended and easily forgotten. `config check` prints them. */
       readonly reminders: readonly string[];
     }
   /** Every problem at once, at least one. */
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
-/** Reads the configuration again, or what somebody gives in place of its file. Never throws. */
+/** Reads the configuration again, or other content instead of its file. Never throws. */
 export type Load = (given?: Pick<LoadOptions, "content" | "only">) => Loaded;
 
 export interface LoadOptions {
@@ -47,7 +47,7 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment at process start. */
   readonly env: Environment;
-  /** Taken in place of the content of the file. Relative paths start where the file lies. */
+  /** Used instead of the file's content. Relative paths start at the file's folder. */
   readonly content?: Buffer;
   /** Absolute paths of the only files that the content may name. Its author may not read others. */
   readonly only?: readonly string[];
@@ -65,7 +65,7 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
     const found = `${file}, which cannot be read: ${source.why}`;
     return invalid([{ path: [], found, expected, hint: null, line: null, file: null }]);
   }
-  // Decoded all the same, a secret would become another one.
+  // If it were decoded anyway, a secret would become another one.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
   const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
@@ -110,7 +110,7 @@ function byPlace(one: LocatedProblem, other: LocatedProblem): number {
   return (one.line ?? 0) - (other.line ?? 0);
 }
 
-/** A sentence that begins with the path of an entry names the entry's own file. */
+/** A sentence that starts with the path of an entry names the entry's own file. */
 function withFile(text: string, entries: Included["entries"]): string {
   const [, list, index] = /^(\w+)\[(\d+)\]/.exec(text) ?? [];
   const place = list === undefined ? null : writtenAt([list, Number(index)], entries);
@@ -125,7 +125,7 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   const hint = "save the file as UTF-8";
   return {
     path: [],
-    found: "bytes that are no UTF-8",
+    found: "bytes that are not UTF-8",
     expected: "text in UTF-8",
     hint,
     line,
@@ -135,10 +135,10 @@ function notUtf8(bytes: Buffer): LocatedProblem {
 
 const NOT_NAMED: FileBytes = {
   kind: "unreadable",
-  why: "only files that the configuration in place names are read here",
+  why: "only files that the current configuration names are read here",
 };
 
-/** No file of a configuration is as large. A larger one is not read at all. */
+/** A configuration file is never this large. A larger one is not read. */
 const FILE_BYTES_MAX = 64 * 1_048_576;
 
 function readBytes(path: string): FileBytes {

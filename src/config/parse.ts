@@ -1,7 +1,7 @@
 /**
  * From the parsed YAML and the environment to the configuration, or every problem with it.
  *
- *   1  fill in variables and files  `${NAME}` and `${file:/path}` inside texts
+ *   1  fill in variables and files  `${NAME}` and `${file:/path}` inside strings
  *   2  override from the environment `SWITCHYARD_...`
  *   3  decode each setting          types, ranges, unknown keys
  *   4  check across settings        unique ids, references
@@ -26,7 +26,7 @@ import { type Environment, fill } from "./interpolate.ts";
 import { rulesWarnings } from "./rules-warnings.ts";
 import { SETTINGS } from "./settings.ts";
 
-/** The settings as given, with where they came from; for `config print`. */
+/** The settings of the file, with their origins; for `config print`. */
 export interface Given {
   readonly tree: unknown;
   readonly origins: ReadonlyMap<string, Origin>;
@@ -35,7 +35,7 @@ export interface Given {
 }
 
 export type Parsed = {
-  /** Everything that the file takes from variables and files. Parts of it may be secret. */
+  /** Everything that was inserted from variables and files. Parts of it may be secret. */
   readonly taken: readonly string[];
 } & (
   | {
@@ -57,7 +57,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // A setting that the environment overrides needs no variable of the file.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // A value that lacks its variable is wrong for that reason alone, and so is a map around it.
+  // If a variable is missing, neither the value's type nor a map around it is reported, too.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -99,13 +99,13 @@ function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   return { ...problem, found: describe(shownAsWritten(origin.written, () => HIDDEN)) };
 }
 
-/** Returns true if one of these path texts is that of the path, or of something around it. */
+/** Returns true if one of these is the path, or contains it. */
 function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path): boolean {
   const outer = path.map((_, length) => path.slice(0, length));
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-/** Warnings: settings that are allowed and still most likely a mistake. */
+/** Warnings about settings that are allowed and most likely a mistake. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
   const warnings = config.destinations.flatMap((destination, index) => {
@@ -126,12 +126,12 @@ function questionable(config: Config): readonly string[] {
     warnings.push("registry.url: over http the login crosses the network in plain text");
   }
   if (sasl?.mechanism === "aws-msk-iam" && tls === null) {
-    warnings.push("kafka.sasl: Amazon MSK takes aws-msk-iam over TLS only; set kafka.tls");
+    warnings.push("kafka.sasl: Amazon MSK accepts aws-msk-iam only over TLS; set kafka.tls");
   }
   return warnings;
 }
 
-/** Disabled destinations miss calls for good, which is easily forgotten. */
+/** Disabled destinations miss calls permanently, which is easily forgotten. */
 function missed({ sources, destinations }: Config): readonly string[] {
   const connected = new Set(sources.flatMap((source) => source.destinations));
   return destinations.flatMap((destination, index) =>

@@ -1,10 +1,10 @@
 /**
- * A configuration by the names of its settings, as the file has them: what a hash and a comparison
- * go by. It has secrets in it.
+ * A configuration with the file's names for its settings, from which hashes and comparisons
+ * are made. It contains secrets.
  *
  *   in the program                  here
  *   timeoutMs                       timeout
- *   lists of entries with an id     maps by id: their order means nothing
+ *   lists of entries with an id     maps by ID: their order has no meaning
  *   kind of a destination           type
  *   headers as pairs                a map
  *   key of an endpoint              nothing: it follows from the URL
@@ -20,7 +20,7 @@ import { SETTINGS } from "./settings.ts";
 
 export type PlainMap = Readonly<Record<string, unknown>>;
 
-/** Settings whose name in the program carries a unit: `timeoutMs` is `timeout`. */
+/** Settings whose name in the program ends with a unit: `timeoutMs` is `timeout`. */
 const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
 /** Everything but the lists of sources, destinations and audiences, and the files they are in. */
@@ -74,7 +74,7 @@ function namesBelow(node: Node): readonly (readonly [field: string, key: string]
   });
 }
 
-/** JSON with the keys of maps in order. Nothing is as null. */
+/** JSON with the keys of maps in order. Absent values are null. */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, inner: unknown) => {
     if (!isJsonObject(inner)) return inner;

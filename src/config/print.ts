@@ -1,7 +1,7 @@
 /**
  * The effective configuration as YAML: every setting with its value or default, secrets hidden.
- * A URL that takes in variables is printed as the file states it, other settings as they came out.
- * A setting that takes in a file is printed as the reference to it, such as `${file:/run/secrets/crm}`.
+ * A URL with variables is printed as the file has it, other settings with their final values.
+ * A setting with the content of a file is printed as the reference to the file, such as `${file:/run/secrets/crm}`.
  */
 
 import {
@@ -78,7 +78,7 @@ function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | und
   return decoder.show(isText ? decoder.fromText(raw) : raw);
 }
 
-/** Puts references in the place of a setting's inner values that came from files: a header's. */
+/** Replaces inner values of a setting that came from files, such as a header's, by references. */
 function withReferences(value: unknown, path: Path, origins: Origins): unknown {
   const inner = (entry: unknown, key: string | number): unknown => {
     const at = [...path, key];

@@ -1,4 +1,4 @@
-/** The section `registry`: where a schema registry is, and how to log in to it. */
+/** The section `registry`: where a schema registry is, and how to authenticate to it. */
 
 import { foundAt, INVALID, type Invalid, type Place } from "../settings/config-path.ts";
 import { type Decoder, type Tested, wrong } from "../settings/decoder.ts";
@@ -13,7 +13,7 @@ const URLS_MAX = 10;
 const url = text("a complete http or https URL", testRegistryUrl, showUrl);
 
 function testRegistryUrl(given: string): Tested<string> {
-  if (given.includes("?")) return wrong("take out `?` and what follows; a path is fine");
+  if (given.includes("?")) return wrong("remove `?` and what follows; a path is allowed");
   return testUrl(given);
 }
 
@@ -23,14 +23,14 @@ const urls: Decoder<readonly string[]> = {
   ...manyUrls,
   show: (raw) =>
     typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
-  expected: "a complete http or https URL, a list of them, or a text with commas",
+  expected: "a complete http or https URL, a list of them, or a string with commas",
   json: { anyOf: [manyUrls.json, { type: "string" }] },
   decode: (raw, place) => {
-    // Nothing of it is shown: a comma may have cut a password into entries.
+    // It is hidden: a comma may have split a password into entries.
     if (JSON.stringify(raw).includes("@")) {
       const found = foundAt(place, HIDDEN, (shown) => shown);
       const hint =
-        "take out the user name and password; registry.username and registry.password carry them";
+        "remove the user name and password, and set registry.username and registry.password";
       return place.fail({ found, expected: urls.expected, hint });
     }
     return manyUrls.decode(typeof raw === "string" ? manyUrls.fromText(raw) : raw, place);
@@ -53,13 +53,16 @@ const fields = {
     urls,
     "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. With several, the next one is used if one does not respond.",
   ),
-  username: optional(textLike("a user name", /^[^:]+$/), "User name. Needs `password`."),
+  username: optional(textLike("a user name", /^[^:]+$/), "User name. Requires `password`."),
   password: optional(secret("a password"), "Password of `username`."),
-  token: optional(secret("a token"), "A bearer token, in place of a user name."),
+  token: optional(secret("a token"), "A bearer token, instead of a user name."),
   oauth: optionalSection(
-    section("A bearer token by OAuth 2 client credentials, in place of a user name.", {
-      tokenUrl: required(webUrl("a complete http or https URL"), "Where tokens are asked for."),
-      clientId: required(textLike("a client id", /./s), "Client id."),
+    section("A bearer token from OAuth 2 client credentials, instead of a user name.", {
+      tokenUrl: required(
+        webUrl("a complete http or https URL"),
+        "URL from which tokens are requested.",
+      ),
+      clientId: required(textLike("a client ID", /./s), "Client ID."),
       clientSecret: required(secret("a client secret"), "Client secret."),
       scope: optional(textLike("a scope", /./s), "Scope of the token."),
     }),
@@ -74,7 +77,7 @@ const fields = {
 };
 
 interface RegistryConnection {
-  /** The next one is asked when one does not answer. */
+  /** If one does not respond, the next one is used. */
   readonly urls: readonly string[];
   /** Null: none. */
   readonly authentication: RegistryAuthentication | null;
@@ -97,8 +100,8 @@ export const registrySettings = optionalSection(
 type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
 
 /**
- *   given                             login
- *   none of them                      none
+ *   settings                          login
+ *   nothing                           none
  *   username and password             basic
  *   one of username and password      a problem
  *   token alone                       token
@@ -117,13 +120,13 @@ function readAuthentication(
   ];
   const [first, second] = ways;
   if (first !== undefined && second !== undefined) {
-    const expected = `one way to log in, and ${first} is given too`;
+    const expected = `one way to authenticate, but ${first} is set too`;
     return place.child(second).fail({ found: `both ${first} and ${second}`, expected, hint: null });
   }
   if (isBasic && (username === null || password === null)) {
     const [there, missing] =
       username === null ? ["password", "username"] : ["username", "password"];
-    const expected = `a text, since ${there} is given`;
+    const expected = `a string, because ${there} is set`;
     return place.child(missing).fail({ found: "nothing", expected, hint: null });
   }
   if (username !== null && password !== null) return { kind: "basic", username, password };

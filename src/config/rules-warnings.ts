@@ -3,11 +3,11 @@
  * protect less than they seem to (docs/rules.md).
  *
  *   a destination of an audience's source               warning
- *   has an allow list of traits without the audience's  its members and others are not told apart
- *   asks for consent that the audience's calls lack     it gets none of them
+ *   has an allow list of traits without the audience's  members and others look the same
+ *   requires consent that the audience's calls lack     it gets no calls from it
  *
  *   a destination                                       warning
- *   takes user IDs away, and no secret is configured    the keys of its records can be found out by trying
+ *   removes user IDs, and no secret is configured       the keys of its records can be found out by trying
  */
 
 import type { Destination } from "../domain/destination.ts";
@@ -53,7 +53,7 @@ function omitted(
   { filters = [] }: Destination,
 ): readonly string[] {
   const source = sourceOf(config, audience);
-  // Without a key, the trait is the snake_case form of the name, which comes with a sync.
+  // Without a key, the trait is the snake_case form of the name, which is known only from a sync.
   const trait = audience.key ?? (/^[a-z\d_]+$/.test(audience.id) ? audience.id : null);
   if (trait === null) return [];
   return filters.flatMap(({ enabled, name, sources, allowProperties }) => {

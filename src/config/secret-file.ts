@@ -1,15 +1,15 @@
 /**
- * The content of a file that `${file:/path}` names, as it takes the reference's place.
+ * The content of a file that `${file:/path}` names, which replaces the reference.
  *
- *   the file                            comes to
- *   cannot be read, is no regular file  a problem
+ *   the file                            result
+ *   cannot be read, or is not a file    a problem
  *   larger than 1 MiB                   a problem
- *   bytes that are no UTF-8             a problem: decoded all the same, a secret would be another
- *   empty, or one newline alone         a problem: something has not written it yet
+ *   bytes that are not UTF-8            a problem: decoded anyway, a secret would be another one
+ *   empty, or one newline alone         a problem: another program has not written it yet
  *   ends in \n or \r\n                  its text without that one newline
  *   anything else                       its text
  *
- * Nothing of the content is ever told, only the reference.
+ * The content is never shown, only the reference.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -32,7 +32,7 @@ export function secretText(written: string, file: FileBytes): SecretText {
   }
   const { bytes } = file;
   if (bytes.length > SECRET_FILE_BYTES_MAX) {
-    const hint = "put the value alone into a file of its own";
+    const hint = "put only the value into the file";
     return problem({
       found: `${written}, a larger file`,
       expected: "a file of at most 1 MiB",
@@ -42,18 +42,18 @@ export function secretText(written: string, file: FileBytes): SecretText {
   if (!isUtf8(bytes)) {
     const hint = "save the file as UTF-8; random bytes can be written in base64 or hex";
     return problem({
-      found: `${written}, bytes that are no UTF-8`,
+      found: `${written}, bytes that are not UTF-8`,
       expected: "text in UTF-8",
       hint,
     });
   }
   const text = withoutNewline(bytes.toString());
   if (text !== "") return { kind: "text", text };
-  const hint = "write the value into it; where there is none, leave the setting out";
+  const hint = "write the value into it, or remove the setting if there is no value";
   return problem({ found: `${written}, an empty file`, expected: "a file with a value", hint });
 }
 
-/** Leaves out one newline at the end, which editors and `echo` write. */
+/** Removes one newline at the end, which editors and `echo` write. */
 export function withoutNewline<Text extends string | undefined>(given: Text): string | Text {
   return given?.replace(/\r?\n$/, "") ?? given;
 }

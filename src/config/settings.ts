@@ -1,4 +1,4 @@
-/** Every setting there is. The reference page docs/configuration.md is generated from this. */
+/** All settings. The reference page docs/configuration.md is generated from this. */
 
 import { TYPE_SETTINGS } from "../destinations/index.ts";
 import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
@@ -62,11 +62,11 @@ const operatorWebhook = section(
       "Static headers, added to each request. Values are secret.",
     ),
     sharedSecret: optional(
-      secret("a text that is not empty"),
+      secret("a string that is not empty"),
       "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks. If not set, events are not signed.",
     ),
     previousSharedSecret: optional(
-      secret("a text that is not empty"),
+      secret("a string that is not empty"),
       "The previous secret during a rotation, for Standard Webhooks only.",
     ),
   },
@@ -77,13 +77,13 @@ const operatorWebhook = section(
       const found = "a header of Standard Webhooks, which events have";
       const expected = "a header that may be added";
       const header = place.child("headers").child(own[0]);
-      return header.fail({ found, expected, hint: "leave it out" });
+      return header.fail({ found, expected, hint: "remove it" });
     }
     return checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? values;
   },
 );
 
-/** A topic that is written, and a webhook that is notified, only where somebody wants them. */
+/** A topic that is written, and a webhook that is notified, only if they are configured. */
 const operatorEventsSettings = section(
   "Events for operators, see [Events](monitor.md#operator-events).",
   {
@@ -98,7 +98,7 @@ const operatorEventsSettings = section(
     if (values.webhook === null || values.enabled) return values;
     return place.child("enabled").fail({
       found: "false, with a webhook",
-      expected: "true, because the webhook is told what the topic says",
+      expected: "true, because the webhook sends what is written to the topic",
       hint: null,
     });
   },
@@ -108,7 +108,7 @@ const TOKEN_MIN = 16;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
 const consoleToken: Decoder<string> = text(
-  `a text of at least ${TOKEN_MIN} characters without blanks`,
+  `a string of at least ${TOKEN_MIN} characters without spaces`,
   (given) => {
     if (/^[\x21-\x7e]{16,256}$/.test(given)) return value(given);
     return wrong("`openssl rand -hex 32` makes one");
@@ -125,7 +125,7 @@ interface ConsoleAccess {
 
 /**
  *   the console listens on               a token is
- *   127.0.0.1, ::1, localhost            required where one is set
+ *   127.0.0.1, ::1, localhost            required if one is set
  *   any other address                    required
  */
 function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Invalid {
@@ -145,7 +145,7 @@ const consoleSettings = section(
       "127.0.0.1",
       "Address to listen on. Any address other than this machine requires a token.",
     ),
-    port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0: any free port."),
+    port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0 selects any free port."),
     token: optional(consoleToken, "Token to sign in with. At least 16 characters."),
     readOnly: setting(
       flag(),
@@ -192,7 +192,7 @@ const tracingSettings = optionalSection(
   false,
 );
 
-/** Five endpoints' answers, as JSON, have to fit into a record of 1 MiB. */
+/** Five endpoints' responses, as JSON, must fit into a record of 1 MiB. */
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 const attemptsSettings = section(
@@ -215,7 +215,7 @@ const attemptsSettings = section(
   },
 );
 
-/** Given with the project: failures are tried again for at most 4 hours. */
+/** Given with the project: failures are retried for at most 4 hours. */
 const WINDOW_MAX_MS = 4 * HOUR_MS;
 /** Given with the project: a response must arrive within 5 seconds. */
 const TIMEOUT_MAX_MS = 5_000;
@@ -228,7 +228,7 @@ const network = text<Network>("a network such as 127.0.0.0/8 or fd00::/8", (give
 
 function testPattern(given: string): Tested<string> {
   if (given.includes("${")) return wrong("write the path without variables");
-  if (/[*?].*\//.test(given)) return wrong("use * and ? only in the name of the file");
+  if (/[*?].*\//.test(given)) return wrong("use * and ? only in the file name");
   return given === "" ? wrong() : value(given);
 }
 
@@ -308,7 +308,7 @@ export const SETTINGS = section("", {
       "::",
       "Address to listen on. `::` means all addresses, IPv6 and IPv4.",
     ),
-    port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0: any free port."),
+    port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0 selects any free port."),
     reload: setting(
       flag(),
       false,
@@ -327,7 +327,7 @@ export const SETTINGS = section("", {
   operatorEvents: operatorEventsSettings,
   tracing: tracingSettings,
   log: section("Log lines on standard output.", {
-    level: setting(logLevel, "info", "The least important level that is written."),
+    level: setting(logLevel, "info", "Lowest level that is logged."),
     attempts: setting(
       logAttempts,
       "all",

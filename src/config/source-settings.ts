@@ -11,11 +11,14 @@ const ANY_LENGTH = Number.POSITIVE_INFINITY;
 const writeKey = secret("a write key");
 
 const fields = {
-  id: required(id<SourceId>(), "Names the source; calls carry it in the header `source-id`."),
-  writeKey: optional(writeKey, "Lets in calls over HTTP, and names the source of a call."),
+  id: required(id<SourceId>(), "ID of the source, which calls carry in the header `source-id`."),
+  writeKey: optional(
+    writeKey,
+    "Key with which applications send calls over HTTP. It identifies the source.",
+  ),
   writeKeys: optional(
     listOf(writeKey, "write keys", { min: 1, max: 100 }),
-    "Several, while one takes the place of another. In place of `writeKey`.",
+    "Several write keys, during a rotation. Used instead of `writeKey`.",
   ),
   destinations: setting(
     listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),
@@ -43,6 +46,6 @@ export const sourceSettings = list(
 );
 
 function bothKeys(place: Place): Invalid {
-  const hint = "put the key of writeKey into the list writeKeys";
+  const hint = "move the key from writeKey to writeKeys";
   return place.fail({ found: "writeKey and writeKeys", expected: "one of the two", hint });
 }

@@ -1,8 +1,8 @@
 /**
- * YAML to plain values, with the lines where they stand.
+ * YAML as plain values, with their lines.
  *
  * Duplicate keys, unknown anchors and several documents are errors. Merge keys (`<<`) are off, as
- * in YAML 1.2, whatever version the file names. Sets, ordered maps, dates and binary data are off
+ * in YAML 1.2, whichever version the file names. Sets, ordered maps, dates and binary data are off
  * too: to the decoders they would be maps without a key. The parser can add an excerpt to its
  * messages. They are used without it, since it might show a secret.
  */
@@ -23,12 +23,12 @@ type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;
-      /** Line of the value at a path or, where there is none, of what is around it. */
+      /** Line of the value at a path or, if it is absent, of the map or list around it. */
       readonly lineOf: (path: Path) => number | null;
     }
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
 
-/** Aliases may repeat a part of the file, but not blow it up. */
+/** Aliases may repeat a part of the file, but not multiply it. */
 const ALIASES_MAX = 1_000;
 
 const OPTIONS = {
@@ -52,7 +52,7 @@ export function readYaml(text: string): Yaml {
       };
     }
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    // Aliases that contain themselves, and nesting that only a program would write, end here.
+    // Aliases that contain themselves, and nesting that only a program would write, stop here.
     JSON.stringify(tree);
     const lineOf = (path: Path): number | null => {
       for (let length = path.length; length > 0; length -= 1) {
@@ -89,12 +89,12 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)
-    ? "a text that begins with a special character needs quotes"
+    ? "a string that starts with a special character needs quotes"
     : null;
   return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
-/** The key that begins at `at`, and the place where its map has it first. */
+/** The key that starts at `at`, and the first place at which its map has it. */
 function sameKey(
   document: Document,
   at: number,
@@ -115,7 +115,7 @@ function sameKey(
 
 const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);
 
-/** The parser's quotes of the file might be secrets. */
+/** What the parser quotes from the file might be secret. */
 function sentence(error: YAMLError): string {
   if (error.code === "DUPLICATE_KEY") return "the same key twice in a map";
   return error.message.replace(/(?<=: ).+|(?<=[`"']).+(?=[`"'])/s, HIDDEN);

@@ -104,7 +104,7 @@ export interface PageFiles {
 
 export interface ConsoleConfig {
   readonly host: string;
-  /** 0: any free port. */
+  /** 0 selects any free port. */
   readonly port: number;
   /** Null: no token is required. Only for addresses of this machine. */
   readonly token: string | null;

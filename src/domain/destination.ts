@@ -7,13 +7,13 @@ import type { DestinationRules } from "./rules.ts";
 
 export interface Source {
   readonly id: SourceId;
-  /** Secret. Several during a rotation; none when nothing may come in by write key. */
+  /** Secret. Several during a rotation; none if the source has no write key. */
   readonly writeKeys: readonly string[];
   /** In the order of the configuration; each is configured. */
   readonly destinations: readonly DestinationId[];
-  /** Ingest's limit; null: none. */
+  /** Limit of ingest; null: none. */
   readonly callsPerSecond: number | null;
-  /** Whether ingest sets timestamps right where the device's clock is wrong. */
+  /** If true, ingest corrects timestamps from devices whose clock is wrong. */
   readonly correctClock: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly url: string;
 }
 
-/** Rules that are absent ask for nothing. */
+/** Absent rules change nothing. */
 interface DestinationBase extends Partial<DestinationRules> {
   readonly id: DestinationId;
   /** Its type, by the name in the table of `destinations/index.ts`. */
@@ -33,9 +33,9 @@ interface DestinationBase extends Partial<DestinationRules> {
   readonly enabled: boolean;
   /** False: the destination gets the time of receipt instead of the call's own. */
   readonly historical: boolean;
-  /** Of its topic; null: as many as others have. */
+  /** Partitions of its topic; null: `kafka.partitions`. */
   readonly partitions: number | null;
-  /** Whether the deletion stage notifies it of deletions. */
+  /** If true, the deletion stage notifies it of deletions. */
   readonly getsDeletions: boolean;
 }
 
@@ -50,13 +50,13 @@ export interface AttemptedDestination extends DestinationBase {
   /** At least one, each URL once. */
   readonly endpoints: readonly Endpoint[];
   readonly deliver: "any" | "every";
-  /** Nothing is sent; what is routed to it waits in its queue. */
+  /** Nothing is sent; deliveries wait in its queue. */
   readonly paused: boolean;
-  /** Deliveries in attempt at the same time in this process. At least 1. */
+  /** Deliveries that this process attempts at the same time. At least 1. */
   readonly concurrency: number;
   /** Null: no limit. */
   readonly requestsPerSecond: number | null;
-  /** Whether requests name the call's trace, if it is known. */
+  /** If true, requests have the call's trace, if it is known. */
   readonly traceparent: boolean;
 }
 

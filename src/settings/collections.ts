@@ -1,4 +1,4 @@
-/** Maps and lists as the YAML parser gives them, with problems where something else stands. */
+/** Maps and lists as the YAML parser returns them, with problems for any other value. */
 
 import { isJsonObject } from "../domain/json.ts";
 import { nearest } from "../domain/nearest.ts";
@@ -12,11 +12,11 @@ export interface ListLength {
 
 export function readMap(raw: unknown, place: Place): ReadonlyMap<string, unknown> | Invalid {
   if (isJsonObject(raw)) return new Map(Object.entries(raw));
-  // Only the kind is told: a secret may have slipped here.
+  // Only the kind is shown, because the value may be a misplaced secret.
   return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
 }
 
-/** Reports keys that are no settings; the value stays unsaid, since it may be a secret. */
+/** Reports unknown keys without their values, which may be secret. */
 export function reportUnknown(
   map: ReadonlyMap<string, unknown>,
   known: readonly string[],

@@ -1,24 +1,24 @@
-/** Where in the configuration a value stands, and where problems with it are collected. */
+/** The place of a value in the configuration, at which problems with it are collected. */
 
 import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.ts";
 
-/** Stands for a value that was reported as a problem. */
+/** Replaces a value that was reported as a problem. */
 export const INVALID: unique symbol = Symbol("invalid");
 export type Invalid = typeof INVALID;
 
-/** Where a value came from when the file does not state it literally. */
+/** The origin of a value that the file does not state literally. */
 export type Origin =
-  /** A variable such as `SWITCHYARD_KAFKA_BROKERS` took its place. */
+  /** A variable such as `SWITCHYARD_KAFKA_BROKERS` overrides it. */
   | { readonly kind: "environment"; readonly name: string }
   /**
-   * A text with `${NAME}` or `${file:/path}` in it; `written` is what the file says. `takesFile`:
+   * A string with `${NAME}` or `${file:/path}` in it; `written` is what the file has. `takesFile`:
    * a file's content is in it, which is never shown.
    */
   | { readonly kind: "filled"; readonly written: string; readonly takesFile: boolean };
 
 export interface PlaceContext {
   readonly problems: Problem[];
-  /** Values that are taken and are most likely a mistake: one sentence each. */
+  /** Values that are accepted and most likely a mistake: one sentence each. */
   readonly warnings: string[];
   /** By path text. */
   readonly origins: ReadonlyMap<string, Origin>;
@@ -40,7 +40,7 @@ export interface Place {
   readFile(path: string): FileBytes;
   /** Reports a problem here. */
   fail(problem: Omit<Problem, "path">): Invalid;
-  /** Warns of the value here, which is taken all the same. */
+  /** Warns about the value here, which is accepted anyway. */
   warn(text: string): void;
 }
 
@@ -49,7 +49,7 @@ export function placeAt(context: PlaceContext, path: Path, around: Origin | null
   return {
     path,
     origin,
-    // Entries of a list that a file holds are its content, too.
+    // Entries of a list from a file are its content, too.
     child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
     readFile: context.readFile,
     fail: (problem) => {
@@ -66,14 +66,14 @@ export function takesFile(origin: Origin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 
-/** A text of the file that takes something in, as it may be shown in place of what came of it. */
+/** A string of the file with references, as it may be shown instead of the result. */
 export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
-  // The reference alone is no secret, whatever it stands for.
+  // The reference itself is not secret.
   return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);
 }
 
 /**
- * The value that was found, and the variable it came from.
+ * The value that was found, and its variable.
  *
  * @param show makes a value fit to be shown: hides it, or the secret part of it.
  */

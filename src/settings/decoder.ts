@@ -7,12 +7,12 @@ import { HIDDEN } from "./problem.ts";
 export type Unit = "" | "Ms";
 
 export interface Decoder<Value, U extends Unit = ""> {
-  /** The values that are taken, as the sentence goes on after "expected:". */
+  /** The accepted values, as the sentence continues after "expected:". */
   readonly expected: string;
   readonly unit: U;
   /** A value as it may be printed. Secrets are hidden here and nowhere else. */
   readonly show: (raw: unknown) => unknown;
-  /** A text of the environment as the file would state it. */
+  /** A string from the environment as the file would have it. */
   readonly fromText: (text: string) => unknown;
   /** The values in the file as a JSON Schema; absent: any. */
   readonly json?: Readonly<Record<string, unknown>> | undefined;
@@ -20,7 +20,7 @@ export interface Decoder<Value, U extends Unit = ""> {
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
 
-/** The result of a test: the value, or how to put it right (null: `expected` says it all). */
+/** The result of a test: the value, or how to fix it (null: `expected` is enough). */
 export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };
@@ -54,7 +54,7 @@ export function wrong(hint: string | null = null): Tested<never> {
   return { kind: "wrong", hint };
 }
 
-/** For `show` of a secret: says only whether there is one. */
+/** For `show` of a secret: shows only whether there is one. */
 export function hidden(raw: unknown): unknown {
   return raw === "" ? "" : HIDDEN;
 }

@@ -9,18 +9,18 @@ export function webUrl(expected: string): Decoder<string> {
 }
 
 export function testUrl(given: string): Tested<string> {
-  if (/[\s\p{Cc}]/u.test(given)) return wrong("take out blanks and control characters");
+  if (/[\s\p{Cc}]/u.test(given)) return wrong("remove spaces and control characters");
   if (!/^https?:\/\/[^/?#\\]/i.test(given))
-    return wrong("begin with https:// or http:// and the host");
+    return wrong("start with https:// or http:// and the host");
   if (!URL.canParse(given)) return wrong("check the host and the port");
   const url = new URL(given);
-  // Of an empty user name nothing is left in the URL.
+  // A URL does not keep an empty user name.
   if (/^\w+:\/\/[^/?#\\]*@/.test(given)) {
-    return wrong("take out the user name and password; a static header can carry them");
+    return wrong("remove the user name and password; a static header can carry them");
   }
   if (url.port === "0") return wrong("name a port that can be connected to");
   if (url.hash !== "" || given.endsWith("#"))
-    return wrong("take out `#` and what follows, it is never sent");
+    return wrong("remove `#` and what follows, which is never sent");
   return value(given);
 }
 
@@ -37,7 +37,7 @@ const HOST =
  *   scheme, host, port                          as they are
  *   user name and password                      (hidden)@
  *   path, query and fragment                    /(hidden), unless the path is / alone
- *   an @ after the host: of a password with /   the scheme alone
+ *   an @ after the host, from a password with / the scheme alone
  *   something else in the host's place          (hidden)
  */
 export function showUrl(raw: unknown): unknown {

@@ -28,8 +28,11 @@ const keyFile = pemFile(
 );
 
 const TLS_FIELDS = {
-  ca: optional(certificateFile, "Certificates of a private CA, trusted beside the public roots."),
-  cert: optional(certificateFile, "Our certificate, for mutual TLS. Needs `key`."),
+  ca: optional(
+    certificateFile,
+    "Certificates of a private CA, trusted in addition to the public roots.",
+  ),
+  cert: optional(certificateFile, "Client certificate, for mutual TLS. Requires `key`."),
   key: optional(keyFile, "The private key of `cert`."),
 };
 
@@ -44,7 +47,7 @@ export function tlsFilesAndName(
 ): Section<TlsFiles & { readonly serverName: string | null }> {
   const serverName = optional(
     textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
-    "The name in the servers' certificates, where addresses have another one, such as behind a tunnel.",
+    "Name in the servers' certificates, if it differs from their addresses, for example behind a tunnel.",
   );
   return section(doc, { ...TLS_FIELDS, serverName }, checked);
 }
@@ -54,7 +57,7 @@ function checked<Files extends TlsFiles>(files: Files, place: Place): Files | In
   if (cert === null && key === null) return files;
   if (cert === null || key === null) {
     const [there, missing] = cert === null ? ["key", "cert"] : ["cert", "key"];
-    const expected = `the path of a PEM file, since ${there} is given`;
+    const expected = `the path of a PEM file, because ${there} is set`;
     return place.child(missing).fail({ found: "nothing", expected, hint: null });
   }
   return belongTogether(cert, key) ? files : othersKey(place);
@@ -65,7 +68,7 @@ export function certificateAndKey(
   doc: string,
 ): Section<{ readonly cert: string; readonly key: string }> {
   const fields = {
-    cert: required(certificateFile, "The certificate, followed by those between it and the root."),
+    cert: required(certificateFile, "The certificate, followed by the intermediate certificates."),
     key: required(keyFile, "The private key of `cert`."),
   };
   return section(doc, fields, (files, place) =>
@@ -95,7 +98,7 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
         hint: RELATIVE,
       });
     }
-    // Files of certificates may have comments in any encoding; the parts that count are ASCII.
+    // Files of certificates may have comments in any encoding; the relevant parts are ASCII.
     const pem = file.bytes.toString();
     try {
       check(pem);
@@ -111,11 +114,11 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
 }
 
 const PEM_TEXT = /-----|\p{Cc}/u;
-/** The base64 of a key by itself. A path may look so, too: it is used, and not shown. */
+/** The base64 of a key alone. A path may look the same: it is used, and not shown. */
 const LIKE_BASE64 = /[A-Za-z\d+/=]{60}/;
-const PEM_HINT = "put the text into a file and give the file's path";
+const PEM_HINT = "put the text into a file and use the file's path";
 
-/** A key that stands where its path belongs is not shown. */
+/** A key instead of its path is not shown. */
 function showPath(raw: unknown): unknown {
   return typeof raw === "string" && (PEM_TEXT.test(raw) || LIKE_BASE64.test(raw)) ? HIDDEN : raw;
 }

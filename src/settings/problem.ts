@@ -1,4 +1,4 @@
-/** A problem of a configuration, said so that people can put it right. */
+/** A problem in a configuration, with what people need to fix it. */
 
 export type Path = readonly (string | number)[];
 
@@ -7,7 +7,7 @@ export interface Problem {
   /** The value that was found, in words. Never a secret. */
   readonly found: string;
   readonly expected: string;
-  /** How to put it right, where that does not follow from `expected`. */
+  /** How to fix it, if that does not follow from `expected`. */
   readonly hint: string | null;
 }
 
@@ -45,7 +45,7 @@ export function describe(value: unknown): string {
 
 /** A value by its kind alone. */
 export function kindOf(value: unknown): string {
-  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
+  if (typeof value === "string") return value === "" ? "an empty string" : "a string";
   if (typeof value === "number") return "a number";
   if (typeof value === "boolean") return `${value}`;
   return describe(value);
@@ -57,7 +57,7 @@ function cut(text: string): string {
   return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}...`;
 }
 
-/** Where a problem is, such as `teams/crm.yaml: destinations[0].id (line 3)`. */
+/** The place of a problem, such as `teams/crm.yaml: destinations[0].id (line 3)`. */
 export function placeText({ path, line, file }: Omit<LocatedProblem, keyof Omit<Problem, "path">>) {
   const where = line === null ? "" : ` (line ${line})`;
   return `${file === null ? "" : `${file}: `}${pathText(path)}${where}`;
@@ -75,10 +75,10 @@ export function problemText(problem: LocatedProblem): string {
 const WHY: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EISDIR: "it is a folder",
-  ELOOP: "its symbolic links go in a circle",
+  ELOOP: "its symbolic links form a loop",
   ENAMETOOLONG: "the path is too long",
   ENOENT: "there is no such file",
-  ENOTDIR: "a part of the path is no folder",
+  ENOTDIR: "a part of the path is not a folder",
 };
 
 export function whyUnreadable(error: unknown): string {

@@ -139,6 +139,6 @@ function isUserId(path: RulePath): boolean {
 
 function warnOfUserId(at: Place): void {
   at.warn(
-    "it changes userId only if its condition matches, and delete notifications follow no condition: they carry what entries without `if` make of the user ID",
+    "it changes userId only if its condition matches, but delete notifications ignore conditions: only entries without `if` change their user ID",
   );
 }

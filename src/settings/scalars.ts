@@ -1,4 +1,4 @@
-/** Decoders of single values: texts, numbers, flags, choices, durations, sizes, and lists of them. */
+/** Decoders of single values: strings, numbers, flags, choices, durations, sizes, and lists of them. */
 
 import { withoutBrackets } from "../domain/addresses.ts";
 import { nearest } from "../domain/nearest.ts";
@@ -7,7 +7,7 @@ import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } f
 
 const QUOTE = "put the value in quotes";
 
-/** A text that `test` accepts; without `test` any that is not empty. */
+/** A string that `test` accepts; without `test`, any that is not empty. */
 export function text<Value = string>(
   expected: string,
   test: (given: string) => Tested<Value>,
@@ -29,7 +29,7 @@ export function textLike(expected: string, pattern: RegExp): Decoder<string> {
   return text(expected, (given) => (pattern.test(given) ? value(given) : wrong()));
 }
 
-/** Where a server listens; IPv6 with brackets or without. */
+/** The address on which a server listens; IPv6 with or without brackets. */
 export const listenHost = text("an address or a host name", (given) =>
   /^[^\s/]+$/.test(given) ? value(withoutBrackets(given)) : wrong(),
 );
@@ -37,15 +37,15 @@ export const listenHost = text("an address or a host name", (given) =>
 /** Whitespace; byte-order marks, joiners, control characters. */
 const UNSEEN_AT_AN_END = /^[\s\p{C}]|[\s\p{C}]$/u;
 
-/** Any text that is not empty, and that is never shown. Whitespace around it is kept and warned of. */
+/** Any string that is not empty, which is never shown. Whitespace around it is kept, with a warning. */
 export function secret(expected: string): Decoder<string> {
-  const hint = "leave the setting out where there is none";
+  const hint = "remove the setting if there is no value";
   const any = text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const decoded = any.decode(raw, place);
     if (typeof decoded === "string" && UNSEEN_AT_AN_END.test(decoded)) {
-      const what = "whitespace or another character that is not seen";
-      place.warn(`the secret begins or ends with ${what}, which counts as part of it`);
+      const what = "whitespace or another invisible character";
+      place.warn(`the secret starts or ends with ${what}, which counts as part of it`);
     }
     return decoded;
   };
@@ -54,7 +54,7 @@ export function secret(expected: string): Decoder<string> {
 
 export function wholeNumber(min: number, max: number): Decoder<number> {
   const json = { type: "integer", minimum: min, maximum: max };
-  return numberLike(`a whole number from ${min} to ${max}`, json, (given) => {
+  return numberLike(`an integer from ${min} to ${max}`, json, (given) => {
     return Number.isInteger(given) && given >= min && given <= max;
   });
 }
@@ -99,7 +99,7 @@ export function flag(): Decoder<boolean> {
     test: (raw) => {
       if (typeof raw === "boolean") return value(raw);
       const word = typeof raw === "string" ? BOOLEAN_WORDS[raw.toLowerCase()] : undefined;
-      return word === undefined ? wrong() : wrong(`write ${word}: ${raw} is a text in YAML 1.2`);
+      return word === undefined ? wrong() : wrong(`write ${word}: ${raw} is a string in YAML 1.2`);
     },
   });
 }
@@ -131,7 +131,7 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   return { ...any, json: { enum: choices } };
 }
 
-/** Milliseconds from a text with a unit. */
+/** Milliseconds from a string with a unit. */
 export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
   return decoder({
@@ -188,7 +188,7 @@ export function testShare(given: string): Tested<number> {
 const DURATION = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/;
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** @returns whole milliseconds, or null when the text is no duration. */
+/** @returns whole milliseconds, or null if the string is not a duration. */
 export function parseDuration(text: string): number | null {
   const match = DURATION.exec(text);
   if (match === null) return null;
@@ -209,7 +209,7 @@ export function durationText(ms: number): string {
 const SIZE = /^(\d{1,12}(?:\.\d{1,6})?)(B|KiB|MiB|GiB)$/;
 const UNIT_BYTES = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const;
 
-/** @returns whole bytes, or null when the text is no size. */
+/** @returns whole bytes, or null if the string is not a size. */
 export function parseSize(text: string): number | null {
   const match = SIZE.exec(text);
   if (match === null) return null;
@@ -227,7 +227,7 @@ export function sizeText(bytes: number): string {
   return `${bytes / size}${unit}`;
 }
 
-/** Bytes from a text with a unit. */
+/** Bytes from a string with a unit. */
 export function size(min: number, max: number): Decoder<number> {
   return decoder({
     expected: `a size with its unit (B, KiB, MiB, GiB), from ${sizeText(min)} to ${sizeText(max)}`,
@@ -243,7 +243,7 @@ export function size(min: number, max: number): Decoder<number> {
 
 const ID_CHARACTERS_MAX = 200;
 
-/** The ids of sources and destinations. */
+/** The IDs of sources and destinations. */
 export function id<Id extends string>(): Decoder<Id> {
   return text(`lower-case letters, digits and dashes, at most ${ID_CHARACTERS_MAX}`, (given) => {
     return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX

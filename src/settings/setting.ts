@@ -1,6 +1,6 @@
 /**
- * The declaration of settings: one node per setting, from which come the type, the parser, the
- * environment's overrides, `config print` and the reference page.
+ * The declaration of settings: the type, the parser, the overrides from the environment, `config print` and
+ * the reference page all come from one node per setting.
  *
  *   node       in the file                                absent, or without a value
  *   setting    one value, or a list of plain values       its default, else a problem
@@ -26,7 +26,7 @@ interface NodeOf<Value> {
 export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
   readonly kind: "setting";
   readonly decoder: Decoder<unknown, U>;
-  /** The default as the file would state it; null: none needed; undefined: must be given. */
+  /** The default as the file would state it; null: none needed; undefined: required. */
   readonly fallback: unknown;
   /** The settings inside a value that its decoder reads itself, by its forms, for the reference page. */
   readonly inside?: readonly { readonly isList: boolean; readonly fields: Fields }[];
@@ -79,7 +79,7 @@ export function setting<Value, U extends Unit>(
   return { kind: "setting", decoder, fallback, doc, decode };
 }
 
-/** A setting that must be given. */
+/** A required setting. */
 export function required<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   doc: string,
@@ -92,7 +92,7 @@ export function required<Value, U extends Unit>(
   return { kind: "setting", decoder, fallback: undefined, doc, decode };
 }
 
-/** A setting that may be left out. */
+/** An optional setting. */
 export function optional<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   doc: string,
@@ -130,7 +130,7 @@ export function section<F extends Fields>(
 }
 
 /**
- * A section that may be left out: null then. With `takesFlag`, `true` is an empty map, `false`
+ * An optional section, which is null if it is absent. With `takesFlag`, `true` is an empty map, `false`
  * null.
  */
 export function optionalSection<Value>(
@@ -189,7 +189,7 @@ function isAbsent(raw: unknown): boolean {
   return raw === undefined || raw === null;
 }
 
-/** Texts of the environment, whole or in part, are read as such: "64" may be a number. */
+/** Strings from the environment, whole or in part, are read as such: "64" may be a number. */
 function given(decoder: Decoder<unknown, Unit>, raw: unknown, place: Place): unknown {
   return typeof raw === "string" && place.origin !== null ? decoder.fromText(raw) : raw;
 }

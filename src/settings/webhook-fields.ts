@@ -1,13 +1,13 @@
 /**
  * Static headers of an endpoint: those that HTTP allows and that the request does not set itself.
  *
- *   name                                                    refused because
+ *   name                                                    rejected because
  *   host, connection, content-length, transfer-encoding     HTTP needs them as they are
- *   keep-alive, upgrade, expect, te, trailer, proxy-*       they speak about one connection
+ *   keep-alive, upgrade, expect, te, trailer, proxy-*       they are about one connection
  *   user-agent, content-type, x-signature                   every webhook sets them
- *   x-switchyard-*                                          kept for our own
+ *   x-switchyard-*                                          reserved for Switchyard
  *   webhook-*, with standardWebhooks                        checked with the destination's settings
- *   two names that differ in letter case only               the receiver cannot tell them apart
+ *   two names that differ in letter case only               the receiver cannot distinguish them
  *
  * Letter case never matters. Values are treated as secrets throughout.
  */
@@ -25,7 +25,7 @@ const PER_CONNECTION =
   /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|trailer|proxy-.*)$/;
 const OURS = /^(?:user-agent|content-type|x-signature|x-switchyard-.*)$/;
 
-const EXPECTED = "a map of header names to texts";
+const EXPECTED = "a map of header names to strings";
 
 export const staticHeaders: Decoder<readonly Header[]> = {
   expected: EXPECTED,
@@ -61,23 +61,19 @@ function readHeader(
     return fail("a header name that HTTP does not allow", "letters, digits and dashes", null);
   }
   if (PER_CONNECTION.test(lower)) {
-    return fail("a header of the connection", "a header that may be added", "leave it out");
+    return fail("a header of the connection", "a header that may be added", "remove it");
   }
   if (OURS.test(lower)) {
-    return fail(
-      "a header that Switchyard sets itself",
-      "a header that may be added",
-      "leave it out",
-    );
+    return fail("a header that Switchyard sets itself", "a header that may be added", "remove it");
   }
   if (isRepeated) {
-    return fail("the same header again, in other letter case", "each header once", null);
+    return fail("the same header in another letter case", "each header once", null);
   }
   if (typeof given !== "string") {
-    return fail(kindOf(given), "a text", "put the value in quotes");
+    return fail(kindOf(given), "a string", "put the value in quotes");
   }
   if (!VALUE.test(given)) {
-    const expected = "visible ASCII characters, with blanks only between them";
+    const expected = "visible ASCII characters, with spaces only between them";
     return fail("a value that HTTP does not allow", expected, "percent-encode other characters");
   }
   return [name, given];
@@ -87,7 +83,7 @@ function readHeader(
 const STANDARD_SECRET =
   /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
 
-/** One that libraries of Standard Webhooks would read in another way. */
+/** A secret that libraries of Standard Webhooks would read in another way. */
 export function checkStandardSecrets(
   secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
   place: Place,
@@ -95,8 +91,8 @@ export function checkStandardSecrets(
   let invalid: Invalid | null = null;
   for (const [name, secret] of Object.entries(secrets)) {
     if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
-    const found = "whsec_ before something else";
-    const expected = "base64 after whsec_, as Standard Webhooks has it";
+    const found = "whsec_ followed by something other than base64";
+    const expected = "base64 after whsec_, as Standard Webhooks defines it";
     invalid = place.child(name).fail({ found, expected, hint: null });
   }
   return invalid;

@@ -278,7 +278,7 @@ test("an answer that does not come ends the attempt, then the calls are reported
   await analytics.close();
   expect(requests).toHaveLength(2);
   expect(lost).toMatchObject([{ reason: "attempts-exhausted", attempts: 2, status: null }]);
-  expect(lost[0]?.message).toContain("no answer within 1000 ms");
+  expect(lost[0]?.message).toContain("no response within 1000 ms");
 });
 
 test("close gives up what is left when its time is over", async () => {

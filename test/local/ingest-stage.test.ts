@@ -97,7 +97,7 @@ test.each([
     undefined,
   ],
   [
-    "bytes that are no UTF-8",
+    "bytes that are not UTF-8",
     Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
     "identity",
     400,

@@ -38,7 +38,7 @@ interface Unknown {
   readonly error: string;
 }
 
-/** Where a record of the audience is. */
+/** The place of a record of the audience. */
 interface Place {
   readonly partition: number;
   readonly offset: number;

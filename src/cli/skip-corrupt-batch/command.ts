@@ -69,5 +69,5 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
 
 function number(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError(`"${text}" is not a whole number.`);
+  throw new InvalidArgumentError(`"${text}" is not an integer.`);
 }

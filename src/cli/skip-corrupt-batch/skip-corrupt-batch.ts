@@ -77,7 +77,7 @@ export async function skipCorrupt(
   }
 }
 
-/** Where the group continues: at its committed offset, or at the first record. */
+/** The offset at which the group continues: the committed one, or that of the first record. */
 async function groupAt(
   { admin }: Kafka,
   { topic, partition, group }: SkipOptions,

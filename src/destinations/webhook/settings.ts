@@ -109,11 +109,11 @@ const webhookFields = {
   ),
   ...commonSettings,
   sharedSecret: optional(
-    secret("a text that is not empty"),
+    secret("a string that is not empty"),
     "Secret with which each body is signed (`X-Signature`). If not set, requests have no signature.",
   ),
   previousSharedSecret: optional(
-    secret("a text that is not empty"),
+    secret("a string that is not empty"),
     "Previous secret during a rotation, for Standard Webhooks only.",
   ),
   endpoints: list("1 to 5 URLs to which webhooks are posted, each once:", endpoint, ENDPOINTS),
@@ -178,7 +178,7 @@ function checkStandardWebhooks(
 ): Invalid | null {
   let invalid: Invalid | null = null;
   if (sharedSecret === null) {
-    const expected = "a text that is not empty, since standardWebhooks is true";
+    const expected = "a string that is not empty, because standardWebhooks is true";
     invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
   invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
@@ -211,7 +211,7 @@ function checkHeaders(
       if (!names.test(name)) continue;
       const header = place.child("endpoints").child(index).child("headers").child(name);
       const expected = "a header that may be added";
-      invalid = header.fail({ found, expected, hint: "leave it out" });
+      invalid = header.fail({ found, expected, hint: "remove it" });
     }
   }
   return invalid;

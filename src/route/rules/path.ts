@@ -64,7 +64,7 @@ export function comparePaths(one: RulePath, other: RulePath): number {
   return one.length - other.length;
 }
 
-/** Where a call contains what receivers see as traits and properties. */
+/** The places in a call that receivers see as traits and properties. */
 export interface CallShape {
   readonly traitsAreInContext: boolean;
   readonly isIdentify: boolean;

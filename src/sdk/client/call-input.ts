@@ -1,51 +1,51 @@
 export type CallType = "identify" | "track" | "page" | "screen" | "group" | "alias";
 
 /**
- * Text that is not empty. A number up to 2^53 - 1 and a bigint become text; a larger number is
- * refused, because JavaScript has rounded it.
+ * A string that is not empty. A number up to 2^53 - 1 and a bigint become strings; a larger number is
+ * rejected, because JavaScript has rounded it.
  */
 export type Id = string | number | bigint;
 
 /** A plain object, or one whose `toJSON` gives a plain object. */
 export type Fields = object;
 
-/** The caller: a user, or somebody who has no user id yet. */
+/** The caller: a user, or somebody who has no user ID yet. */
 export type Caller =
   | {
-      /** An id of your making for somebody who has no user id yet, such as one in a cookie. */
+      /** An ID of your own for somebody who has no user ID yet, such as one in a cookie. */
       readonly anonymousId: Id;
-      /** The user's id in your database. Not an email address, which changes. */
+      /** The user's ID in your database. Not an email address, which changes. */
       readonly userId?: Id | null | undefined;
     }
   | {
-      /** The user's id in your database. Not an email address, which changes. */
+      /** The user's ID in your database. Not an email address, which changes. */
       readonly userId: Id;
-      /** The id that the user had before you knew who it was. */
+      /** The ID that the user had before you knew who it was. */
       readonly anonymousId?: Id | null | undefined;
     };
 
 export interface Common {
-  /** The surroundings of the call: `ip`, `userAgent`, `locale`, ... `library` is filled in. */
+  /** Circumstances of the call: `ip`, `userAgent`, `locale`, ... `library` is added. */
   readonly context?: Fields | null | undefined;
-  /** Integration name to whether it gets the call; `All` speaks for those not named. */
+  /** For each integration name, whether it gets the call; `All` is for all others. */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
   /**
-   * When it happened, for the import of historical calls; without it the server times the call.
-   * A Date, an ISO 8601 text, or milliseconds since the epoch.
+   * Time at which it happened, for historical calls. If absent, the server sets it.
+   * A Date, an ISO 8601 string, or milliseconds since the epoch.
    */
   readonly timestamp?: Date | string | number | null | undefined;
-  /** At most 100 characters; a random UUID where absent. */
+  /** At most 100 characters. If absent, a random UUID. */
   readonly messageId?: Id | null | undefined;
 }
 
-/** Says who a user is. Once when the account is made, and again only when traits change. */
+/** Records who a user is: once when the account is created, and again when traits change. */
 export type IdentifyCall = {
   /** Facts about the user: those that are new or have changed. */
   readonly traits?: UserTraits | null | undefined;
 } & Common &
   Caller;
 
-/** Says what a user did. */
+/** Records what a user did. */
 export type TrackCall = {
   /** The name of the action, such as "Order Completed"; the same for all users. */
   readonly event: string;
@@ -58,14 +58,14 @@ export interface PageProperties {
   /** The whole URL. */
   readonly url?: string | undefined;
   readonly title?: string | undefined;
-  /** URL of the page before. */
+  /** URL of the previous page. */
   readonly referrer?: string | undefined;
   /** The path of the URL. */
   readonly path?: string | undefined;
   readonly [name: string]: unknown;
 }
 
-/** Which page a user saw. With both, `properties` wins over `traits`, key by key. */
+/** Records which page a user viewed. If both are given, `properties` overrides `traits` key by key. */
 export type PageCall = {
   /** The name of the page, such as "Pricing". */
   readonly name?: string | null | undefined;
@@ -78,7 +78,7 @@ export type PageCall = {
 } & Common &
   Caller;
 
-/** Which screen of an app a user saw. */
+/** Records which screen of an app a user viewed. */
 export type ScreenCall = {
   /** The name of the screen, such as "Cart". */
   readonly name?: string | null | undefined;
@@ -89,24 +89,24 @@ export type ScreenCall = {
 } & Common &
   Caller;
 
-/** Which group (company, team, account) an identified user belongs to. */
+/** Records which group (company, team, account) a user belongs to. */
 export type GroupCall = {
-  /** The group's id in your database. */
+  /** The group's ID in your database. */
   readonly groupId: Id;
   /** Facts about the group: those that are new or have changed. */
   readonly traits?: GroupTraits | null | undefined;
 } & Common &
   Caller;
 
-/** That two ids are the same user. */
+/** Records that two IDs are the same user. */
 export type AliasCall = {
-  /** The id that counts from now on. */
+  /** The user's ID from now on. */
   readonly userId: Id;
-  /** The id of before: an anonymous one, or an old user id. */
+  /** The previous ID: an anonymous ID, or an old user ID. */
   readonly previousId: Id;
 } & Common;
 
-/** Reserved names with their types, and own ones: of a literal, or of an interface of yours. */
+/** Reserved names with their types, and names of your own. */
 type With<Reserved> = (Reserved & { readonly [name: string]: unknown }) | (object & Reserved);
 
 export interface Address {
@@ -126,7 +126,7 @@ export interface ReservedUserTraits {
   readonly avatar?: string | null | undefined;
   readonly birthday?: Date | string | null | undefined;
   readonly company?: object | string | null | undefined;
-  /** When the account was made: a Date, or ISO 8601. */
+  /** Time at which the account was created: a Date, or ISO 8601. */
   readonly createdAt?: Date | string | number | null | undefined;
   readonly description?: string | null | undefined;
   readonly email?: string | null | undefined;
@@ -147,11 +147,11 @@ export interface ReservedGroupTraits {
   readonly address?: With<Address> | string | null | undefined;
   /** URL of a logo. */
   readonly avatar?: string | null | undefined;
-  /** When the group was made: a Date, or ISO 8601. */
+  /** Time at which the group was created: a Date, or ISO 8601. */
   readonly createdAt?: Date | string | number | null | undefined;
   readonly description?: string | null | undefined;
   readonly email?: string | null | undefined;
-  /** How many there are; some send a range as text. */
+  /** Number of employees; some applications send a range as a string. */
   readonly employees?: number | string | null | undefined;
   readonly id?: string | number | null | undefined;
   readonly industry?: string | null | undefined;

@@ -2,7 +2,7 @@
  * Closes clients when the process ends, for applications that ask for it.
  *
  *   the process                               what happens
- *   has nothing left to do (`beforeExit`)     close, then it ends by itself
+ *   has nothing left to do (`beforeExit`)     close, then it ends
  *   gets one of the signals, and nobody       close, then the signal again, so that the process
  *     else listens for it                       ends as it would have
  *   the same, as the first process of a       close, then it exits with 128 and the signal's number:
@@ -33,8 +33,8 @@ interface Hook {
 }
 
 /**
- * By event. However many clients there are, the process has one listener for it: they must not take
- * each other for the application's own.
+ * By event. The process has one listener for each event, however many clients there are: otherwise a client would
+ * take another client's listener for the application's own.
  */
 const hooked = new Map<string, Set<Hook>>();
 
@@ -81,9 +81,9 @@ function onSignal(signal: NodeJS.Signals): void {
   });
 }
 
-/** Ends as the signal would have ended the process. */
+/** Ends the process as the signal would have. */
 function end(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
-  // It has come by then. Only the first process of a container is still there.
+  // The signal has arrived by then. Only the first process of a container is still running.
   setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), STILL_THERE_MS);
 }

@@ -7,9 +7,9 @@
  *   cannot be written (a cycle, a bigint, a toJSON     ValidationError, naming the field
  *     that throws, nested too deep for the stack)
  *   nests deeper than 1,000 levels                     ValidationError, naming the field; the
- *                                                      server would leave the call out
+ *                                                      server would reject the call
  *
- * Writing at hand-in makes the queue hold plain text: the caller may change its objects, and sizes
+ * Calls are written when they are made, so that the caller may change its objects afterwards, and sizes
  * are those of the bytes that are sent. A batch has as many calls, in order, as `flushAt` and
  * `BATCH_MAX_BYTES` allow.
  */
@@ -24,9 +24,9 @@ const DEPTH_MAX = 1_000;
 
 export interface EncodedCall {
   readonly json: string;
-  /** Of the JSON in UTF-8. */
+  /** Size of the JSON in UTF-8. */
   readonly bytes: number;
-  /** How it ended: null when it was acknowledged, undefined while it waits. */
+  /** Null if the call was acknowledged, undefined while it waits. */
   loss?: Loss | null | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
-   * A stream of the web or of Node, or nothing. It is read for the endpoint's words about a refusal,
+   * A stream of the web or of Node, or nothing. It is read for the endpoint's explanation of an error,
    * and so that the connection can be used again.
    */
   readonly body?: unknown;

@@ -28,7 +28,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
   return async (body: string, stop: AbortSignal): Promise<Outcome> => {
     const controller = new AbortController();
     const abort = () => controller.abort(stop.reason);
-    const expire = () => controller.abort(new Error(`no answer within ${timeoutMs} ms`));
+    const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
     const timer = setTimeout(expire, timeoutMs);
     // The connection keeps the process alive while it matters.
     timer.unref();

@@ -157,7 +157,8 @@ function rejectUnknown(options: AnalyticsOptions): void {
 
 function readFlushAt({ flushAt, size }: AnalyticsOptions): number {
   if (flushAt !== undefined && size !== undefined && flushAt !== size) {
-    const message = "flushAt and size are two names of one option; give one, or both the same";
+    const message =
+      "flushAt and size are two names of one option; set one of them, or both to the same value";
     throw new ValidationError("size", message);
   }
   return flushAt === undefined && size !== undefined
@@ -168,7 +169,7 @@ function readFlushAt({ flushAt, size }: AnalyticsOptions): number {
 function whole(name: string, value: number, min: number, max = Number.MAX_SAFE_INTEGER): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   const range = max === Number.MAX_SAFE_INTEGER ? `at least ${min}` : `from ${min} to ${max}`;
-  throw new ValidationError(name, `the option ${name} must be a whole number, ${range}`);
+  throw new ValidationError(name, `the option ${name} must be an integer, ${range}`);
 }
 
 /** Sent as the user name of HTTP Basic authentication, which ends at a colon. */
@@ -176,10 +177,10 @@ function readWriteKey(writeKey: unknown): string {
   if (typeof writeKey === "string" && /^[^:\p{Cc}]+$/u.test(writeKey)) return writeKey;
   if (typeof writeKey === "object" && writeKey !== null && "writeKey" in writeKey) {
     const options = "new Analytics(writeKey, { endpoint, flushAt, flushAfter })";
-    const message = `the write key comes first, the options after it: ${options}`;
+    const message = `the write key is the first argument, and the options are the second: ${options}`;
     throw new ValidationError("writeKey", message);
   }
-  const message = "the write key must be text that is not empty, without colons or line breaks";
+  const message = "the write key must be a string that is not empty, without colons or line breaks";
   throw new ValidationError("writeKey", message);
 }
 

@@ -3,11 +3,11 @@
  *
  *   outcome                              attempts left   decision
  *   2xx                                  -               acknowledged
- *   408, 429, 5xx, or no answer          yes             try again
- *   408, 429, 5xx, or no answer          no              give up, attempts-exhausted
- *   any other status, 400 and 3xx too    -               give up, rejected
+ *   408, 429, 5xx, or no response        yes             retry
+ *   408, 429, 5xx, or no response        no              lost, attempts-exhausted
+ *   any other status, 400 and 3xx too    -               lost, rejected
  *
- * The delay is drawn evenly from nothing up to a bound that doubles with each attempt (full
+ * The delay is random, from 0 up to a bound that doubles with each attempt (full
  * jitter), so that clients which failed together do not come back together. `Retry-After` lengthens
  * it, never shortens it, and counts up to an hour.
  */
@@ -18,9 +18,9 @@ export type Outcome =
   | {
       readonly kind: "response";
       readonly status: number;
-      /** The `Retry-After` header as it came. */
+      /** The `Retry-After` header as it arrived. */
       readonly retryAfter: string | null;
-      /** The endpoint's words about a refusal; null when it said nothing readable. */
+      /** The endpoint's explanation; null if there is none. */
       readonly explanation: string | null;
     }
   | { readonly kind: "no-response"; readonly cause: unknown };
@@ -71,13 +71,13 @@ export function decide(
   return { kind: "retry", delayMs, why };
 }
 
-/** HTTP's three forms, the first one also with a zone of mail; `destinations/webhook/judge.ts` has the same. */
+/** The three forms of HTTP, the first one also with a time zone of mail; `destinations/webhook/judge.ts` has the same. */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
- * Milliseconds from now; null for a header that is absent or says neither seconds nor a date. A
- * fraction is rounded up, of a list the longest counts, and more than a day counts as not sent.
+ * Milliseconds from now; null for a header that is absent or has neither seconds nor a date. A
+ * fraction is rounded up, the longest entry of a list applies, and more than a day counts as absent.
  */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
@@ -104,10 +104,10 @@ function isPassing(status: number): boolean {
 
 function describe(outcome: Outcome): string {
   if (outcome.kind === "no-response") {
-    return `did not answer (${innermost(outcome.cause)})`;
+    return `did not respond (${innermost(outcome.cause)})`;
   }
   const { status, explanation } = outcome;
-  return explanation === null ? `answered ${status}` : `answered ${status}: ${explanation}`;
+  return explanation === null ? `responded ${status}` : `responded ${status}: ${explanation}`;
 }
 
 /** `fetch` says only "fetch failed"; the cause of that error says more. */

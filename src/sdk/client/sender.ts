@@ -170,7 +170,7 @@ export class Sender {
       if (loss === null) {
         this.#ports.acknowledged(batch, attempts);
       } else {
-        this.#ports.log(`gave up ${batch.length} calls (${loss.reason}): ${loss.message}`);
+        this.#ports.log(`stopped retrying ${batch.length} calls (${loss.reason}): ${loss.message}`);
         this.#ports.lost(batch, loss);
       }
       this.#resolveWaiters();
@@ -225,7 +225,7 @@ function outOfTime(attempts: number, status: number | null): Delivered {
   const message =
     attempts === 0
       ? "close() ran out of time before the call was sent"
-      : `close() ran out of time after ${attempts} attempts without an acknowledgement; the call may have arrived`;
+      : `close() ran out of time after ${attempts} attempts without an acknowledgment; the call may have arrived`;
   return { loss: { reason: "closed", message, attempts, status, cause: undefined }, attempts };
 }
 

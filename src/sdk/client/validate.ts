@@ -1,19 +1,19 @@
 /**
- * Checks a call and gives the object to send; the table is in `call-input.ts`.
+ * Checks a call and returns the object to send; the table is in `call-input.ts`.
  *
  *   value                                     is
- *   undefined, null, empty text               absent
- *   id: a number up to 2^53 - 1, a bigint     sent as text
- *   id: a number beyond 2^53 - 1              refused: its last digits are lost already
+ *   undefined, null, empty string             absent
+ *   id: a number up to 2^53 - 1, a bigint     sent as a string
+ *   id: a number beyond 2^53 - 1              rejected: its last digits are lost already
  *   properties, traits, context               a plain object, or one whose toJSON gives one; no
  *                                             Map, list or Date, which JSON would empty or change
  *   integrations                              an object of booleans and objects (options)
- *   timestamp: text                           as it is, in a form that the server reads
+ *   timestamp: string                         as it is, in a form that the server reads
  *                                             (docs/calls.md#timestamps)
  *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; no number that may be
  *                                             seconds, no year beyond 9999
- *   a field that the method does not take     refused: it would be lost without a word
- *   anything else                             refused, with the field's name and no value
+ *   a field that the method does not accept   rejected: it would be lost silently
+ *   anything else                             rejected, with the field's name and without the value
  */
 
 import { isJsonObject } from "../../domain/json.ts";
@@ -28,7 +28,7 @@ export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
 export type CheckedCall = Readonly<Record<string, unknown>>;
 
 type Fields = Record<string, unknown>;
-/** Gives the value to send, or undefined for one of the wrong kind. */
+/** Returns the value to send, or undefined for one of the wrong kind. */
 type Reader = (value: unknown) => unknown;
 
 interface FieldRule {
@@ -42,7 +42,7 @@ const LIBRARY_ALONE: unknown = { library: LIBRARY };
 const ID: FieldRule = {
   read: readId,
   expected:
-    "text or a finite number up to 2^53 - 1; pass a larger id as text, since JavaScript has rounded the number",
+    "a string, or a finite number up to 2^53 - 1; pass a larger ID as a string, because JavaScript has rounded the number",
 };
 const TEXT: FieldRule = {
   read: (value) => (typeof value === "string" ? value : undefined),
@@ -59,7 +59,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       const id = readId(value);
       return id !== undefined && id.length <= MESSAGE_ID_CHARACTERS_MAX ? id : undefined;
     },
-    expected: `text of at most ${MESSAGE_ID_CHARACTERS_MAX} characters, or a number up to 2^53 - 1`,
+    expected: `a string of at most ${MESSAGE_ID_CHARACTERS_MAX} characters, or a number up to 2^53 - 1`,
   },
   userId: ID,
   anonymousId: ID,
@@ -74,14 +74,14 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   integrations: { ...OBJECT, expected: "an object of integration names to booleans" },
   timestamp: {
     read: readTime,
-    expected: "a Date, an ISO 8601 text, or milliseconds since the epoch (not seconds)",
+    expected: "a Date, an ISO 8601 string, or milliseconds since the epoch (not seconds)",
   },
 };
 
 const COMMON = ["context", "integrations", "timestamp"];
 const CALLER = ["messageId", "userId", "anonymousId"];
 
-/** The fields that each method takes, in the order in which they are sent. */
+/** The fields that each method accepts, in the order in which they are sent. */
 const FIELDS: Readonly<Record<CallType, readonly string[]>> = {
   identify: [...CALLER, "traits", ...COMMON],
   track: [...CALLER, "event", "properties", ...COMMON],
@@ -101,7 +101,7 @@ const REQUIRED: Readonly<Record<CallType, readonly string[]>> = {
 };
 
 /**
- * @param newMessageId gives the id of a call that has none.
+ * @param newMessageId returns the ID of a call that has none.
  * @throws ValidationError naming the field.
  */
 export function validate(type: CallType, call: unknown, newMessageId: () => string): CheckedCall {
@@ -132,7 +132,7 @@ function rejectOtherFields(type: CallType, call: Fields): void {
   const taken = FIELDS[type];
   for (const field of Object.keys(call)) {
     if (taken.includes(field) || call[field] === undefined) continue;
-    const message = `${type} takes no field ${field}; it takes ${taken.join(", ")}`;
+    const message = `${type} does not accept the field ${field}; it accepts ${taken.join(", ")}`;
     throw new ValidationError(field, message);
   }
 }
@@ -156,7 +156,7 @@ function checkIntegrations(type: CallType, integrations: unknown): void {
   }
 }
 
-/** A page's properties are also taken under the name that the older Go library has for them. */
+/** A page's properties are also accepted under the name that the older Go library has for them. */
 function takeTraitsAsProperties(checked: Fields): void {
   checked.properties = { ...(checked.traits as object), ...(checked.properties as object) };
   checked.traits = undefined;

@@ -65,7 +65,7 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 
 /**
  * Returns the message IDs of a request's calls, in the order of its body, as the header has them: what is not visible ASCII is
- * percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was left out because it would have been
+ * percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was omitted because it would have been
  * 8 KiB or longer; a smaller `batch.calls` keeps it shorter.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {
@@ -78,7 +78,7 @@ export function messageIds(headers: RequestHeaders): readonly string[] | null {
   return counted === `${list.length}` ? list : null;
 }
 
-/** What became of a call. `error` is for people; it may be cut or left out. */
+/** What became of a call. `error` is for people; it may be cut or omitted. */
 export interface CallStatus {
   /** An HTTP status from 200 to 599 that means for this call what it would mean for a single request. */
   readonly status: number;

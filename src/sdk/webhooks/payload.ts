@@ -31,7 +31,7 @@ export type PayloadCaller =
   | { readonly userId: string; readonly anonymousId?: string }
   | { readonly anonymousId: string; readonly userId?: undefined };
 
-/** There only with `payload: full`, and then only what the call had. */
+/** Present only with `payload: full`, and then only what the call had. */
 export interface FullFields {
   readonly properties?: JsonObject;
   readonly traits?: JsonObject;
@@ -102,7 +102,7 @@ export type Payload =
   | GroupPayload
   | DeletePayload;
 
-/** The body is no webhook of ours, or one of a later version. */
+/** The body is not a webhook from Switchyard, or one of a later version. */
 export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }
@@ -122,7 +122,7 @@ const NEEDED: Readonly<Record<Payload["type"], Readonly<Record<string, Kind>>>> 
 /**
  * @param rawBody as it arrived; bytes are read as UTF-8.
  * @throws TypeError for a parsed body.
- * @throws PayloadError saying what is wrong. Answer such a request with 400: Switchyard then does
+ * @throws PayloadError saying what is wrong. Respond to such a request with 400: Switchyard then does
  *   not send it again.
  */
 export function parsePayload(rawBody: RawBody): Payload {
@@ -134,7 +134,7 @@ export function payloadOf(payload: unknown): Payload {
   if (!isObject(payload)) throw new PayloadError("the body is not a JSON object");
   const { type } = payload;
   if (!isType(type)) {
-    throw new PayloadError(`type is none of ${Object.keys(NEEDED).join(", ")}`);
+    throw new PayloadError(`type is not one of ${Object.keys(NEEDED).join(", ")}`);
   }
   need(payload, type, { timestamp: "text", ...NEEDED[type] });
   if (type !== "delete" && payload.version !== 1) {
@@ -142,7 +142,7 @@ export function payloadOf(payload: unknown): Payload {
   }
   const isCallersOwn = type === "alias" || type === "delete";
   if (!isCallersOwn && !isText(payload.userId) && !isText(payload.anonymousId)) {
-    throw new PayloadError(`${type}: neither userId nor anonymousId is text`);
+    throw new PayloadError(`${type}: neither userId nor anonymousId is a string`);
   }
   return payload as unknown as Payload;
 }
@@ -177,7 +177,9 @@ function need(
   for (const [field, kind] of Object.entries(fields)) {
     const value = payload[field];
     if (kind === "text" ? isText(value) : isObject(value)) continue;
-    throw new PayloadError(`${type}: ${field} is not ${kind === "text" ? "text" : "an object"}`);
+    throw new PayloadError(
+      `${type}: ${field} is not ${kind === "text" ? "a string" : "an object"}`,
+    );
   }
 }
 

@@ -15,13 +15,13 @@
  *
  * The signature is over the bytes of the body as it arrived, before any parser:
  *
- *   handed in                               is
+ *   passed                                  counts as
  *   Uint8Array, Buffer, another view        its bytes
  *   ArrayBuffer                             its bytes
  *   string                                  its UTF-8 bytes
  *   a promise                               an error: `await` is missing
  *   undefined or null                       an error: the body was not read
- *   an object or list that a parser made    an error: written again, it may differ
+ *   an object or list that a parser made    an error: serialized again, it may differ
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -61,7 +61,7 @@ function listOf(secrets: unknown): readonly string[] {
   const isGood = (secret: unknown): secret is string => typeof secret === "string" && secret !== "";
   if (list.length > 0 && list.every(isGood)) return list;
   throw new TypeError(
-    "the secret is empty or no text: set it to the destination's shared secret, or to a list of them",
+    "the secret is empty or not a string: set it to the destination's shared secret, or to a list of them",
   );
 }
 
@@ -75,7 +75,7 @@ function isEqual(given: string, expected: string): boolean {
 /** A `Buffer` is a `Uint8Array`. */
 export type RawBody = string | ArrayBuffer | Uint8Array;
 
-/** @throws TypeError saying what was handed in, and how to get the raw body. */
+/** @throws TypeError saying what was passed, and how to get the raw body. */
 export function bytesOf(rawBody: unknown): Uint8Array {
   if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
   if (ArrayBuffer.isView(rawBody)) {
@@ -86,7 +86,7 @@ export function bytesOf(rawBody: unknown): Uint8Array {
     return new Uint8Array(rawBody as ArrayBuffer);
   }
   throw new TypeError(
-    `rawBody is ${found(rawBody)}: hand in the request's bytes or text as they came, before any JSON ` +
+    `rawBody is ${found(rawBody)}: pass the request's bytes or string as they arrived, before any JSON ` +
       "parser. In Express: express.raw({ type: () => true }). Others: docs/webhooks.md#frameworks",
   );
 }
@@ -128,11 +128,11 @@ export function verifyStandard(
   secrets: Secrets,
   options: StandardOptions = {},
 ): boolean {
-  // biome-ignore lint/plugin: receivers hand in requests, not clocks.
+  // biome-ignore lint/plugin: receivers pass requests, not clocks.
   const { toleranceMs = TOLERANCE_MS, nowMs = Date.now() } = options;
   const keys = listOf(secrets).map(keyOf);
   const body = bytesOf(rawBody);
-  // A number that is none would compare as "not too old".
+  // NaN would compare as "not too old".
   if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number from 0 on");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
@@ -155,7 +155,7 @@ function keyOf(secret: string): Uint8Array {
   if (base64 !== "" && BASE64.test(base64)) {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   }
-  throw new TypeError("the secret begins with whsec_, but what follows is no base64");
+  throw new TypeError("the secret starts with whsec_, but what follows is not base64");
 }
 
 /** Null if it is absent, empty, or sent more than once. */

@@ -178,7 +178,7 @@ test("config check accepts a good file, and takes it from the environment too", 
 
 test("every problem is printed with path, line, found and expected", async () => {
   const { err } = await say(`config check -c ${BAD}`);
-  expect(err).toContain("kafka.partitions (line 1)\n  found:    0\n  expected: a whole number");
+  expect(err).toContain("kafka.partitions (line 1)\n  found:    0\n  expected: an integer");
   expect(err).toContain("kafka.brokers (line 1)\n  found:    nothing");
   expect(err).toContain('log.level (line 2)\n  found:    "loud"');
 });

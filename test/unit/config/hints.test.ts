@@ -10,8 +10,13 @@ test.each([
   ["a destination", ["[hook]", "[hok]"], "sources[0].destinations[0]", "did you mean hook?"],
   ["a source", ["sources:", "defaultSource: wev\nsources:"], "defaultSource", "did you mean web?"],
   ["a choice", ["sources:", "log: { level: wann }\nsources:"], "log.level", "did you mean warn?"],
-  ["yes", ["type:", "paused: yes, type:"], "destinations[0].paused", "write true: yes is a text"],
-  ["Off", ["type:", "paused: Off, type:"], "destinations[0].paused", "write false: Off is a text"],
+  ["yes", ["type:", "paused: yes, type:"], "destinations[0].paused", "write true: yes is a string"],
+  [
+    "Off",
+    ["type:", "paused: Off, type:"],
+    "destinations[0].paused",
+    "write false: Off is a string",
+  ],
   ["quotes", ["type:", 'paused: "true", type:'], "destinations[0].paused", "write true: true is"],
 ])("%s", (_name, [from, to], path, hint) => {
   const [problem] = problems(SMALL.replace(`${from}`, `${to}`));

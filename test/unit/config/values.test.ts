@@ -287,7 +287,7 @@ test("an unknown SWITCHYARD_ variable is a warning, known ones are not", () => {
   const parsed = parse(SMALL, { ...env, SWITCHYARD_KAFKA_BROKERS: "b:2", HOME: "/" });
   expect(parsed).toMatchObject({
     warnings: [
-      "the environment variable SWITCHYARD_KAFKA_BROKER belongs to no setting and is ignored",
+      "the environment variable SWITCHYARD_KAFKA_BROKER is ignored, because there is no such setting",
     ],
   });
 });

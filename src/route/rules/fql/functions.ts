@@ -96,7 +96,7 @@ function number(value: unknown): number | null {
   return typeof value === "string" && NUMBER.test(value) ? Number(value) : null;
 }
 
-/** Of the difference of two versions: whether the operator holds. */
+/** Returns true if the operator holds for the difference of two versions. */
 export const SEMVER_OPERATORS: Readonly<Record<string, (difference: number) => boolean>> = {
   "=": (difference) => difference === 0,
   "!=": (difference) => difference !== 0,
@@ -116,7 +116,7 @@ function semver(left: unknown, operator: unknown, right: unknown): boolean {
   return SEMVER_OPERATORS[operator]?.(compareVersions(left, right)) === true;
 }
 
-/** A part that is left out is 0. */
+/** An absent part is 0. */
 function compareVersions(left: string, right: string): number {
   const [ours, theirs] = [left.split("."), right.split(".")];
   for (let part = 0; part < 3; part += 1) {

@@ -146,7 +146,7 @@ function listedAt(glob: readonly string[], at: number): { codePoint: number; end
   return codePoint === undefined ? null : { codePoint, end: place + 1 };
 }
 
-/** Where the piece ends that is at `start`; -1: it is not there. */
+/** The end of the piece at `start`; -1: it is not there. */
 function endOf({ characters, literal }: Piece, text: string, start: number): number {
   if (literal !== null) return text.startsWith(literal, start) ? start + literal.length : -1;
   let at = start;
@@ -158,7 +158,7 @@ function endOf({ characters, literal }: Piece, text: string, start: number): num
   return at;
 }
 
-/** Where the piece starts at the end of the text; -1: it is not there. */
+/** The start of the piece at the end of the text; -1: it is not there. */
 function startOfLast(piece: Piece, text: string): number {
   const { characters, literal } = piece;
   if (literal !== null) return text.endsWith(literal) ? text.length - literal.length : -1;
@@ -205,7 +205,7 @@ function classOf(starts: readonly number[], codePoint: number): number {
 }
 
 /**
- * Where the piece ends, at the first place from `start` at which it is; -1: there is none. Bit n of `found` says whether
+ * The end of the first occurrence of the piece from `start` on; -1: there is none. Bit n of `found` says whether
  * the characters 0 to n of the piece are the last ones that were read (the algorithm of Baeza-Yates and Gonnet).
  */
 function endOfFirst({ characters, literal, classes }: Piece, text: string, start: number): number {

@@ -248,7 +248,7 @@ class Reader {
   /** @returns where the bracket ends. */
   #close(bracket: ")" | "]"): number {
     const { end } = this.#token;
-    // Entries of a list are no expressions.
+    // Entries of a list are not expressions.
     const before = bracket === ")" ? `${AFTER_OPERAND}, ` : "";
     if (!this.#takes(bracket)) throw this.#unexpected(`${before}\`,\` or \`${bracket}\``);
     return end;

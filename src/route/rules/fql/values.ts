@@ -106,7 +106,7 @@ function tokenAt(bytes: Buffer, names: readonly string[]): string | null {
   return end < 0 ? null : bytes.toString("utf8", at, end);
 }
 
-/** Where the value of the last member of this name starts; -1: there is none. */
+/** The start of the value of the last member with this name; -1: there is none. */
 function lastMember(bytes: Buffer, start: number, name: string): number {
   const found: FoundMember = { nameEnd: 0, at: 0 };
   let last = -1;
@@ -163,7 +163,7 @@ export function isEqual(one: unknown, other: unknown): boolean {
 /** From this length on, `includes` may compare each character of the text with each of the part. */
 const LONG_UNITS = 250;
 
-/** Whether a part is in a text, in time linear in both. */
+/** Returns true if a part is in a text, in time linear in both. */
 export function includesText(text: string, part: string): boolean {
   if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
   // Knuth, Morris and Pratt: how much of the part is matched again after a mismatch.

@@ -55,7 +55,7 @@ test("an existing file is not overwritten", async () => {
   const { status, err } = await run(["config", "init", file]);
   expect({ status, err }).toEqual({
     status: 1,
-    err: `Cannot write ${file}: it exists already. Choose another file, or remove this one.\n`,
+    err: `Cannot write ${file}: it already exists. Choose another file, or remove this one.\n`,
   });
   expect(readFileSync(file, "utf8")).toBe("mine");
 });

@@ -57,7 +57,7 @@ test.each(["", "a:b", "a\nb", null, 5])("%j is no write key", (writeKey) => {
 });
 
 test.each([
-  [{ writeKey: "k" }, {}, /the write key comes first.*new Analytics\(writeKey, \{/],
+  [{ writeKey: "k" }, {}, /the write key is the first argument.*new Analytics\(writeKey, \{/],
   ["k", { writeKey: "k" }, /no option writeKey; here it is the first argument/],
   ["k", { host: "https://a.example" }, /no option host; here it is endpoint/],
   ["k", { maxEventsInBatch: 15 }, /here it is flushAt/],

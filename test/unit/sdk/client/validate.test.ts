@@ -148,7 +148,7 @@ describe("ids", () => {
   ])("%s refuses a rounded %s, and says to pass text", (type, field) => {
     const needed = type === "track" ? { event: "e" } : {};
     const call = { ...U, ...needed, [field]: 2 ** 60 };
-    expect(() => validate(type, call, () => "m")).toThrow(/must be text .* as text/);
+    expect(() => validate(type, call, () => "m")).toThrow(/must be a string, .* as a string/);
   });
 
   test("the largest number and bigints are sent with all their digits", () => {

@@ -41,7 +41,7 @@ describe("parsePayloads", () => {
 
   test.each<[string, string, Readonly<Record<string, string>>]>([
     [
-      "call 2 of 2: track: event is not text",
+      "call 2 of 2: track: event is not a string",
       JSON.stringify([seen("a"), { ...seen("b"), event: 5 }]),
       {},
     ],
@@ -51,7 +51,7 @@ describe("parsePayloads", () => {
     ["the body has 3 calls", AS_LINES, { ...NDJSON, "x-switchyard-batch": "2" }],
     ["the body is not JSON", AS_LIST.slice(0, -1), {}],
     ["the body is not JSON", AS_LINES, JSON_TYPE],
-    ["type is none of", "{}", JSON_TYPE],
+    ["type is not one of", "{}", JSON_TYPE],
   ])("the error says %s", (part, body, headers) => {
     expect(() => parsePayloads(body, headers)).toThrow(
       expect.objectContaining({ name: "PayloadError", message: expect.stringContaining(part) }),

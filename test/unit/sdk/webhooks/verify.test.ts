@@ -62,7 +62,7 @@ describe("verify", () => {
     "the secret %j is the caller's mistake",
     (secrets) => {
       expect(() => verify(BODY, SIGNATURE, secrets as string)).toThrow(
-        /secret is empty or no text/,
+        /secret is empty or not a string/,
       );
     },
   );
