@@ -1,4 +1,7 @@
-/** The response of `GET /status` of the admin port. Instants are ISO 8601 strings. */
+/**
+ * The response of `GET /status` of the admin port. Instants are ISO 8601 strings. `GET /status?metrics` adds the metrics that
+ * `switchyard status` and the console need.
+ */
 
 import type { DestinationStatus } from "./destination-status.ts";
 import type { StageName } from "./stages.ts";
@@ -27,4 +30,19 @@ export interface UnreachableBroker {
   readonly broker: string;
   readonly since: string;
   readonly error: string;
+}
+
+/** By the name of a metric. */
+export type MetricValues = Readonly<Record<string, readonly MetricValue[]>>;
+
+export interface MetricValue {
+  readonly labels: Readonly<Record<string, string>>;
+  /** For a histogram, the number of its observations. */
+  readonly value: number;
+  /** For a histogram, the observations in each bucket; the last one has those above all bounds. */
+  readonly buckets?: readonly number[];
+}
+
+export interface MeasuredStatus extends ProcessStatus {
+  readonly metrics: MetricValues;
 }

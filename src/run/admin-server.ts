@@ -1,6 +1,6 @@
 /**
  * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, `/status` for
- * `switchyard status`, and an index at `/`. Serves no secrets, but belongs on a private network.
+ * people and, with `?metrics`, for `switchyard status` and the console, and an index at `/`. Serves no secrets, but belongs on a private network.
  *
  *   path                          accepts
  *   /-/reload, where allowed      POST: reloads the configuration
@@ -80,7 +80,7 @@ async function answer(
   request: IncomingMessage,
   { health, metrics, status, reload = null }: AdminSources,
 ): Promise<Answer> {
-  const [path = "/"] = (request.url ?? "/").split("?", 1);
+  const [path = "/", query] = (request.url ?? "/").split("?", 2);
   if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, type: TEXT, body: "only GET and HEAD are allowed here\n" };
@@ -95,7 +95,9 @@ async function answer(
       return json(report.state === "ready" ? 200 : 503, report);
     }
     case "/status":
-      return json(200, status());
+      return query === "metrics"
+        ? json(200, { ...status(), metrics: metrics.values() }, 0)
+        : json(200, status());
     case "/":
       return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
     default:
@@ -115,8 +117,8 @@ async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answe
   return json(status, report);
 }
 
-function json(status: number, report: object): Answer {
-  return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, 2)}\n` };
+function json(status: number, report: object, indent = 2): Answer {
+  return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, indent)}\n` };
 }
 
 const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switchyard</title>

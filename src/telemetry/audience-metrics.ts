@@ -45,6 +45,7 @@ export const AUDIENCE_METRICS = {
     type: "gauge",
     labels: [],
     help: "State stores that failed and are not open again, by partition: their audiences wait. /readyz names the error. Alert on any.",
+    inStatus: true,
   },
   audienceStores: {
     name: "switchyard_audience_stores_opened_total",

@@ -31,6 +31,10 @@ export class Buckets {
     this.#sum += value;
   }
 
+  get counts(): readonly number[] {
+    return this.#counts;
+  }
+
   /** As Prometheus expects them: each bucket counts everything up to its bound. */
   values(name: string): MetricValueWithName<string>[] {
     const { labels } = this;

@@ -26,12 +26,14 @@ export const CLUSTER_METRICS = {
     type: "gauge",
     labels: ["stage", "destination"],
     help: "Records between the committed position and the end of the log, in the partitions owned here, at most 15 s old; destination is empty for shared stages. Absent while unknown.",
+    inStatus: true,
   },
   oldestUnfinished: {
     name: "switchyard_consumer_oldest_unprocessed_age_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
     help: "Minimum age of the oldest record that is not processed; 0 if there is none. Absent while unknown.",
+    inStatus: true,
   },
   lagUnknown: {
     name: "switchyard_consumers_with_unknown_lag",

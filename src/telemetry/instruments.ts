@@ -8,6 +8,7 @@
 
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
 
+import type { MetricValue, MetricValues } from "../domain/process-status.ts";
 import { Buckets, BucketsHistogram, type LabelSet } from "./buckets.ts";
 import { METRICS, type MetricSpec } from "./metrics.ts";
 import { PlainMetric } from "./plain-metric.ts";
@@ -45,6 +46,8 @@ export interface Instrument<Spec extends MetricSpec> {
 
 type Table = typeof METRICS;
 
+const REPORTED = Object.values<MetricSpec>(METRICS).filter(({ inStatus }) => inStatus === true);
+
 export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } & {
   /** Called before each scrape, to set gauges. Returns a function that unregisters the callback. */
   onScrape(update: () => void): () => void;
@@ -55,6 +58,8 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
   forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */
   text(): Promise<string>;
+  /** The metrics that `GET /status?metrics` reports, with histograms of all destinations. */
+  values(): MetricValues;
 };
 
 /**
@@ -67,27 +72,39 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
   const registry = new Registry();
   const busiest = new Busiest();
   let top: ReadonlySet<string> = new Set();
-  const counters = new Map<string, () => readonly Requested[]>();
+  const values = new Map<string, () => readonly MetricValue[]>();
   const isShown = ({ destination }: LabelSet) =>
     detail !== "top" || destination === undefined || top.has(destination);
   const updates = new Set<() => void>();
   collectOfProcess(registry);
   const instruments = Object.entries(METRICS).map(
-    ([key, spec]) =>
-      [key, createInstrument(spec, { registry, detail, isShown, counters })] as const,
+    ([key, spec]) => [key, createInstrument(spec, { registry, detail, isShown, values })] as const,
   );
-  const requests = () => counters.get(METRICS.requests.name)?.() ?? [];
+  const requests = () =>
+    (values.get(METRICS.requests.name)?.() ?? []).map(({ labels, value }): Requested => {
+      const { destination = "", outcome = "" } = labels;
+      return { destination, outcome, count: value };
+    });
+  const update = () => {
+    for (const each of updates) each();
+  };
   return {
     ...(Object.fromEntries(instruments) as { [Key in keyof Table]: Instrument<Table[Key]> }),
-    onScrape: (update) => {
-      updates.add(update);
-      return () => updates.delete(update);
+    onScrape: (each) => {
+      updates.add(each);
+      return () => updates.delete(each);
     },
     forget: (label, values) => {
       for (const [, instrument] of instruments) instrument.forget(label, values);
     },
+    values: () => {
+      update();
+      return Object.fromEntries(
+        REPORTED.map(({ name }) => [name, values.get(name)?.() ?? []] as const),
+      );
+    },
     text: () => {
-      for (const update of updates) update();
+      update();
       if (detail === "top") top = busiest.next(requests());
       return registry.metrics();
     },
@@ -122,17 +139,22 @@ interface Showing {
   readonly registry: Registry;
   readonly detail: DestinationDetail;
   readonly isShown: (labels: LabelSet) => boolean;
-  /** The values of all metrics except histograms, by name. */
-  readonly counters: Map<string, () => readonly Requested[]>;
+  /** The current values of all metrics, by name. */
+  readonly values: Map<string, () => readonly MetricValue[]>;
 }
 
 function createInstrument(
   spec: MetricSpec,
-  { registry, detail, isShown, counters }: Showing,
+  { registry, detail, isShown, values }: Showing,
 ): Instrument<MetricSpec> {
   if (spec.type === "histogram") {
     const all = new Set<Buckets>();
     registry.registerMetric(new BucketsHistogram(spec, all, isShown));
+    values.set(spec.name, () =>
+      [...all].map(({ labels, counts }) => {
+        return { labels, value: counts.reduce((sum, count) => sum + count, 0), buckets: counts };
+      }),
+    );
     const instrument = keyed(
       spec,
       (labels) => {
@@ -147,19 +169,12 @@ function createInstrument(
   }
   const accumulators = new Set<Accumulator>();
   const hidesZeros = detail !== "full" && spec.isSparse === true;
-  registry.registerMetric(
-    new PlainMetric(spec, () => {
-      if (accumulators.size === 0) return null;
-      return [...accumulators].filter(({ value }) => {
-        return !Number.isNaN(value) && !(value === 0 && hidesZeros);
-      });
-    }),
-  );
-  counters.set(spec.name, () =>
-    [...accumulators].map(({ labels: { destination = "", outcome = "" }, value }) => {
-      return { destination, outcome, count: value };
-    }),
-  );
+  const shown = () =>
+    [...accumulators].filter(({ value }) => {
+      return !Number.isNaN(value) && !(value === 0 && hidesZeros);
+    });
+  registry.registerMetric(new PlainMetric(spec, () => (accumulators.size === 0 ? null : shown())));
+  values.set(spec.name, shown);
   return keyed(
     spec,
     (labels) => {

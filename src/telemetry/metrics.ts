@@ -20,6 +20,8 @@ export interface MetricSpec {
   readonly help: string;
   /** Zeros are omitted unless `metrics.destinations` is `full`. */
   readonly isSparse?: boolean;
+  /** `GET /status?metrics` reports it, for `switchyard status` and the console. */
+  readonly inStatus?: boolean;
   /** Upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];
 }
@@ -35,24 +37,28 @@ export const METRICS = {
     type: "counter",
     labels: ["stage"],
     help: "Records that a stage read from its topics.",
+    inStatus: true,
   },
   recordsOut: {
     name: "switchyard_records_out_total",
     type: "counter",
     labels: ["stage"],
     help: "Records that a stage wrote and the brokers acknowledged.",
+    inStatus: true,
   },
   recordsRefused: {
     name: "switchyard_records_rejected_total",
     type: "counter",
     labels: ["stage", "reason"],
     help: "Records that a stage could not use, by dead-letter reason.",
+    inStatus: true,
   },
   callsRouted: {
     name: "switchyard_route_deliveries_total",
     type: "counter",
     labels: ["destination"],
     help: "Deliveries that route wrote for a destination.",
+    inStatus: true,
   },
   callsUnrouted: {
     name: "switchyard_route_calls_without_destination_total",
@@ -65,6 +71,7 @@ export const METRICS = {
     type: "counter",
     labels: ["destination", "reason"],
     help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that their `integrations` exclude, no-consent, sampled-out and filtered those that its rules exclude.",
+    inStatus: true,
   },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",
@@ -89,12 +96,14 @@ export const METRICS = {
     type: "counter",
     labels: ["destination", "outcome"],
     help: "Attempts by decision: accepted, retry, expired, rejected.",
+    inStatus: true,
   },
   requests: {
     name: "switchyard_delivery_requests_total",
     type: "counter",
     labels: ["destination", "outcome"],
     help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx, or the reason why there was no response.",
+    inStatus: true,
   },
   attemptDuration: {
     name: "switchyard_delivery_attempt_duration_seconds",
@@ -102,6 +111,7 @@ export const METRICS = {
     labels: ["destination"],
     buckets: ATTEMPT_S,
     help: "Time from passing the requests of an attempt to their connections to the end of the last one.",
+    inStatus: true,
   },
   deliveryLatency: {
     name: "switchyard_delivery_latency_seconds",
@@ -157,18 +167,21 @@ export const METRICS = {
     type: "counter",
     labels: ["stage", "destination"],
     help: "Deliveries written to a delay topic because their own topic is not writable.",
+    inStatus: true,
   },
   topicBlockedSince: {
     name: "switchyard_topic_not_writable_since_timestamp_seconds",
     type: "gauge",
     labels: ["topic", "destination"],
     help: "Unix time since which a topic, or one of its partitions, has not been writable; 0 if it is writable.",
+    inStatus: true,
   },
   deadLetters: {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
     help: "Dead letters written; destination is empty if the record was not a delivery.",
+    inStatus: true,
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
@@ -200,6 +213,7 @@ export const METRICS = {
     type: "gauge",
     labels: ["stage", "destination", "topic", "partition"],
     help: "The first offset of the corrupt batch that halts the consumer; absent if none does.",
+    inStatus: true,
   },
   batchesSkipped: {
     name: "switchyard_corrupt_batches_skipped_total",
@@ -280,18 +294,21 @@ export const METRICS = {
     type: "gauge",
     labels: [],
     help: "Unix time since which the configuration on disk has been invalid, so that the previous one is in use; 0 if it is valid.",
+    inStatus: true,
   },
   configNeedsRestart: {
     name: "switchyard_config_settings_pending_restart",
     type: "gauge",
     labels: [],
     help: "Settings in the configuration on disk that take effect after a restart.",
+    inStatus: true,
   },
   configHeldBack: {
     name: "switchyard_config_destinations_pending_topics",
     type: "gauge",
     labels: [],
     help: "Destinations in the configuration on disk that are waiting for their topics.",
+    inStatus: true,
   },
   ...PROCESS_METRICS,
 } as const satisfies Record<string, MetricSpec>;

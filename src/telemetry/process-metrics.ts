@@ -24,6 +24,7 @@ export const PROCESS_METRICS = {
     type: "gauge",
     labels: [],
     help: "How far the process's clock is ahead of the brokers' clock; negative if it is behind. The stages use the brokers' clock. Absent if it cannot be measured.",
+    inStatus: true,
   },
   clockTimestamp: {
     name: "switchyard_clock_timestamp_seconds",
@@ -36,6 +37,7 @@ export const PROCESS_METRICS = {
     type: "gauge",
     labels: [],
     help: "Destinations to which another process with the same work sends calls or deletions of a source, and this process does not.",
+    inStatus: true,
   },
   tracingSpans: {
     name: "switchyard_tracing_spans_total",

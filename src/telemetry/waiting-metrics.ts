@@ -7,6 +7,7 @@ export const WAITING_METRICS = {
     labels: ["destination", "delay"],
     help: "Deliveries that await retry in the partitions of a delay topic owned here; destination is empty for the sum of all others. Absent if unknown for the delay topic. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
+    inStatus: true,
   },
   oldestWaiting: {
     name: "switchyard_deliveries_awaiting_retry_oldest_timestamp_seconds",
@@ -19,6 +20,7 @@ export const WAITING_METRICS = {
     type: "gauge",
     labels: ["destination"],
     help: "Unix time at which the next delivery awaiting retry is due. Absent if none is known.",
+    inStatus: true,
   },
   firstWindowEnd: {
     name: "switchyard_deliveries_next_expiry_timestamp_seconds",
@@ -31,5 +33,6 @@ export const WAITING_METRICS = {
     type: "gauge",
     labels: ["delay"],
     help: "Partitions of a delay topic whose content is unknown, because they are still being read, cannot be read, or are not assigned yet (counted as one). Alert if it lasts for minutes.",
+    inStatus: true,
   },
 } as const;

@@ -1,8 +1,8 @@
 /** One look at everything that an operator sees, and at the truth beside it. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { parseMetrics, type Sample } from "../../src/operate/connect/metrics-text.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
+import { parseMetrics, type Sample } from "./metrics-text.ts";
 import type { LoggedLine, Product } from "./product.ts";
 import type { CommandEnd } from "./run-command.ts";
 import type { Traffic } from "./traffic.ts";

@@ -55,6 +55,23 @@ test("status says what runs, as JSON", async () => {
   expect(await response.json()).toEqual(STATUS);
 });
 
+test("for programs, status has the metrics of the table that are marked for it", async () => {
+  const { metrics, url } = await started();
+  metrics.onScrape(() => metrics.lag.bind({ stage: "route", destination: "" }).set(7));
+  metrics.attemptDuration.bind({ destination: "crm" }).observe(0.02);
+  metrics.waiting.bind({ delay: "10s" }).set(1);
+  const response = await fetch(`${url}/status?metrics`);
+  const { metrics: values, ...status } = (await response.json()) as { metrics: object };
+  expect(status).toEqual(STATUS);
+  expect(values).toMatchObject({
+    switchyard_consumer_lag_records: [{ labels: { stage: "route", destination: "" }, value: 7 }],
+    switchyard_delivery_attempt_duration_seconds: [
+      { labels: { destination: "crm" }, value: 1, buckets: [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] },
+    ],
+  });
+  expect(values).not.toHaveProperty("switchyard_delay_records");
+});
+
 test("livez answers whatever the state", async () => {
   const { url } = await started();
   expect((await fetch(`${url}/livez`)).status).toBe(200);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/brokers.ts";
-import { ask, reasonOf } from "../../src/operate/connect/scrape.ts";
+import { ask, reasonOf } from "../../src/operate/connect/admin-port.ts";
 import { inTime } from "../../src/operate/look/keep-connected.ts";
 
 /** Its own thread: it answers `/answers` while this one is blocked, and nothing else ever. */

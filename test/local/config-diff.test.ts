@@ -1,4 +1,4 @@
-// `config diff --admin`: whether processes run the file in place, by the hash in their metrics.
+// `config diff --admin`: whether processes run the file in place, by the hash in their status.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -23,9 +23,10 @@ const other = join(folder, "other.yaml");
 writeFileSync(inPlace, SMALL);
 writeFileSync(other, OTHER);
 
-/** A process whose metrics are the text. */
-async function serving(metrics: string) {
-  const server = createServer((_request, response) => response.end(metrics));
+/** A process with the configuration. */
+async function serving(configuration: object) {
+  const status = JSON.stringify({ version: "1.2.3", configuration });
+  const server = createServer((_request, response) => response.end(status));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -48,14 +49,14 @@ test.each([
   ["0123456789ab", inPlace, 1, "runs neither of them (hash 0123456789ab)"],
 ])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
   const [hash, file, status, says] = row;
-  using process = await serving(`switchyard_config_info{hash="${hash}"} 1\n`);
+  using process = await serving({ hash });
   const said = await diff(file, process.address);
   expect(said.status).toBe(status);
   expect(said.last).toContain(`${process.address} ${says}`);
 });
 
 test("a process that names no hash, and one that is gone", async () => {
-  using old = await serving("switchyard_consumer_lag 1\n");
+  using old = await serving({});
   expect(await diff(inPlace, old.address)).toEqual({
     status: 1,
     last: `Cannot read the hash of ${old.address}: it reports no hash`,

@@ -6,7 +6,7 @@
  */
 
 import { Command, InvalidArgumentError } from "commander";
-
+import { readProcess, reasonOf } from "../../operate/connect/admin-port.ts";
 import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
 import {
   type ConfigOption,
@@ -16,7 +16,6 @@ import {
   loadOrExplain,
 } from "../../operate/connect/configuration.ts";
 import { instant } from "../../operate/connect/option-values.ts";
-import { hashOf, reasonOf, scrape } from "../../operate/connect/scrape.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { testShare } from "../../settings/scalars.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
@@ -155,8 +154,9 @@ async function showDiff(
 
 async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessRuns> {
   try {
-    const hash = hashOf(await scrape(admin, new AbortController().signal));
-    if (hash === null) return { admin, hash, runs: "unknown", error: "it reports no hash" };
+    const { status } = await readProcess(admin, new AbortController().signal);
+    const { hash } = status.configuration;
+    if (hash === "") return { admin, hash, runs: "unknown", error: "it reports no hash" };
     const isProposed = hash === hashes.proposed ? "proposed" : "another";
     return { admin, hash, runs: hash === hashes.current ? "current" : isProposed, error: null };
   } catch (error) {

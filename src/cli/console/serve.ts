@@ -9,7 +9,7 @@ import { startConfiguredConsole } from "../../console/read/start-console.ts";
 import { withKafka } from "../../operate/connect/cluster.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { keepConnected } from "../../operate/look/keep-connected.ts";
-import type { UseKafka } from "../../operate/look/show.ts";
+import type { UseKafka } from "../../operate/look/look.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { createLog } from "../../telemetry/log.ts";
 

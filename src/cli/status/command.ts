@@ -13,10 +13,11 @@ import {
 } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import type { ShowOptions, UseKafka } from "../../operate/look/show.ts";
+import type { UseKafka } from "../../operate/look/look.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
+import type { ShowOptions } from "./show.ts";
 
 interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];
@@ -103,7 +104,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     const inSilence: UseKafka = (work) => withKafka(config, quiet, flags, work);
     return await watchStatus(inSilence, options, { ...shell, screen }, shutdown.signal);
   }
-  const { showStatus } = await import("../../operate/look/show.ts");
+  const { showStatus } = await import("./show.ts");
   const useKafka: UseKafka = (work) => withKafka(config, shell, flags, work);
   return await showStatus(useKafka, options, shell, shutdown.signal);
 }

@@ -12,16 +12,8 @@ import { stripVTControlCharacters } from "node:util";
 
 import type { ExitStatus, Screen, Shell } from "../../operate/connect/shell.ts";
 import { inTime, keepConnected } from "../../operate/look/keep-connected.ts";
-import type { Look } from "../../operate/look/rates.ts";
-import { scrapeAll } from "../../operate/look/scrape.ts";
-import {
-  looksOf,
-  readKafka,
-  reportOf,
-  type ShowOptions,
-  settled,
-  type UseKafka,
-} from "../../operate/look/show.ts";
+import { type LookOptions, look, type UseKafka } from "../../operate/look/look.ts";
+import { type Readings, readingsOf } from "../../operate/look/processes.ts";
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
@@ -36,27 +28,25 @@ const REST_OF_SCREEN = `${ESC}[J`;
 
 export async function watchStatus(
   useKafka: UseKafka,
-  options: ShowOptions,
+  options: LookOptions,
   shell: Shell & { readonly screen: () => Screen },
   signal: AbortSignal,
 ): Promise<ExitStatus> {
   const connection = keepConnected(useKafka, signal);
-  let looks: ReadonlyMap<string, Look> = new Map();
+  const inTimeOrNot: UseKafka = (work) =>
+    inTime(
+      connection.read((kafka) => work(kafka, signal)),
+      signal,
+    );
+  let readings: Readings = new Map();
   shell.out(ENTER);
   try {
     while (!signal.aborted) {
-      const [scraped, found] = await Promise.all([
-        scrapeAll(options.admins, FIRST_RATE_WINDOW_MS, signal, looks),
-        settled(
-          inTime(
-            connection.read((kafka) => readKafka(kafka, options, signal)),
-            signal,
-          ),
-        ),
-      ]);
+      const shown = { ...options, rateWindowMs: FIRST_RATE_WINDOW_MS };
+      const { report, polled } = await look(inTimeOrNot, shown, signal, readings);
       if (signal.aborted) break;
-      looks = looksOf(scraped);
-      const text = statusText(reportOf(options, scraped, found), shell.colors);
+      readings = readingsOf(polled);
+      const text = statusText(report, shell.colors);
       shell.out(pageOf(text, shell.screen()));
       await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
     }

@@ -7,18 +7,19 @@ import type { Kafka } from "../../kafka/port.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { inTime } from "../../operate/look/keep-connected.ts";
-import type { Look } from "../../operate/look/rates.ts";
-import { readKafka, reportOf, settled } from "../../operate/look/show.ts";
+import { look, type UseKafka } from "../../operate/look/look.ts";
+import { type Polled, pollProcesses, reached } from "../../operate/look/processes.ts";
 import { knownEndpoints } from "../../operate/replay/rows.ts";
 import { asError } from "../../runtime/as-error.ts";
+import type { AllCounters } from "../counters.ts";
 import type { ConsoleReader } from "../ports.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
+import { digest } from "./digest.ts";
 import { readLatestCalls } from "./latest-calls.ts";
-import { askAll, countersOf } from "./scrape.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export interface ConsoleReaderOptions {
@@ -44,26 +45,24 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
   const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
   let isUnreachable = false;
   const answered = asking(useKafka, () => isUnreachable);
-  let looks: ReadonlyMap<string, Look> = new Map();
   return {
     pollOnce: async (signal) => {
       const { config, hash } = current();
-      const options = { config, hash, admins, rateWindowMs: 0, json: true, failing: false };
-      const shown = { ...options, destination: null };
-      const read = useKafka((kafka) => readKafka(kafka, shown, signal));
-      const [asked, found] = await Promise.all([
-        askAll(admins, looks, signal),
-        settled(inTime(read, signal)),
-      ]);
-      looks = asked.looks;
-      const report = reportOf(shown, asked.scraped, found);
+      const read: UseKafka = (work) =>
+        inTime(
+          useKafka((kafka) => work(kafka, signal)),
+          signal,
+        );
+      // Rates are those of the history.
+      const shown = { config, hash, admins, rateWindowMs: 0 };
+      const { report, polled } = await look(read, shown, signal);
       isUnreachable = report.kafkaError !== null;
-      return { snapshot: snapshotOf(report, config), counters: asked.counters };
+      return { snapshot: snapshotOf(report, config), counters: countersOf(polled) };
     },
-    sample: (signal) => {
+    sample: async (signal) => {
       // Kafka is not polled, so nothing is known about it.
       isUnreachable = false;
-      return countersOf(admins, signal);
+      return countersOf(await pollProcesses(admins, new Map(), 0, signal));
     },
     sourcesOf: (destination) =>
       current()
@@ -111,6 +110,12 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       return Promise.resolve({ yaml, hash: loaded.kind === "config" ? loaded.hash : "" });
     },
   };
+}
+
+function countersOf(polled: readonly Polled[]): AllCounters {
+  return new Map(
+    reached(polled).map(({ address, after }) => [address, digest(after.status.metrics)]),
+  );
 }
 
 /** Somebody is waiting for these, but not for long if Kafka is known to be unreachable. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
-import type { UseKafka } from "./show.ts";
+import type { UseKafka } from "./look.ts";
 
 const AGAIN_MS = 2_000;
 const ANSWER_LIMIT_MS = 5_000;

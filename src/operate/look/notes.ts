@@ -39,13 +39,11 @@ export function notesOf(report: StatusReport): readonly string[] {
 /** Processes that could not be read, and why cells show `-`. */
 function missingNotes({ processes, destinations, notes }: StatusReport): readonly string[] {
   const unreachable = processes.filter(({ error }) => error !== null);
-  const silent = processes.filter(({ error, stages }) => error === null && stages === null);
   const isCounted = destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   return [
     ...unreachable.map(
       ({ admin, error }) => `${admin} is unreachable (${error}): its states and rates are missing.`,
     ),
-    ...silent.map(({ admin }) => `${admin} runs a version that does not report its state.`),
     ...(processes.length === 0
       ? [
           "States, responses and rates come from the processes: give --admin HOST:PORT for each of them.",

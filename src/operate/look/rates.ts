@@ -10,90 +10,54 @@
  * restarted in between, and the counter started from 0.
  */
 
+import type { MetricValue } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import { SKIP_REASONS, type SkipReason } from "../../words/skip-reason.ts";
-import type { Sample } from "../connect/metrics-text.ts";
-
-/** Only these metrics are kept: a process with many destinations has many more. */
-export const METRICS_USED: ReadonlySet<string> = new Set([
-  METRICS.lag.name,
-  METRICS.attempts.name,
-  METRICS.recordsIn.name,
-  METRICS.recordsOut.name,
-  METRICS.recordsRefused.name,
-  METRICS.callsSkipped.name,
-  METRICS.oldestUnfinished.name,
-  METRICS.deliveriesWaiting.name,
-  METRICS.nextDue.name,
-  METRICS.waitingUnknown.name,
-  METRICS.topicBlockedSince.name,
-  METRICS.rerouted.name,
-  METRICS.haltedOffset.name,
-  METRICS.brokerUnreachableSince.name,
-  METRICS.configInfo.name,
-  METRICS.configInvalidSince.name,
-  METRICS.configNeedsRestart.name,
-  METRICS.configHeldBack.name,
-  METRICS.audienceStoresUnavailable.name,
-  METRICS.clockOffset.name,
-  METRICS.routesMissing.name,
-]);
-
-export interface Look {
-  /** Time of a monotonic clock. */
-  readonly atMs: number;
-  /** Only samples of `METRICS_USED`. */
-  readonly samples: readonly Sample[];
-}
-
-export interface Process {
-  readonly before: Look;
-  readonly after: Look;
-}
+import type { Reading } from "../connect/admin-port.ts";
+import type { PolledProcess } from "./processes.ts";
 
 export interface Rate {
   readonly donePerMinute: number;
   readonly failedPerMinute: number;
 }
 
-type Counts = (labels: Sample["labels"]) => boolean;
+type Counts = (labels: MetricValue["labels"]) => boolean;
 
 const MINUTE_MS = 60_000;
 
-/** By metric, then by destination: with 1,000 destinations, a search for each would take seconds. */
-type Index = ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
-const indexes = new WeakMap<Look, Index>();
+/** By destination: with 1,000 destinations, a search for each would take seconds. */
+type Index = ReadonlyMap<string, readonly MetricValue[]>;
+const indexes = new WeakMap<readonly MetricValue[], Index>();
 
-/** The samples of a metric and a destination; an empty destination means samples without one. */
-function samplesOf(look: Look, metric: string, destination: string): readonly Sample[] {
-  let index = indexes.get(look);
-  if (index === undefined) {
-    const byName = Map.groupBy(look.samples, ({ name }) => name);
-    const byDestination = ([name, of]: [string, Sample[]]) =>
-      [name, Map.groupBy(of, ({ labels }) => labels.destination ?? "")] as const;
-    index = new Map([...byName].map(byDestination));
-    indexes.set(look, index);
-  }
-  return index.get(metric)?.get(destination) ?? [];
+function valuesOf({ status }: Reading, metric: string): readonly MetricValue[] {
+  return status.metrics[metric] ?? [];
+}
+
+/** The values of a metric for a destination; an empty destination means values without one. */
+function valuesFor(reading: Reading, metric: string, destination: string): readonly MetricValue[] {
+  const all = valuesOf(reading, metric);
+  const index = indexes.get(all) ?? Map.groupBy(all, ({ labels }) => labels.destination ?? "");
+  indexes.set(all, index);
+  return index.get(destination) ?? [];
 }
 
 function nowOf(
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   metric: string,
   destination: string,
-): readonly Sample[] {
-  return processes.flatMap(({ after }) => samplesOf(after, metric, destination));
+): readonly MetricValue[] {
+  return processes.flatMap(({ after }) => valuesFor(after, metric, destination));
 }
 
 /** Null: no process that was reached runs the stage. */
 export function rateOf(
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   stage: string,
   destination: string | null,
 ): Rate | null {
   const ofStage: Counts = (labels) => labels.stage === stage;
   const running = processes.filter(({ after }) =>
-    samplesOf(after, METRICS.lag.name, destination ?? "").some(({ labels }) => ofStage(labels)),
+    valuesFor(after, METRICS.lag.name, destination ?? "").some(({ labels }) => ofStage(labels)),
   );
   if (running.length === 0) return null;
   const perMinute = (name: string, counts: Counts) =>
@@ -113,16 +77,16 @@ export function rateOf(
 }
 
 function increase(
-  { before, after }: Process,
+  { before, after }: PolledProcess,
   name: string,
   destination: string,
   counts: Counts,
 ): number {
   const inBetweenMs = after.atMs - before.atMs;
   if (inBetweenMs <= 0) return 0;
-  const earlier = samplesOf(before, name, destination);
+  const earlier = valuesFor(before, name, destination);
   let sum = 0;
-  for (const { labels, value } of samplesOf(after, name, destination)) {
+  for (const { labels, value } of valuesFor(after, name, destination)) {
     if (!counts(labels)) continue;
     const key = JSON.stringify(labels);
     const was = earlier.find((other) => JSON.stringify(other.labels) === key)?.value ?? 0;
@@ -136,16 +100,16 @@ function increase(
  * without zeros. Null: no process that was reached runs the route stage.
  */
 export function skippedOf(
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   destination: string,
 ): Readonly<Partial<Record<SkipReason, number>>> | null {
   const isRouting = nowOf(processes, METRICS.lag.name, "").some(
     ({ labels }) => labels.stage === "route",
   );
   if (!isRouting) return null;
-  const samples = nowOf(processes, METRICS.callsSkipped.name, destination);
+  const values = nowOf(processes, METRICS.callsSkipped.name, destination);
   const counts = SKIP_REASONS.map((reason) => {
-    const counted = samples.filter(({ labels }) => labels.reason === reason);
+    const counted = values.filter(({ labels }) => labels.reason === reason);
     return [reason, counted.reduce((sum, { value }) => sum + value, 0)] as const;
   });
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
@@ -156,7 +120,7 @@ export function skippedOf(
  * of the processes has not counted all of them.
  */
 export function awaitingRetryOf(
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   destination: string,
 ): Readonly<Record<string, number>> | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
@@ -170,23 +134,23 @@ export function awaitingRetryOf(
 }
 
 /** All deliveries in a delay topic; null as above. */
-export function awaitingRetryIn(processes: readonly Process[], delay: string): number | null {
+export function awaitingRetryIn(processes: readonly PolledProcess[], delay: string): number | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   return processes
-    .flatMap(({ after }) => after.samples)
-    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.delay === delay)
+    .flatMap(({ after }) => valuesOf(after, METRICS.deliveriesWaiting.name))
+    .filter(({ labels }) => labels.delay === delay)
     .reduce((sum, { value }) => sum + value, 0);
 }
 
 /** When the next delivery awaiting retry is due; null: none is known. */
-export function nextDueOf(processes: readonly Process[], destination: string): number | null {
+export function nextDueOf(processes: readonly PolledProcess[], destination: string): number | null {
   const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
   return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
 }
 
 /** Age of the oldest unprocessed record in the queue, in milliseconds. */
-export function oldestOf(processes: readonly Process[], destination: string): number | null {
+export function oldestOf(processes: readonly PolledProcess[], destination: string): number | null {
   const ages = nowOf(processes, METRICS.oldestUnfinished.name, destination)
     .filter(({ labels, value }) => labels.stage === "deliver" && value > 0)
     .map(({ value }) => value);
@@ -206,7 +170,7 @@ export interface HaltReport {
  * @param seen corrupt batches found at the group's positions.
  */
 export function haltedAt(
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   stage: string,
   destination: string | null,
   seen: readonly HaltReport[],
@@ -232,35 +196,22 @@ export interface UnwritableTopicReport {
   readonly rerouted: number | null;
 }
 
-export function unwritableTopics(processes: readonly Process[]): readonly UnwritableTopicReport[] {
-  const samples = processes.flatMap(({ after }) => after.samples);
+export function unwritableTopics(
+  processes: readonly PolledProcess[],
+): readonly UnwritableTopicReport[] {
   const found = new Map<string, { readonly sinceS: number; readonly destination: string }>();
-  for (const { name, labels, value } of samples) {
-    if (name !== METRICS.topicBlockedSince.name || value === 0) continue;
+  const blocked = processes.flatMap(({ after }) => valuesOf(after, METRICS.topicBlockedSince.name));
+  for (const { labels, value } of blocked) {
+    if (value === 0) continue;
     const { topic = "", destination = "" } = labels;
     const sinceS = Math.min(found.get(topic)?.sinceS ?? value, value);
     found.set(topic, { sinceS, destination });
   }
-  const around = (destination: string) =>
-    samples
-      .filter(({ name, labels }) => {
-        return name === METRICS.rerouted.name && labels.destination === destination;
-      })
-      .reduce((sum, { value }) => sum + value, 0);
+  const rerouted = (destination: string) =>
+    nowOf(processes, METRICS.rerouted.name, destination).reduce((sum, { value }) => sum + value, 0);
   return [...found].map(([topic, { sinceS, destination }]) => ({
     topic,
     since: new Date(sinceS * 1_000).toISOString(),
-    rerouted: destination === "" ? null : around(destination),
+    rerouted: destination === "" ? null : rerouted(destination),
   }));
-}
-
-/** Kafka brokers that are unreachable for the process. */
-export function unreachableBrokers({
-  after,
-}: Process): readonly { readonly broker: string; readonly since: string }[] {
-  return after.samples.flatMap(({ name, labels, value }) =>
-    name === METRICS.brokerUnreachableSince.name && value > 0
-      ? [{ broker: labels.broker ?? "", since: new Date(value * 1_000).toISOString() }]
-      : [],
-  );
 }

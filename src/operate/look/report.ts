@@ -4,10 +4,9 @@ import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
-import type { Sample } from "../connect/metrics-text.ts";
-import { hashOf } from "../connect/scrape.ts";
 import type { AwaitingRetry } from "./delay-topics.ts";
 import { bySeverity, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
+import { type Polled, type PolledProcess, reached } from "./processes.ts";
 import {
   awaitingRetryIn,
   awaitingRetryOf,
@@ -15,14 +14,11 @@ import {
   haltedAt,
   nextDueOf,
   oldestOf,
-  type Process,
   rateOf,
   skippedOf,
   type UnwritableTopicReport,
-  unreachableBrokers,
   unwritableTopics,
 } from "./rates.ts";
-import type { Scraped } from "./scrape.ts";
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
 import type { Waiting } from "./waiting.ts";
 
@@ -113,13 +109,13 @@ export interface Found {
   /** Null: the process did not respond. */
   readonly kafka: KafkaStatus | null;
   readonly kafkaError: string | null;
-  readonly scraped: readonly Scraped[];
+  readonly polled: readonly Polled[];
   readonly nowMs: number;
 }
 
 export function statusReport(found: Found): StatusReport {
-  const { kafka, kafkaError, scraped, hash, nowMs } = found;
-  const processes = scraped.flatMap((each) => (each.kind === "process" ? each.process : []));
+  const { kafka, kafkaError, polled, hash, nowMs } = found;
+  const processes = reached(polled);
   const deadLetters = kafka?.deadLetters ?? null;
   const delays = (kafka?.delayTopics ?? []).map((delay) =>
     delayTopicReport(found, processes, delay),
@@ -151,14 +147,14 @@ export function statusReport(found: Found): StatusReport {
     },
     unknown: kafka?.errors ?? [],
     unwritableTopics: unwritableTopics(processes),
-    processes: scraped.map(processReport),
+    processes: polled.map(processReport),
   };
 }
 
 /** If Kafka's own count is not exact, the count of the processes that run the delay stage may be. */
 function delayTopicReport(
   { kafka, nowMs }: Found,
-  processes: readonly Process[],
+  processes: readonly PolledProcess[],
   { delay, waiting, isRetired, note }: DelayTopicStatus,
 ): DelayTopicReport {
   const dueAtMs = waiting?.dueAtMs ?? null;
@@ -175,12 +171,12 @@ function delayTopicReport(
 }
 
 function destinationsOf(
-  { config, kafka, scraped, nowMs }: Found,
-  processes: readonly Process[],
+  { config, kafka, nowMs }: Found,
+  processes: readonly PolledProcess[],
 ): readonly DestinationReport[] {
   const configured = new Map(config.destinations.map((each) => [each.id as string, each]));
   const reported = Map.groupBy(
-    scraped.flatMap((each) => (each.kind === "process" ? (each.status?.destinations ?? []) : [])),
+    processes.flatMap(({ after }) => after.status.destinations),
     ({ id }) => id as string,
   );
   const pauses = new Map(kafka?.pauses.map((pause) => [pause.destination as string, pause]));
@@ -224,7 +220,7 @@ function destinationsOf(
 const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
 /** Counted by the processes that run the delay stage. */
-function reportedOf(processes: readonly Process[], id: string) {
+function reportedOf(processes: readonly PolledProcess[], id: string) {
   return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
 
@@ -249,53 +245,33 @@ function noteOf(
   return destination?.paused === true ? "paused: new calls wait in its line, which is held" : null;
 }
 
-function processReport(found: Scraped): ProcessReport {
-  if (found.kind === "unreachable") {
-    const { address: admin, why: error } = found;
-    const unknown = { version: null, startedAt: null, stages: null, unreachableBrokers: [] };
-    const config = { ...runningConfig([]), configAppliedAt: null };
-    return { admin, error, ...unknown, ...config, ...health([]) };
-  }
-  const { address: admin, process, status } = found;
+function processReport(found: Polled): ProcessReport {
+  const isReached = found.kind === "process";
+  const status = isReached ? found.after.status : null;
+  /** The value of a metric without labels; null: it is unknown. */
+  const gauge = ({ name }: { readonly name: string }) => status?.metrics[name]?.[0]?.value ?? null;
+  const invalidSinceS = gauge(METRICS.configInvalidSince) ?? 0;
   return {
-    admin,
-    error: null,
+    admin: found.address,
+    error: isReached ? null : found.why,
     version: status?.version ?? null,
     startedAt: status?.startedAt ?? null,
     stages: status?.stages ?? null,
-    unreachableBrokers: unreachableBrokers(process),
-    ...health(process.after.samples),
-    ...runningConfig(process.after.samples),
+    unreachableBrokers: (status?.unreachableBrokers ?? []).map(({ broker, since }) => {
+      return { broker, since };
+    }),
+    stateStoresUnavailable: gauge(METRICS.audienceStoresUnavailable) ?? 0,
+    clockOffsetSeconds: gauge(METRICS.clockOffset),
+    routesMissing: gauge(METRICS.routesMissing) ?? 0,
+    configHash: status?.configuration.hash || null,
+    configInvalidSince: invalidSinceS > 0 ? new Date(invalidSinceS * 1_000).toISOString() : null,
+    settingsToRestart: gauge(METRICS.configNeedsRestart) ?? 0,
+    destinationsWaiting: gauge(METRICS.configHeldBack) ?? 0,
     configAppliedAt: status?.configuration.appliedAt ?? null,
   };
 }
 
-function health(samples: readonly Sample[]) {
-  const offset = samples.find(({ name }) => name === METRICS.clockOffset.name);
-  return {
-    stateStoresUnavailable: gaugeOf(samples, METRICS.audienceStoresUnavailable.name),
-    clockOffsetSeconds: offset?.value ?? null,
-    routesMissing: gaugeOf(samples, METRICS.routesMissing.name),
-  };
-}
-
-function runningConfig(samples: readonly Sample[]): Omit<RunningConfig, "configAppliedAt"> {
-  const value = (metric: string) => gaugeOf(samples, metric);
-  const invalidSinceS = value(METRICS.configInvalidSince.name);
-  return {
-    configHash: hashOf(samples),
-    configInvalidSince: invalidSinceS > 0 ? new Date(invalidSinceS * 1_000).toISOString() : null,
-    settingsToRestart: value(METRICS.configNeedsRestart.name),
-    destinationsWaiting: value(METRICS.configHeldBack.name),
-  };
-}
-
-/** The value of a metric without labels. */
-function gaugeOf(samples: readonly Sample[], metric: string): number {
-  return samples.find(({ name }) => name === metric)?.value ?? 0;
-}
-
-function ratesOf(processes: readonly Process[], stage: string, destination: string | null) {
+function ratesOf(processes: readonly PolledProcess[], stage: string, destination: string | null) {
   const rate = rateOf(processes, stage, destination);
   return {
     donePerMinute: rounded(rate?.donePerMinute),

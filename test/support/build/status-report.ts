@@ -1,7 +1,10 @@
 /** Parts of a status report with unknown values, of which a test sets those that it needs. */
 
+import type { MeasuredStatus } from "../../../src/domain/process-status.ts";
 import type { DestinationReport } from "../../../src/operate/look/destinations.ts";
+import type { PolledProcess } from "../../../src/operate/look/processes.ts";
 import type { ProcessReport } from "../../../src/operate/look/report.ts";
+import { createMetrics, type Metrics } from "../../../src/telemetry/instruments.ts";
 
 export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
   return {
@@ -50,3 +53,31 @@ export function processReport(given: Partial<ProcessReport> = {}): ProcessReport
     ...given,
   };
 }
+
+/** Sets metrics of a process. */
+export type Count = (metrics: Metrics) => void;
+
+/** One that was polled twice within half a minute, and had these metrics then. */
+export function polledProcess(
+  before: Count,
+  after: Count,
+  status: Partial<MeasuredStatus> = {},
+  address = "a:1",
+): PolledProcess {
+  const reading = (atMs: number, count: Count) => {
+    const metrics = createMetrics("top");
+    count(metrics);
+    return { atMs, status: { ...STATUS, ...status, metrics: metrics.values() } };
+  };
+  return { kind: "process", address, before: reading(0, before), after: reading(30_000, after) };
+}
+
+const STATUS: Omit<MeasuredStatus, "metrics"> = {
+  version: "1.2.3",
+  node: "v24.0.0",
+  startedAt: "2026-03-01T08:00:00.000Z",
+  stages: [],
+  configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },
+  unreachableBrokers: [],
+  destinations: [],
+};

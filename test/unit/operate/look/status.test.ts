@@ -3,16 +3,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { type ShowOptions, showStatus } from "../../../../src/cli/status/show.ts";
 import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
 import { STAGE_NAMES, STAGES } from "../../../../src/domain/stages.ts";
-import { readStatus } from "../../../../src/operate/look/read-status.ts";
+import type { UseKafka } from "../../../../src/operate/look/look.ts";
+import type { Polled } from "../../../../src/operate/look/processes.ts";
 import { type StatusReport, statusReport } from "../../../../src/operate/look/report.ts";
-import type { Scraped } from "../../../../src/operate/look/scrape.ts";
-import { type ShowOptions, showStatus, type UseKafka } from "../../../../src/operate/look/show.ts";
 import { type KafkaStatus, kafkaStatus } from "../../../../src/operate/look/status.ts";
 import { statusText } from "../../../../src/operate/look/text.ts";
 import { config } from "../../../support/build/config-source.ts";
-import { destinationReport, processReport } from "../../../support/build/status-report.ts";
+import {
+  type Count,
+  destinationReport,
+  polledProcess,
+  processReport,
+} from "../../../support/build/status-report.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster, type MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
@@ -541,9 +546,9 @@ const KAFKA: KafkaStatus = {
   notes: { awaitingRetry: null, deadLetters: null },
   errors: [],
 };
-const found = (scraped: readonly Scraped[]) => {
+const found = (polled: readonly Polled[]) => {
   const kafka = { config: { destinations: [] }, kafka: KAFKA, kafkaError: null };
-  return statusReport({ ...kafka, hash: "0011aabbccdd", scraped, nowMs: Date.parse(AT) });
+  return statusReport({ ...kafka, hash: "0011aabbccdd", polled, nowMs: Date.parse(AT) });
 };
 const notes = (report: StatusReport) => statusText(report, fakeShell().colors);
 
@@ -558,25 +563,20 @@ test("processes that run different configurations are told, and one that does no
   expect(notes(REPORT)).not.toContain("configurations");
 });
 
-test("the hash of a process is that of its metrics, the rest of its status", () => {
-  const info = (hash: string, value: number) => {
-    return { name: "switchyard_config_info", labels: { hash }, value };
-  };
-  const look = { atMs: 1, samples: [info("a0", 0), info("b1", 1)] };
-  const process = { before: look, after: look };
-  const text = JSON.stringify({
-    version: "1.2.3",
-    startedAt: "2026-03-01T08:00:00.000Z",
+/** One process with these metrics. */
+const measured = (count: Count) => found([polledProcess(count, count)]);
+
+test("of a process that is unreachable only that is known", () => {
+  const status = {
     stages: [{ name: "route", partitions: { calls: [0, 2] } }],
     configuration: { hash: "b1", appliedAt: "2026-03-01T08:00:01.000Z" },
-  });
-  const scraped: Scraped[] = [
-    { kind: "process", address: "a:1", process, status: readStatus(text) },
-    { kind: "process", address: "b:1", process: { before: look, after: OLD }, status: null },
+  } as const;
+  const nothing: Count = () => undefined;
+  const { processes } = found([
+    polledProcess(nothing, nothing, status),
     { kind: "unreachable", address: "c:1", why: "ECONNREFUSED" },
-  ];
+  ]);
   const unknown = { version: null, startedAt: null, stages: null, configAppliedAt: null };
-  const { processes } = found(scraped);
   expect(processes).toEqual([
     processReport({
       admin: "a:1",
@@ -584,69 +584,53 @@ test("the hash of a process is that of its metrics, the rest of its status", () 
       configAppliedAt: "2026-03-01T08:00:01.000Z",
       stages: [{ name: "route", partitions: { calls: [0, 2] } }],
     }),
-    processReport({ ...unknown, admin: "b:1", configHash: null }),
     processReport({ ...unknown, admin: "c:1", configHash: null, error: "ECONNREFUSED" }),
   ]);
-  const text2 = notes({ ...REPORT, processes });
-  expect(text2).toContain("b:1 runs a version that does not report its state.");
-  expect(text2).toContain("c:1 is unreachable (ECONNREFUSED)");
+  expect(notes({ ...REPORT, processes })).toContain("c:1 is unreachable (ECONNREFUSED)");
 });
 
-const OLD = { atMs: 2, samples: [] };
-
 test("a state store that cannot be used is told of its process", () => {
-  const name = "switchyard_audience_state_stores_unavailable";
-  const of = (value: number) => {
-    const look = { atMs: 1, samples: [{ name, labels: {}, value }] };
-    const process = { before: look, after: look };
-    return notes(found([{ kind: "process", address: "a:1", process, status: null }]));
-  };
+  const of = (value: number) =>
+    notes(measured((metrics) => metrics.audienceStoresUnavailable.bind({}).set(value)));
   expect(of(0)).not.toContain("state store");
   expect(of(2)).toContain(
     "a:1: 2 state stores of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
   );
 });
 
-test.each<[name: string, value: number, line: string | null]>([
-  ["switchyard_clock_offset_seconds", 1.9, null],
+test.each([
+  ["clockOffset", 1.9, null],
   [
-    "switchyard_clock_offset_seconds",
+    "clockOffset",
     2,
     "The clock of a:1 is 2 s ahead of the brokers' clock: docs/troubleshooting.md#clocks",
   ],
   [
-    "switchyard_clock_offset_seconds",
+    "clockOffset",
     -18_000.4,
     "The clock of a:1 is 18000 s behind the brokers' clock: docs/troubleshooting.md#clocks",
   ],
-  ["switchyard_routes_missing", 0, null],
+  ["routesMissing", 0, null],
   [
-    "switchyard_routes_missing",
+    "routesMissing",
     2,
     "Calls that a:1 routes do not reach 2 destinations that another process has. See /readyz for their names.",
   ],
-])("%s at %d: %j", (name, value, line) => {
-  const look = { atMs: 1, samples: [{ name, labels: {}, value }] };
-  const process = { before: look, after: look };
-  const text = notes(found([{ kind: "process", address: "a:1", process, status: null }]));
+] as const)("%s at %d: %j", (name, value, line) => {
+  const text = notes(measured((metrics) => metrics[name].bind({}).set(value)));
   expect(text.split("\n").filter((each) => /clock|do not reach/.test(each))).toEqual(
     line === null ? [] : [line],
   );
 });
 
 test("a refused file, and what waits for a restart or for topics, is told of its process", () => {
-  const metric = (name: string, value: number) => {
-    return { name: `switchyard_config_${name}`, labels: {}, value };
-  };
-  const samples = [
-    metric("invalid_since_timestamp_seconds", Date.parse("2026-03-01T09:12:00Z") / 1_000),
-    metric("settings_pending_restart", 2),
-    metric("destinations_pending_topics", 1),
-  ];
-  const look = { atMs: 1, samples };
-  const process = { before: look, after: look };
-  const lines = notes(found([{ kind: "process", address: "a:1", process, status: null }]));
-  expect(lines.split("\n").filter((line) => /^a:1: |file on a:1/.test(line))).toEqual([
+  const report = measured((metrics) => {
+    metrics.configInvalidSince.bind({}).set(Date.parse("2026-03-01T09:12:00Z") / 1_000);
+    metrics.configNeedsRestart.bind({}).set(2);
+    metrics.configHeldBack.bind({}).set(1);
+  });
+  const lines = notes(report).split("\n");
+  expect(lines.filter((line) => /^a:1: |file on a:1/.test(line))).toEqual([
     "The configuration file on a:1 has been invalid since 2026-03-01 09:12:00 UTC. The process still runs the previous configuration. See /readyz for the first problem.",
     "a:1: 2 settings are waiting for a restart.",
     "a:1: 1 destination is waiting for its topics.",
@@ -654,14 +638,9 @@ test("a refused file, and what waits for a restart or for topics, is told of its
 });
 
 test("a process that a broker does not answer tells it, and since when", () => {
-  const since = "switchyard_kafka_broker_unreachable_since_timestamp_seconds";
-  const samples = [
-    { name: since, labels: { broker: "k:1" }, value: 0 },
-    { name: since, labels: { broker: "k:2" }, value: 1_772_357_415 },
-  ];
-  const look = { atMs: 1, samples };
-  const process = { before: look, after: look };
-  const report = found([{ kind: "process", address: "a:1", process, status: null }]);
+  const nothing: Count = () => undefined;
+  const outage = { broker: "k:2", since: "2026-03-01T09:30:15.000Z", error: "no answer" };
+  const report = found([polledProcess(nothing, nothing, { unreachableBrokers: [outage] })]);
   expect(report.processes[0]?.unreachableBrokers).toEqual([
     { broker: "k:2", since: "2026-03-01T09:30:15.000Z" },
   ]);

@@ -5,20 +5,27 @@ import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 
 import { withoutBrackets } from "../../domain/addresses.ts";
+import type { MeasuredStatus } from "../../domain/process-status.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
-import { METRICS } from "../../telemetry/metrics.ts";
-import { parseMetrics, type Sample } from "./metrics-text.ts";
+import { readStatus } from "./read-status.ts";
 
 const ANSWER_LIMIT_MS = 3_000;
 
-/** @throws Error `reasonOf` puts into words. */
-export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
-  const { status, body } = await ask(address, "/metrics", signal);
-  if (status !== 200) throw new Error(`it responded ${status}`);
-  return parseMetrics(body);
+export interface Reading {
+  /** Time of a monotonic clock. */
+  readonly atMs: number;
+  readonly status: MeasuredStatus;
 }
 
-/** @throws Error `reasonOf` puts into words. */
+/** @throws Error `reasonOf` puts into words. So does `ask`. */
+export async function readProcess(address: string, signal: AbortSignal): Promise<Reading> {
+  const { status, body } = await ask(address, "/status?metrics", signal);
+  if (status !== 200) throw new Error(`it responded ${status}`);
+  const found = readStatus(body);
+  if (found === null) throw new Error("its response is not a status");
+  return { atMs: performance.now(), status: found };
+}
+
 export async function ask(
   address: string,
   path: string,
@@ -41,10 +48,4 @@ export function reasonOf(error: Error): string {
   const isLate = [error, cause].some((e) => e instanceof Error && e.name === "TimeoutError");
   if (isLate) return `no response within ${ANSWER_LIMIT_MS / 1_000} s`;
   return typeof code === "string" ? code : error.message;
-}
-
-/** The hash of the configuration that a process runs; null: it does not report it. */
-export function hashOf(samples: readonly Sample[]): string | null {
-  const info = samples.filter(({ name, value }) => name === METRICS.configInfo.name && value === 1);
-  return info.at(-1)?.labels.hash ?? null;
 }

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { DestinationHealth } from "../../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../../src/deliver/status.ts";
-import { readStatus } from "../../../../src/operate/look/read-status.ts";
+import { readStatus } from "../../../../src/operate/connect/read-status.ts";
 import { resultAt, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 test("what a process of this version says is read whole", () => {
@@ -22,6 +22,14 @@ test("what a process of this version says is read whole", () => {
     configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },
     unreachableBrokers: [{ broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no answer" }],
     destinations: [statusOf(condition, hold, [], 2_000)],
+    metrics: {
+      switchyard_delivery_attempts_total: [
+        { labels: { destination: "crm", outcome: "retry" }, value: 1 },
+      ],
+      switchyard_delivery_attempt_duration_seconds: [
+        { labels: { destination: "crm" }, value: 1, buckets: [0, 1] },
+      ],
+    },
   };
   expect(readStatus(JSON.stringify(said))).toEqual(said);
 });
@@ -36,6 +44,7 @@ test.each([["no JSON"], ["null"], ["[]"], ['"x"'], ["{}"], ['{"version":1}']])(
 test("words of another version count as not known, and spoil nothing else", () => {
   const strange = {
     version: "9.0.0",
+    metrics: { a: 5, b: [{ labels: { x: 5 }, value: "none", buckets: "all" }] },
     stages: [
       { name: "dreaming", partitions: {} },
       { name: "route", partitions: { calls: "all" } },
@@ -61,6 +70,7 @@ test("words of another version count as not known, and spoil nothing else", () =
   };
   expect(readStatus(JSON.stringify(strange))).toMatchObject({
     version: "9.0.0",
+    metrics: { a: [], b: [{ labels: { x: "" }, value: 0, buckets: [] }] },
     stages: [{ name: "route", partitions: { calls: [] } }],
     configuration: { hash: "", appliedAt: null },
     unreachableBrokers: [],

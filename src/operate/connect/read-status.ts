@@ -1,5 +1,5 @@
 /**
- * Reads the response of a process to `GET /status`. The process may run another version: what is missing or has another
+ * Reads the response of a process to `GET /status?metrics`. The process may run another version: what is missing or has another
  * type counts as unknown.
  */
 
@@ -13,13 +13,18 @@ import {
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
-import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
+import type {
+  MeasuredStatus,
+  MetricValue,
+  MetricValues,
+  UnreachableBroker,
+} from "../../domain/process-status.ts";
 import { STAGE_NAMES } from "../../domain/stages.ts";
 
 const OUTCOMES = ["accepted", "retry", "rejected"] as const;
 
 /** Null: the response is not a status. */
-export function readStatus(text: string): ProcessStatus | null {
+export function readStatus(text: string): MeasuredStatus | null {
   const found = fields(parsed(text));
   const { version, configuration } = found;
   if (typeof version !== "string") return null;
@@ -41,7 +46,25 @@ export function readStatus(text: string): ProcessStatus | null {
       }),
     ),
     destinations: list(found.destinations).flatMap((each) => destination(each) ?? []),
+    metrics: metrics(found.metrics),
   };
+}
+
+function metrics(value: unknown): MetricValues {
+  return Object.fromEntries(
+    Object.entries(fields(value)).map(([name, all]) => [
+      name,
+      list(all).map(
+        ({ labels, value: count, buckets }): MetricValue => ({
+          labels: Object.fromEntries(
+            Object.entries(fields(labels)).map(([label, each]) => [label, textOf(each) ?? ""]),
+          ),
+          value: countOf(count),
+          ...(buckets === undefined ? {} : { buckets: numbers(buckets) }),
+        }),
+      ),
+    ]),
+  );
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -100,8 +123,6 @@ function lastOutcome(value: unknown): LastOutcome | null {
 }
 
 function partitions(value: unknown): Readonly<Record<string, readonly number[]>> {
-  const numbers = (all: unknown) =>
-    Array.isArray(all) ? all.filter((each) => typeof each === "number") : [];
   return Object.fromEntries(
     Object.entries(fields(value)).map(([topic, all]) => [topic, numbers(all)]),
   );
@@ -121,6 +142,10 @@ function fields(value: unknown): Fields {
 
 function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map(fields) : [];
+}
+
+function numbers(value: unknown): readonly number[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "number") : [];
 }
 
 function countOf(value: unknown): number {

@@ -1,0 +1,64 @@
+/** One look at what is going on: Kafka, the operator actions in it, and each process. */
+
+import type { Config } from "../../config/config.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { isFailing } from "./destinations.ts";
+import { type Polled, pollProcesses, type Readings } from "./processes.ts";
+import { type StatusReport, statusReport } from "./report.ts";
+import { kafkaStatus } from "./status.ts";
+
+export interface LookOptions {
+  readonly config: Config;
+  /** The hash of the configuration file. */
+  readonly hash: string;
+  readonly admins: readonly string[];
+  /** For rates of processes without an earlier reading; 0: they have none. */
+  readonly rateWindowMs: number;
+  /** Only destinations with problems. */
+  readonly failing?: boolean;
+  /** Only this destination. */
+  readonly destination?: string | null;
+}
+
+/** Does work with a connection to Kafka. @throws Error if Kafka is unreachable. */
+export type UseKafka = <Result>(
+  work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
+) => Promise<Result>;
+
+export interface Picture {
+  readonly report: StatusReport;
+  /** Null: Kafka was read. */
+  readonly kafkaError: Error | null;
+  readonly polled: readonly Polled[];
+}
+
+/** Never rejects. @param earlier readings of the processes before, for rates. */
+export async function look(
+  useKafka: UseKafka,
+  { config, hash, admins, rateWindowMs, failing = false, destination = null }: LookOptions,
+  signal: AbortSignal,
+  earlier: Readings = new Map(),
+): Promise<Picture> {
+  const read = useKafka((kafka, limit) =>
+    kafkaStatus({ kafka, config, destination, nowMs: Date.now(), signal: limit }),
+  );
+  const [polled, kafka] = await Promise.all([
+    pollProcesses(admins, earlier, rateWindowMs, signal),
+    read.then(
+      (status) => ({ status, error: null }),
+      (thrown: unknown) => ({ status: null, error: asError(thrown) }),
+    ),
+  ]);
+  const wanted = config.destinations.filter(({ id }) => destination === null || id === destination);
+  const report = statusReport({
+    config: { destinations: wanted },
+    hash,
+    kafka: kafka.status,
+    kafkaError: kafka.error?.message ?? null,
+    polled,
+    nowMs: Date.now(),
+  });
+  const destinations = failing ? report.destinations.filter(isFailing) : report.destinations;
+  return { report: { ...report, destinations }, kafkaError: kafka.error, polled };
+}
