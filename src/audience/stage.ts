@@ -40,7 +40,6 @@ import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
@@ -110,7 +109,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
         // A large sync in one partition must not block the others.
         whenFull: "pause",
         drainLimitMs,
-        onAssigned: schemasFirst(deps.schemas, (assigned) => owned.own(assigned, fail), fail),
+        onAssigned: (assigned) => owned.own(assigned, fail),
       },
     ],
     outlives: (error) => storeErrorOf(error) !== null,

@@ -78,6 +78,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
       ...earlyReleases.healthProblems(),
     ],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
+    readsValues: false,
     outlivesTopics: true,
     close: async () => {
       await Promise.all([counting.stop(), earlyReleases[Symbol.asyncDispose]()]);

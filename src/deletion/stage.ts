@@ -32,7 +32,6 @@ import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { type SlowSteps, watchSlowSteps } from "../runtime/slow-steps.ts";
-import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import { topicsFix } from "../stage/missing-topics.ts";
@@ -96,15 +95,10 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
         topics: [topics.deletionRequests],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes: config.maxBytes,
-        // All partitions write to the same brokers, so if one has to wait, the others would too. Only a
-        // wait for a schema concerns a single partition.
-        whenFull: deps.schemas === undefined ? "hold" : "pause",
+        // All partitions write to the same brokers, so if one has to wait, the others would too.
+        whenFull: "hold",
         drainLimitMs: config.drainLimitMs,
-        onAssigned: schemasFirst(
-          deps.schemas,
-          (assigned) => partitionHandler(assigned, work(fail)),
-          fail,
-        ),
+        onAssigned: (assigned) => partitionHandler(assigned, work(fail)),
       },
     ],
     healthProblems: () => [...waits.healthProblems(), ...writer.healthProblems()],

@@ -17,22 +17,18 @@ import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
-  ClosedError,
   type CommonBytes,
+  type ConsumeOptions,
   type Kafka,
   type PartitionHandler,
   type Producer,
   packRecord,
 } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
-import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type KeptConsumer, keepConsuming } from "../stage/keep-consuming.ts";
-import { givingUpOmitted } from "../stage/oversized-records.ts";
+import { startConsuming } from "../stage/consuming-stage.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
-import { schemasAdmit } from "../stage/schemas-admit.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
-import { foreignText, watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
@@ -124,15 +120,10 @@ export function startDestination(
   const report = createReport(deps, started, config.attemptsShare);
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
     write(deps, topics, replacements, report).catch((error: unknown) => {
-      fail(error);
+      consumer.fail(error);
       throw error;
     }),
   );
-  const fail = (error: unknown) => {
-    // The process is about to stop; the records stay unprocessed.
-    if (!(error instanceof ClosedError)) consumer.fail(asError(error));
-  };
-  const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
   const work = new DestinationWork(started, config, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => void sleep(ms).then(then, () => undefined),
@@ -152,10 +143,16 @@ export function startDestination(
   });
   const condition = new DestinationHealth(started, clock.nowMs());
   const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
-  const onAssigned = giveUpOmitted(schemasAdmit(deps.schemas, own, fail), fail);
-  const consumer = consumeBoth(deps, config, id, onAssigned);
+  const consumer = startConsuming(deps, {
+    name: "deliver",
+    destination: id,
+    deadLetterTopic: topics.deadLetters,
+    deadLetterHeadersOf: ({ headers }) => headers,
+    outlivesTopics: true,
+    consume: () => [consumeBoth(config, id, own)],
+    healthProblems: () => healthProblemsOf(condition, work),
+  });
   const stopWatching = report.watch(condition, () => holdOf(condition, work));
-  const watch = watchOne(deps, id, consumer);
   const goBy = goingBy(deps, { condition, work, report });
   goBy(started, null);
   return {
@@ -170,63 +167,34 @@ export function startDestination(
     control: () => goBy(condition.destination),
     heard: (endpoint, news) => work.heard(endpoint, news),
     partitionsAre: (count) => work.partitionsAre(count),
-    healthProblems: () => healthProblemsOf(condition, consumerHealthProblems(consumer), work),
-    partitions: () => consumer.progress(),
+    healthProblems: () => consumer.healthProblems().map((each) => `destination ${id}: ${each}`),
+    partitions: () => consumer.partitions(),
     status: () => statusOf(condition, holdOf(condition, work), work.endpoints(), clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
-      await consumer.stop();
+      await consumer[Symbol.asyncDispose]();
       stopped.abort();
-      watch[Symbol.dispose]();
       stopWatching();
       await sender.close();
     },
   };
 }
 
-/** Consumes the destination's queue and its retry topic. */
+/** The destination's queue and its retry topic. */
 function consumeBoth(
-  deps: DeliverDeps,
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
   id: DestinationId,
-  onAssigned: (partition: AssignedPartition) => PartitionHandler,
-): KeptConsumer {
-  return keepConsuming(
-    deps.kafka,
-    {
-      groupId: groups.deliver(id),
-      topics: [topics.deliveries(id), topics.retries(id)],
-      passingTopics: [topics.retries(id)],
-      partitionRecordsMax: PARTITION_RECORDS_MAX,
-      maxBytes,
-      commonBudget,
-      whenFull: "hold",
-      drainLimitMs,
-      onAssigned,
-    },
-    deps.clock,
-    tellRestarts(deps, id),
-    { keeper: deps.keeper },
-  );
-}
-
-function consumerHealthProblems(consumer: KeptConsumer): readonly string[] {
-  const healthProblem = consumer.healthProblem();
-  const restarts = healthProblem === null ? [] : [`the consumer starts again: ${healthProblem}`];
-  return [...restarts, ...foreignText(consumer.vitals())];
-}
-
-function watchOne({ metrics, clock }: DeliverDeps, destination: DestinationId, own: KeptConsumer) {
-  const haltedAt = () => [own.haltedAt()].filter((each) => each !== null);
-  return watchConsumer(metrics, { ...own, haltedAt }, { stage: "deliver", destination }, clock);
-}
-
-function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: DestinationId) {
-  const stage = "deliver";
-  const restarts = metrics.consumerRestarts.bind({ stage, destination });
-  return ({ message: error }: Error, waitMs: number): void => {
-    restarts.inc();
-    const retryAt = new Date(clock.nowMs() + waitMs).toISOString();
-    log.error({ stage, destination, error, retryAt }, "destination.consumer-restarting");
+  onAssigned: ConsumeOptions["onAssigned"],
+): Omit<ConsumeOptions, "onCrash"> {
+  return {
+    groupId: groups.deliver(id),
+    topics: [topics.deliveries(id), topics.retries(id)],
+    passingTopics: [topics.retries(id)],
+    partitionRecordsMax: PARTITION_RECORDS_MAX,
+    maxBytes,
+    commonBudget,
+    whenFull: "hold",
+    drainLimitMs,
+    onAssigned,
   };
 }
 

@@ -110,7 +110,6 @@ function instant(atMs: number | null | undefined): string | null {
 
 export function healthProblemsOf(
   { destination, still }: Pick<DestinationHealth, "destination" | "still">,
-  ofConsumer: readonly string[],
   work: Pick<DestinationWork, "endpoints">,
 ): readonly string[] {
   const names = endpointNames(destination);
@@ -121,8 +120,7 @@ export function healthProblemsOf(
       return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
-  const all = [...ofConsumer, ...paused, ...open];
-  return all.map((each) => `destination ${destination.id}: ${each}`);
+  return [...paused, ...open];
 }
 
 function stillText({ by, sinceMs, untilMs }: HoldCause): readonly string[] {

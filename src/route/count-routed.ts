@@ -83,6 +83,7 @@ function countFlags(
   callsBy: Map<readonly Route[], number>,
   skips: Skips,
 ): void {
+  if (namedFalse.length === 0 && !namedAlone) return;
   const byRules = ruled?.skipped.map(({ route }) => route) ?? [];
   const byName = namedFalse.filter((route) => !byRules.includes(route));
   for (const { destination } of byName) skips.add("named-false", destination, 1);

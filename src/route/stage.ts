@@ -3,7 +3,7 @@
  * A batch is what the consumer hands over at once, at most 1,000 records of one partition.
  *
  *   step                                            if the process crashes after it
- *   0  look up the schemas of the values            the batch is read again; nothing was written
+ *   0  wait for the schemas of the values           the batch is read again; nothing was written
  *   1  route the batch in short slices              the same
  *   2  send deliveries and dead letters together    those that were written are written again
  *   3  reroute deliveries whose topic rejected      the same; rerouted deliveries may then exist twice
@@ -31,7 +31,6 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { InFlightCount } from "../runtime/in-flight-set.ts";
-import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
@@ -91,15 +90,11 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     topics: [topics.calls],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // All partitions write to the same brokers, so if one has to wait, the others would too. But a
-    // partition that waits for a schema must not delay the others.
-    whenFull: deps.schemas === undefined ? ("hold" as const) : ("pause" as const),
+    // All partitions write to the same brokers, so if one has to wait, the others would too.
+    whenFull: "hold" as const,
     drainLimitMs,
-    onAssigned: schemasFirst(
-      deps.schemas,
-      (assigned) => partitionHandler(assigned, { router, write, written, fail }),
-      fail,
-    ),
+    onAssigned: (assigned: AssignedPartition) =>
+      partitionHandler(assigned, { router, write, written, fail }),
   });
   return Promise.resolve(
     startConsuming(deps, {

@@ -1,5 +1,6 @@
 /**
- * A stage with consumers that all destinations share.
+ * The consumers of a stage, or of one destination in the deliver stage. Each gets records with their schemas
+ * (`await-schemas.ts`), dead-letters those that are too large (`oversized-records.ts`), and is watched (`watch-consumer.ts`).
  *
  *   a consumer fails because of        then
  *   a corrupt batch                    it is halted: restarted with increasing delays until the batch is
@@ -12,7 +13,7 @@
  *                                      `/readyz` show it. Other stages and destinations continue
  *   anything else                      the stage cannot continue, and the program ends
  *
- * A consumer of one destination is always restarted on its own (`keep-consuming.ts`). A halt commits
+ * A destination's consumer outlives every failure: it is restarted on its own (`keep-consuming.ts`). A halt commits
  * everything that was processed before the batch, so a restart repeats nothing.
  *
  *   step of a stop                     after a crash
@@ -21,13 +22,20 @@
  *   3  its gauges are removed          the same
  */
 
-import { type CorruptBatch, corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import { corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
-import { ClosedError, type ConsumeOptions, type ConsumerVitals } from "../kafka/port.ts";
+import {
+  ClosedError,
+  type ConsumeOptions,
+  type ConsumerVitals,
+  type PartitionProgress,
+} from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
+import { awaitSchemas } from "./await-schemas.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
-import { givingUpOmitted } from "./oversized-records.ts";
+import { deadLetterOversized } from "./oversized-records.ts";
 import type { RunningStage } from "./running-stage.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { foreignText, watchConsumer } from "./watch-consumer.ts";
@@ -35,20 +43,32 @@ import { foreignText, watchConsumer } from "./watch-consumer.ts";
 /** Reports that the stage cannot continue. */
 export type Fail = (thrown: unknown) => void;
 
+export type ConsumingDeps = Pick<
+  StageDeps,
+  "kafka" | "producer" | "clock" | "log" | "metrics" | "keeper" | "schemas" | "rerouting"
+> &
+  Partial<Pick<StageDeps, "onFatal">>;
+
 export interface ConsumingStage {
   readonly name: StageName;
+  /** Whose records they are; absent if all destinations share the consumers. */
+  readonly destination?: DestinationId;
   readonly deadLetterTopic: string;
   /** The headers of a record that a dead letter keeps; by default those of producers. */
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
   /** Options for each consumer. `fail` is for their handlers. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
+  /** False if it passes values on without reading them, so that it need not wait for schemas. */
+  readonly readsValues?: false;
   readonly healthProblems: () => readonly string[];
   readonly update?: RunningStage["update"];
   /** Default: `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
   /** Its topics are our own: a missing one is waited for instead of ending the program. */
   readonly outlivesTopics?: boolean;
-  /** Returns `true` if the stage is restarted after this failure of a handler, as often as needed. */
+  /**
+   * Returns `true` if the consumers are restarted after this failure, as often as needed. By default only a destination's are.
+   */
   readonly outlives?: (error: Error) => boolean;
   /** Called when the consumers have stopped. */
   readonly close?: () => Promise<void>;
@@ -57,36 +77,38 @@ export interface ConsumingStage {
 export interface RunningConsumers extends RunningStage {
   /** In the order of `consume`. */
   readonly consumers: readonly KeptConsumer[];
+  readonly partitions: () => readonly PartitionProgress[];
+  readonly fail: Fail;
 }
 
 /** Starts joining immediately. Topics must exist. */
-export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningConsumers {
-  const { name, healthProblems } = stage;
-  const end = failOnce(deps.onFatal);
+export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): RunningConsumers {
+  const { name, destination, healthProblems } = stage;
+  const outlives = stage.outlives ?? (() => destination !== undefined);
+  const end = failOnce((error) => deps.onFatal?.(error));
   const fail: Fail = (thrown) => {
+    // The process is about to stop; the records stay unprocessed.
+    if (thrown instanceof ClosedError) return;
     const error = asError(thrown);
-    if (stage.outlives?.(error) !== true) return end(thrown);
+    if (!outlives(error)) return end(error);
     for (const consumer of consumers) consumer.fail(error);
   };
-  const giveUpOmitted = givingUpOmitted(
+  const oversized = deadLetterOversized(
     deps,
     name,
     stage.deadLetterTopic,
     stage.deadLetterHeadersOf,
   );
+  const schemas = stage.readsValues === false ? undefined : deps.schemas;
   const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
-    const onAssigned = giveUpOmitted(options.onAssigned, fail);
-    return consume(deps, stage, { ...options, onAssigned }, end);
+    const onAssigned = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
+    return consume(deps, { ...stage, outlives }, { ...options, onAssigned }, end);
   });
-  const halts = () =>
-    consumers.flatMap((consumer) => {
-      const healthProblem = consumer.healthProblem();
-      return healthProblem === null ? [] : [`halted: ${healthProblem}`];
-    });
+  const all = together(consumers);
   const watch = watchConsumer(
     deps.metrics,
-    together(consumers),
-    { stage: name, destination: "" },
+    all,
+    { stage: name, destination: destination ?? "" },
     deps.clock,
   );
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
@@ -96,13 +118,14 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
     name,
     joined,
     healthProblems: () => [
-      ...halts(),
-      ...foreignText(together(consumers).vitals()),
+      ...consumers.flatMap(consumerProblem),
+      ...foreignText(all.vitals()),
       ...healthProblems(),
     ],
     ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
-    partitions: () => consumers.flatMap((consumer) => consumer.progress()),
+    fail,
+    partitions: all.progress,
     [Symbol.asyncDispose]: async () => {
       await Promise.all(consumers.map((consumer) => consumer.stop()));
       await stage.close?.();
@@ -111,36 +134,55 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
   };
 }
 
+function consumerProblem(consumer: KeptConsumer): readonly string[] {
+  const problem = consumer.healthProblem();
+  if (problem === null) return [];
+  return [`${consumer.haltedAt() === null ? "restarting" : "halted"}: ${problem}`];
+}
+
 function consume(
-  { kafka, clock, log, metrics, keeper }: StageDeps,
-  { name, onCorruptBatch, outlivesTopics = false, outlives = () => false }: ConsumingStage,
+  { kafka, clock, log, metrics, keeper }: ConsumingDeps,
+  stage: ConsumingStage & Required<Pick<ConsumingStage, "outlives">>,
   options: Omit<ConsumeOptions, "onCrash">,
   end: Fail,
 ): KeptConsumer {
-  const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
+  const { name, destination, outlives } = stage;
+  const restarts = metrics.consumerRestarts.bind({ stage: name, destination: destination ?? "" });
+  const isHalt = (error: Error) => corruptBatchOf(error) !== null || outlives(error);
   const tell = (error: Error, waitMs: number) => {
-    const corrupt = corruptBatchOf(error);
     const fields = { stage: name, topics: options.topics, error: error.message };
-    const isOutlived = corrupt === null && outlives(error);
-    if (corrupt === null && !isOutlived) return log.error(fields, "consumer.crashed");
+    if (!isHalt(error)) return log.error(fields, "consumer.crashed");
     restarts.inc();
     const retryAt = new Date(clock.nowMs() + waitMs).toISOString();
+    if (destination !== undefined) {
+      const ofDestination = { stage: name, destination, error: error.message, retryAt };
+      return log.error(ofDestination, "destination.consumer-restarting");
+    }
+    const corrupt = corruptBatchOf(error);
     if (corrupt === null) return log.error({ ...fields, retryAt }, "stage.restarting");
     const { topic, partition, offset } = corrupt;
     log.error({ ...fields, topic, partition, offset, retryAt }, "stage.halted");
   };
-  const skipped = options.topics.map((topic) =>
-    metrics.batchesSkipped.bind({ stage: name, topic }),
-  );
-  const onSkipped = ({ topic, partition, offset, behind, corruption }: CorruptBatch) => {
-    skipped[options.topics.indexOf(topic)]?.inc();
-    const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
-    log.error({ stage: name, ...place, corruption }, "stage.corrupt-batch-skipped");
-  };
-  const isHalt = (error: Error) => corruptBatchOf(error) !== null || outlives(error);
-  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: end, isHalt };
-  const skipping = onCorruptBatch === "skip" ? { onSkipped } : {};
+  const kept = { keeper: stage.outlivesTopics === true ? keeper : undefined, giveUp: end, isHalt };
+  const skipping = stage.onCorruptBatch === "skip" ? skipBatches(log, metrics, name, options) : {};
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
+}
+
+/** What was skipped is counted from the start, so that the first one is an increase. */
+function skipBatches(
+  log: ConsumingDeps["log"],
+  metrics: ConsumingDeps["metrics"],
+  stage: StageName,
+  { topics }: Pick<ConsumeOptions, "topics">,
+): Pick<ConsumeOptions, "onSkipped"> {
+  const skipped = topics.map((topic) => metrics.batchesSkipped.bind({ stage, topic }));
+  return {
+    onSkipped: ({ topic, partition, offset, behind, corruption }) => {
+      skipped[topics.indexOf(topic)]?.inc();
+      const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
+      log.error({ stage, ...place, corruption }, "stage.corrupt-batch-skipped");
+    },
+  };
 }
 
 /**

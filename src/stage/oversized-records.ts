@@ -20,16 +20,16 @@ import type { StageDeps } from "./stage-deps.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
-/** Wraps a consumer's partition handlers. `fail` is called if a dead letter cannot be written. */
-export type GiveUpOmitted = (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned;
-
-/** @param headersOf the headers of a record that a dead letter keeps; by default those of producers. */
-export function givingUpOmitted(
+/**
+ * @param headersOf the headers of a record that a dead letter keeps; by default those of producers.
+ * @returns a wrapper of a consumer's partition handlers; its `fail` is called if a dead letter cannot be written.
+ */
+export function deadLetterOversized(
   deps: Pick<StageDeps, "producer" | "clock" | "metrics" | "log">,
   stage: StageName,
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
-): GiveUpOmitted {
+): (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned {
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, headersOf);
   const tell = countDeadLetters(deps);
   const recordsIn = deps.metrics.recordsIn.bind({ stage });

@@ -7,11 +7,11 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
     return (assigned) => {
       const handler = options.onAssigned(assigned);
       return {
+        ...handler,
         take: (records) => {
           counts.takes += 1;
           handler.take(records);
         },
-        drain: () => handler.drain(),
       };
     };
   };

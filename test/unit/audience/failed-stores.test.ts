@@ -27,7 +27,7 @@ test("a full disk stops the stage alone: it is told, and started again later eac
   stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
   world.sync("a1", "s2", ["u2", "u3", "u4"]);
   await restarted(1);
-  expect(process.stage.healthProblems()).toEqual([`halted: ${FULL.message}`]);
+  expect(process.stage.healthProblems()).toEqual([`restarting: ${FULL.message}`]);
   expect(await process.metrics.text()).toContain(`${GAUGE} 1\n`);
   await restarted(4);
   const retryAt = restarts().map((line) => Date.parse(String(line.retryAt)));

@@ -1,11 +1,11 @@
-// One test for each row of the file's table, and for the waits between them.
+// One test for each row of the file's table, and for how a wait ends.
 
 import { beforeEach, expect, test } from "vitest";
 
 import { decodeValue } from "../../../src/domain/decode.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/port.ts";
-import { schemasFirst } from "../../../src/stage/await-schemas.ts";
+import { awaitSchemas } from "../../../src/stage/await-schemas.ts";
 import { framed, varint } from "../../support/build/avro.ts";
 import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
 
@@ -20,17 +20,13 @@ const PARTITION: AssignedPartition = {
 
 let schemas = new MemorySchemas();
 let taken: IncomingRecord[] = [];
-let batches = 0;
 let drains = 0;
 let failures: unknown[] = [];
 let handler: PartitionHandler = inner();
 
 function inner(): PartitionHandler {
   return {
-    take: (records) => {
-      batches += 1;
-      taken.push(...records);
-    },
+    take: (records) => taken.push(...records),
     drain: () => {
       drains += 1;
       return Promise.resolve();
@@ -39,54 +35,48 @@ function inner(): PartitionHandler {
 }
 
 beforeEach(() => {
-  [schemas, taken, batches, drains, failures] = [new MemorySchemas(), [], 0, 0, []];
-  const fail = (thrown: unknown) => failures.push(thrown);
-  handler = schemasFirst(schemas, inner, fail)(PARTITION);
+  [schemas, taken, drains, failures] = [new MemorySchemas(), [], 0, []];
+  handler = awaitSchemas(schemas, inner, (thrown) => failures.push(thrown))(PARTITION);
 });
 
-const record = (
-  offset: number,
-  value: Buffer | null,
-  headers: RecordHeaders = [],
-): IncomingRecord => ({
-  ...{ topic: "t", partition: 0, offset, timestampMs: offset, key: null, value, headers },
+const record = (value: Buffer | null, headers: RecordHeaders = []): IncomingRecord => ({
+  ...{ topic: "t", partition: 0, offset: 0, timestampMs: 0, key: null, value, headers },
 });
-const long = (id: number, number: number) => framed(id, varint(BigInt(number)));
-const offsets = () => taken.map(({ offset }) => offset);
-const jsons = () =>
-  taken.map((each) => {
-    const decoded = decodeValue(each);
-    return decoded.kind === "json" ? decoded.json : decoded.reason;
-  });
-/** Everything has run that can run. */
+const LONG = record(framed(7, varint(5n)));
+const admit = (given: IncomingRecord) => handler.admit?.(given);
 const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+function contentOf(admitted: ReturnType<typeof admit>): unknown {
+  if (admitted === undefined || admitted instanceof Promise) return "waits";
+  const decoded = decodeValue(admitted);
+  return decoded.kind === "json" ? decoded.json : decoded.reason;
+}
 
 test("without a registry nothing stands between a consumer and its stage", () => {
   const onAssigned = () => inner();
-  expect(schemasFirst(undefined, onAssigned, () => undefined)).toBe(onAssigned);
+  expect(awaitSchemas(undefined, onAssigned, () => undefined)).toBe(onAssigned);
 });
 
-test("what has no schema, or one that is known, is handed over at once", () => {
+test("what has no schema, or one that is known or refused, is admitted", () => {
   schemas.learnAvro(7, "long");
   schemas.learn(8, UNKNOWN);
-  const header = ["__value_schema_id", Buffer.of(0, 0, 0, 0, 7)] as const;
-  handler.take([
-    record(0, Buffer.from('{"a":1}')),
-    record(1, long(7, 5)),
-    record(2, long(8, 5)),
-    record(3, null),
-    record(4, varint(6n), [header]),
-    record(5, Buffer.of(0, 0)),
-    record(6, Buffer.from("{}"), [["__value_schema_id", Buffer.of(9)]]),
-  ]);
-  expect(batches).toBe(1);
-  expect(jsons()).toEqual([
+  const header = (bytes: Buffer) => [["__value_schema_id", bytes]] as const;
+  const records = [
+    record(Buffer.from('{"a":1}')),
+    record(framed(7, varint(5n))),
+    record(framed(8, varint(5n))),
+    record(null),
+    record(Buffer.of(0, 0)),
+    record(varint(6n), header(Buffer.of(0, 0, 0, 0, 7))),
+    record(Buffer.from("{}"), header(Buffer.of(9))),
+  ];
+  expect(records.map((each) => contentOf(admit(each)))).toEqual([
     { a: 1 },
     5,
     "unknown-schema",
     "undecodable",
-    6,
     "unknown-schema",
+    6,
     "undecodable",
   ]);
   expect(schemas.asked).toEqual([]);
@@ -96,68 +86,45 @@ test("a record with its schema is the same in everything else", () => {
   schemas.learnAvro(7, "long");
   const headers = [["h", Buffer.from("1")]] as const;
   const omitted = { bytes: 9, cut: { keyBytes: null, valueBytes: 9, headers: null } };
-  const given = { ...record(3, long(7, 5), headers), key: Buffer.from("k"), omitted };
-  handler.take([given]);
-  const [same] = taken;
-  for (const field of ["topic", "partition", "offset", "timestampMs", "key"] as const) {
-    expect(same?.[field]).toBe(given[field]);
+  const given = { ...record(framed(7, varint(5n)), headers), key: Buffer.from("k"), omitted };
+  const same = admit(given);
+  if (same === undefined || same instanceof Promise) throw new Error("it waits");
+  for (const field of ["topic", "partition", "offset", "timestampMs", "key", "value"] as const) {
+    expect(same[field]).toBe(given[field]);
   }
-  expect(same?.value).toBe(given.value);
-  expect(same?.headers).toBe(given.headers);
-  expect(same?.omitted).toBe(omitted);
-  expect(same?.encoded).toBeUndefined();
+  expect(same.headers).toBe(given.headers);
+  expect(same.omitted).toBe(omitted);
+  expect(same.encoded).toBeUndefined();
   const reported: string[] = [];
-  same?.eachHeader?.((name) => reported.push(name));
+  same.eachHeader?.((name) => reported.push(name));
   expect(reported).toEqual(["h"]);
 });
 
-test("records wait behind one whose schema is not known yet, in order", async () => {
-  handler.take([record(0, Buffer.from("1")), record(1, long(7, 2)), record(2, Buffer.from("3"))]);
-  handler.take([record(3, Buffer.from("4"))]);
-  await settled();
-  expect(offsets()).toEqual([0]);
+test("one that is not known yet waits for its schema, which is asked for", async () => {
+  const waiting = admit(LONG);
+  expect(contentOf(waiting)).toBe("waits");
   expect(schemas.asked).toEqual([[7]]);
   schemas.learnAvro(7, "long");
-  await settled();
-  handler.take([record(4, long(7, 5))]);
-  await settled();
-  expect(jsons()).toEqual([1, 2, 3, 4, 5]);
-  expect(failures).toEqual([]);
-});
-
-test("the schemas of a batch are asked for together, at most 100 at once", async () => {
-  handler.take(Array.from({ length: 120 }, (_, at) => record(at, long(at + 1, at))));
-  await settled();
-  expect(schemas.asked.map((refs) => refs.length)).toEqual([100]);
-  for (let id = 1; id <= 120; id += 1) schemas.learnAvro(id, "long");
-  await settled();
-  expect(offsets()).toEqual(Array.from({ length: 120 }, (_, at) => at));
-});
-
-test("a schema that is forgotten while records wait is asked for again", async () => {
-  handler.take([record(0, long(7, 1)), record(1, long(8, 2)), record(2, long(7, 3))]);
-  await settled();
-  schemas.learnAvro(7, "long");
-  schemas.learnAvro(8, "long");
+  await waiting;
+  const admitted = admit(LONG);
+  expect(contentOf(admitted)).toBe(5);
   schemas.forget(7);
-  await settled();
-  expect(offsets()).toEqual([]);
-  schemas.learnAvro(7, "long");
-  await settled();
-  expect(jsons()).toEqual([1, 2, 3]);
-  schemas.forget(7);
-  // A record keeps the schema that it was handed over with.
-  expect(jsons()).toEqual([1, 2, 3]);
+  // A record keeps the schema that it was admitted with.
+  expect(contentOf(admitted)).toBe(5);
+  expect(contentOf(admit(LONG))).toBe("waits");
 });
 
-test("a drain leaves what waits, and takes nothing more", async () => {
-  handler.take([record(0, long(7, 1))]);
-  await settled();
+test("admitted records are passed on as they are", () => {
+  const records = [LONG, record(null)];
+  handler.take(records);
+  expect(taken).toEqual(records);
+});
+
+test("a drain cancels the wait for a schema, and drains the stage", async () => {
+  void admit(LONG);
+  expect(schemas.waiting).toBe(1);
   await handler.drain();
-  schemas.learnAvro(7, "long");
-  handler.take([record(1, Buffer.from("1"))]);
   await settled();
-  expect(offsets()).toEqual([]);
   expect({ drains, waiting: schemas.waiting, failures }).toEqual({
     drains: 1,
     waiting: 0,
@@ -165,19 +132,15 @@ test("a drain leaves what waits, and takes nothing more", async () => {
   });
 });
 
-test("a fault of the look-up is told, and nothing is handed over", async () => {
+test("a failure of the registry client is reported, and the record is not asked for again", async () => {
   const fault = new Error("broken");
   schemas.ready = () => Promise.reject(fault);
-  handler.take([record(0, long(7, 1))]);
+  let isOver = false;
+  const waiting = admit(LONG);
+  if (waiting instanceof Promise)
+    void waiting.then(() => {
+      isOver = true;
+    });
   await settled();
-  expect(failures).toEqual([fault]);
-  expect(offsets()).toEqual([]);
-});
-
-test("partitions wait alone", async () => {
-  const other = schemasFirst(schemas, inner, (thrown) => failures.push(thrown))(PARTITION);
-  handler.take([record(0, long(7, 1))]);
-  other.take([record(9, Buffer.from("1"))]);
-  await settled();
-  expect(offsets()).toEqual([9]);
+  expect({ failures, isOver }).toEqual({ failures: [fault], isOver: false });
 });
