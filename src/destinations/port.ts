@@ -42,6 +42,8 @@ export interface DestinationType<D extends Destination = Destination> {
 interface Attempts<D> {
   /** The request that an endpoint would be sent. */
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
+  /** Null: each unit has one delivery. */
+  limits(destination: D): UnitLimits | null;
   /** The units in which deliveries are sent that arrive together, in this order, and are not retries. */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
   /** Loads the code that sends, which a process without the deliver stage does not need. */

@@ -8,6 +8,7 @@ import {
 } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { ExplainedBatch } from "../../operate/timeline/explanation.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { linesOf, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
@@ -25,12 +26,13 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .description(
       "Shows the source of each call, which destinations would receive it and why, and the exact " +
         "requests: method, URL, headers with the signature, and body. The connection also adds Host, " +
-        "Connection and Content-Length. Sends nothing, and does not connect to Kafka.",
+        "Connection and Content-Length. For a destination with batches, shows " +
+        "the batches that the calls make if they arrive together. Sends nothing, and does not connect to Kafka.",
     )
     .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
     .addOption(configOption())
     .addOption(sourceOption())
-    .option("--json", "print one JSON object per call")
+    .option("--json", "print one JSON object per call, and one per batch")
     .addHelpText(
       "after",
       "\nHeaders are shown as they are sent, including those that contain secrets.\n\n" +
@@ -43,18 +45,28 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
       if (loaded === null) return exit(2);
       const headers = sourceHeaders(options.source, loaded.config.sources);
       shell.onlyPrints();
-      const { createExplainer } = await import("../../operate/timeline/explanation.ts");
-      const { explanationJson } = await import("../../operate/timeline/explanation-json.ts");
-      const { explanationText } = await import("../../operate/timeline/explanation-text.ts");
-      const explain = createExplainer(loaded.config, configuredTopics(loaded.config), headers);
+      const explanations = await import("../../operate/timeline/explanation.ts");
+      const json = await import("../../operate/timeline/explanation-json.ts");
+      const text = await import("../../operate/timeline/explanation-text.ts");
+      const explain = explanations.createExplainer(
+        loaded.config,
+        configuredTopics(loaded.config),
+        headers,
+      );
+      const isJson = options.json === true;
+      const batches = new explanations.BatchExplainer();
+      const outBatch = (batch: ExplainedBatch) =>
+        shell.out(isJson ? `${json.batchJson(batch)}\n` : text.batchText(batch, shell.colors));
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
         for (const { number, bytes } of lines) {
-          const explanation =
-            bytes === null ? TOO_LARGE : explain(bytes, number, systemClock.nowMs());
-          if (options.json === true) shell.out(`${explanationJson(explanation, number)}\n`);
-          else shell.out(explanationText(explanation, number, shell.colors));
+          const nowMs = systemClock.nowMs();
+          const explanation = bytes === null ? TOO_LARGE : explain(bytes, number, nowMs);
+          if (isJson) shell.out(`${json.explanationJson(explanation, number)}\n`);
+          else shell.out(text.explanationText(explanation, number, shell.colors));
+          batches.add(explanation, number, nowMs).forEach(outBatch);
         }
       }
+      batches.end(systemClock.nowMs()).forEach(outBatch);
     });
 }
 

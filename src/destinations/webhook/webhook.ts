@@ -1,7 +1,7 @@
 /** A destination of type webhook: each delivery is posted to its endpoints, signed. */
 
 import type { DestinationType } from "../port.ts";
-import { unitsOf } from "./batch.ts";
+import { limitsOf, unitsOf } from "./batch.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
 
@@ -23,6 +23,7 @@ export const webhook: DestinationType<WebhookDestination> = {
       const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));
       return { ...request, secret: endpoint.headers };
     },
+    limits: limitsOf,
     units: unitsOf,
     open: async (options) => {
       const { createHttp } = await import("./http.ts");

@@ -2,7 +2,13 @@
 
 import { callKey } from "../../domain/call.ts";
 import { isoTimestamp } from "../../domain/timestamp.ts";
-import type { ExplainedDestination, Explanation, FirstStep } from "./explanation.ts";
+import type {
+  EndpointRequest,
+  ExplainedBatch,
+  ExplainedDestination,
+  Explanation,
+  FirstStep,
+} from "./explanation.ts";
 
 /** @param number the line's number, from 1. */
 export function explanationJson(explanation: Explanation, number: number): string {
@@ -35,6 +41,16 @@ function destinationOf(explained: ExplainedDestination): object {
 
 function stepOf(first: FirstStep): object {
   if (first.kind !== "attempt") return first;
-  const requests = first.requests.map((each) => ({ ...each, body: each.body.toString() }));
-  return { kind: first.kind, requests };
+  if (first.batched !== null) return { kind: "batch" };
+  return { kind: first.kind, requests: first.requests.map(requestOf) };
+}
+
+function requestOf(request: EndpointRequest): object {
+  return { ...request, body: request.body.toString() };
+}
+
+/** A batch, on a line of its own. */
+export function batchJson({ destination, lines, requests }: ExplainedBatch): string {
+  const batch = { destination: destination.id, lines, requests: requests.map(requestOf) };
+  return JSON.stringify({ batch });
 }

@@ -8,6 +8,7 @@ import type { ReadCall } from "../../route/route-record.ts";
 import type { Colors } from "../connect/shell.ts";
 import type {
   EndpointRequest,
+  ExplainedBatch,
   ExplainedDestination,
   Explanation,
   FirstStep,
@@ -84,9 +85,30 @@ function destinationLines(
 }
 
 function firstLines(first: FirstStep): readonly string[] {
-  return first.kind === "attempt"
-    ? first.requests.flatMap(requestLines)
-    : [`    ${noRequestText(first)}`];
+  if (first.kind !== "attempt") return [`    ${noRequestText(first)}`];
+  if (first.batched !== null) return ["    sent in a batch, shown below"];
+  return first.requests.flatMap(requestLines);
+}
+
+/** A batch as text, which ends with a blank line. */
+export function batchText(
+  { destination, lines, requests }: ExplainedBatch,
+  { bold }: Colors,
+): string {
+  const title = `${bold(destination.id)}  batch of ${lineNumbers(lines)}`;
+  return `${[title, ...requests.flatMap(requestLines)].join("\n")}\n\n`;
+}
+
+/** Such as `line 3` or `lines 1-5, 8`. */
+function lineNumbers(lines: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const line of lines) {
+    const last = ranges.at(-1);
+    if (last?.[1] === line - 1) last[1] = line;
+    else ranges.push([line, line]);
+  }
+  const texts = ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  return `${lines.length === 1 ? "line" : "lines"} ${texts.join(", ")}`;
 }
 
 /** Why no request is made. */
@@ -139,6 +161,11 @@ function requestLines(request: EndpointRequest): readonly string[] {
     `    endpoint ${endpointText(endpointName, endpoint)}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
-    `      ${body.toString()}`,
+    // Lines of a body are lines here, too.
+    ...body
+      .toString()
+      .trimEnd()
+      .split("\n")
+      .map((line) => `      ${line}`),
   ];
 }

@@ -1,6 +1,7 @@
 /**
  * What happens to a record on `calls`, decided by the functions of the route stage. The functions of the deliver stage make its
- * requests, from the same delivery records that the route stage would write. Nothing is sent.
+ * requests, from the same delivery records that the route stage would write, and the destination's type its batches. Nothing is
+ * sent.
  */
 
 import assert from "node:assert/strict";
@@ -9,9 +10,9 @@ import type { Config } from "../../config/config.ts";
 import type { RetryPolicy } from "../../deliver/choose-retry-delay.ts";
 import { holdCause, OPEN_GATES, prepare } from "../../deliver/prepare.ts";
 import { typeOf } from "../../destinations/index.ts";
-import type { Preview } from "../../destinations/port.ts";
+import type { Preview, Sendable } from "../../destinations/port.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
-import type { AttemptedDestination, Destination } from "../../domain/destination.ts";
+import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
@@ -44,7 +45,12 @@ export interface ExplainedDestination {
 
 export type FirstStep =
   /** One request for each endpoint. */
-  | { readonly kind: "attempt"; readonly requests: readonly EndpointRequest[] }
+  | {
+      readonly kind: "attempt";
+      readonly requests: readonly EndpointRequest[];
+      /** What shares requests with other calls (`BatchExplainer`); null: the destination has no batches. */
+      readonly batched: Sendable | null;
+    }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
   | { readonly kind: "retry"; readonly delayMs: number }
   /** In the queue. */
@@ -115,15 +121,9 @@ export function firstStep(
   const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "line");
   switch (prepared.kind) {
     case "attempt": {
-      const names = endpointNames(destination);
-      const { attempts } = typeOf(destination);
-      assert(attempts !== null);
-      const requests = prepared.endpoints.map((each) => ({
-        endpoint: each.key,
-        endpointName: names.get(each.key) ?? each.key,
-        ...attempts.preview(destination, [prepared], each, nowMs),
-      }));
-      return { kind: "attempt", requests };
+      const requests = requestsOf(destination, [prepared], prepared.endpoints, nowMs);
+      const isBatched = attemptsOf(destination).limits(destination) !== null;
+      return { kind: "attempt", requests, batched: isBatched ? prepared : null };
     }
     case "dead-letter":
       return { kind: "dead-letter", reason: prepared.reason, error: prepared.error };
@@ -133,5 +133,86 @@ export function firstStep(
       return { kind: "retry", delayMs: prepared.delayMs };
     case "wait":
       return { kind: "wait", because: holdCause(destination) };
+  }
+}
+
+function attemptsOf(destination: AttemptedDestination) {
+  const { attempts } = typeOf(destination);
+  assert(attempts !== null);
+  return attempts;
+}
+
+function requestsOf(
+  destination: AttemptedDestination,
+  unit: readonly Sendable[],
+  endpoints: readonly Endpoint[],
+  nowMs: number,
+): readonly EndpointRequest[] {
+  const names = endpointNames(destination);
+  return endpoints.map((each) => ({
+    endpoint: each.key,
+    endpointName: names.get(each.key) ?? each.key,
+    ...attemptsOf(destination).preview(destination, unit, each, nowMs),
+  }));
+}
+
+export interface ExplainedBatch {
+  readonly destination: AttemptedDestination;
+  /** Numbers of the lines with its calls, in the order in which they are sent. */
+  readonly lines: readonly number[];
+  /** One request for each endpoint. */
+  readonly requests: readonly EndpointRequest[];
+}
+
+interface BatchedCall {
+  readonly line: number;
+  readonly sendable: Sendable;
+}
+
+/** More than a batch can have, so that the first ones are complete. */
+const CALLS_KEPT_MAX = 2_000;
+
+/** The batches that the calls of a file make if they arrive together, in one partition. */
+export class BatchExplainer {
+  readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
+
+  /** Returns the batches that no later call can join. */
+  add(explanation: Explanation, line: number, nowMs: number): readonly ExplainedBatch[] {
+    if (explanation.kind === "unusable") return [];
+    return explanation.destinations.flatMap(({ destination, first }) => {
+      if (first?.kind !== "attempt" || first.batched === null) return [];
+      assert(destination.isAttempted);
+      const calls = this.#kept.get(destination) ?? [];
+      this.#kept.set(destination, calls);
+      calls.push({ line, sendable: first.batched });
+      return calls.length < CALLS_KEPT_MAX
+        ? []
+        : this.#take(destination, calls, nowMs).slice(0, -1);
+    });
+  }
+
+  /** Returns the rest, at the end of the file. */
+  end(nowMs: number): readonly ExplainedBatch[] {
+    return [...this.#kept].flatMap(([destination, calls]) => this.#take(destination, calls, nowMs));
+  }
+
+  /** Keeps the calls of the last batch. */
+  #take(
+    destination: AttemptedDestination,
+    calls: readonly BatchedCall[],
+    nowMs: number,
+  ): readonly ExplainedBatch[] {
+    const sendables = calls.map(({ sendable }) => sendable);
+    let begin = 0;
+    const batches = attemptsOf(destination)
+      .units(destination, sendables)
+      .map((unit) => {
+        const own = calls.slice(begin, begin + unit.length);
+        begin += unit.length;
+        const requests = requestsOf(destination, unit, destination.endpoints, nowMs);
+        return { destination, lines: own.map(({ line }) => line), requests };
+      });
+    this.#kept.set(destination, calls.slice(-(batches.at(-1)?.lines.length ?? 0)));
+    return batches;
   }
 }

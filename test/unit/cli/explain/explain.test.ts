@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { explainCommand } from "../../../../src/cli/explain/command.ts";
 import { signature } from "../../../../src/destinations/webhook/signature.ts";
+import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { ExitStatus, Shell } from "../../../../src/operate/connect/shell.ts";
 
 const CONFIG = `
@@ -197,4 +198,85 @@ test("the sample calls are read as they are meant", async () => {
     "track",
     "page",
   ]);
+});
+
+const BATCHES = `
+kafka: { brokers: ["127.0.0.1:1"] }
+sources: [{ id: web, writeKey: k-web, destinations: [list, lines, single] }]
+defaultSource: web
+destinations:
+  - id: list
+    type: webhook
+    name: List
+    sharedSecret: abc123
+    messageIdHeader: true
+    attemptHeader: true
+    endpoints: [{ url: "https://crm.example.com/batch", headers: { X-Team: crm } }]
+    batch: { calls: 2 }
+  - id: lines
+    type: webhook
+    name: Lines
+    endpoints: [{ url: "https://lake.example.com/in" }]
+    batch: { calls: 1000, format: ndjson }
+  - { id: single, type: webhook, name: Single, endpoints: [{ url: "https://single.example.com/" }] }
+`;
+
+function withIds(messageIds: readonly string[], integrations: object): string {
+  return messageIds
+    .map((messageId) => JSON.stringify({ ...CALL, messageId, integrations }))
+    .join("\n");
+}
+
+test("the batches that the calls make are shown with their requests", async () => {
+  writeFileSync(join(folder, "switchyard.yaml"), BATCHES);
+  const { out } = await explain(withIds(["m1", "m2", "m3"], { All: false, List: true }));
+  expect(out).toContain("topic switchyard.deliveries.list\n    sent in a batch, shown below\n");
+  const request = (ids: string, attempts: string, body: string, calls: number) => `
+    endpoint list[1] crm.example.com (${endpointKey("https://crm.example.com/batch")})
+    POST https://crm.example.com/batch
+      User-Agent: Switchyard/1.0
+      Content-Type: application/json
+      X-Signature: ${signature(body, "abc123")}
+      X-Switchyard-Message-Id: ${ids}
+      X-Switchyard-Attempt: ${attempts}
+      X-Switchyard-Batch: ${calls}
+      X-Team: crm
+      ${body}
+
+`;
+  expect(out.slice(out.indexOf("list  batch of"))).toBe(
+    `list  batch of lines 1-2${request("m1,m2", "1,1", `[${BODY},${BODY}]`, 2)}` +
+      `list  batch of line 3${request("m3", "1", `[${BODY}]`, 1)}`,
+  );
+});
+
+test("lines of a body are shown as lines, and calls of other destinations as before", async () => {
+  writeFileSync(join(folder, "switchyard.yaml"), BATCHES);
+  const calls = withIds(["m1", "m2"], { All: false, Lines: true, Single: true });
+  const { out } = await explain(`${calls}\n{\n${withIds(["m4"], { All: false, Lines: true })}`);
+  expect(out).toContain(`lines  batch of lines 1-2, 4\n`);
+  expect(out).toContain(
+    `      X-Switchyard-Batch: 3\n      ${BODY}\n      ${BODY}\n      ${BODY}\n\n`,
+  );
+  expect(out.match(/POST https:\/\/single\.example\.com\//g)).toHaveLength(2);
+});
+
+test("--json has a line for each batch, and many calls keep their batches", async () => {
+  writeFileSync(join(folder, "switchyard.yaml"), BATCHES);
+  const ids = Array.from({ length: 2_301 }, (_, at) => `m${at + 1}`);
+  const { out } = await explain(withIds(ids, { All: false, Lines: true }), ["--json"]);
+  const printed = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const calls = printed.filter((each) => "line" in each);
+  expect(calls).toHaveLength(2_301);
+  expect(calls[0].destinations[1]).toMatchObject({ id: "lines", first: { kind: "batch" } });
+  const batches = printed.filter((each) => "batch" in each).map(({ batch }) => batch);
+  expect(batches.map(({ lines }) => [lines.length, lines[0], lines.at(-1)])).toEqual([
+    [1_000, 1, 1_000],
+    [1_000, 1_001, 2_000],
+    [301, 2_001, 2_301],
+  ]);
+  expect(batches[2].requests[0].body).toBe(`${BODY}\n`.repeat(301));
 });
