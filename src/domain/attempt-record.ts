@@ -45,7 +45,14 @@ export interface AttemptRecord {
   readonly firstAttemptAtMs: number | null;
   readonly decision: string;
   readonly requests: readonly AttemptRequestRecord[];
+  /** The batch in which the last request sent it; null without `batch`. */
+  readonly batch: AttemptBatch | null;
   readonly next: readonly AttemptNext[];
+}
+
+export interface AttemptBatch {
+  readonly id: string;
+  readonly calls: number;
 }
 
 /** Pure. Null if the value is not an attempt record. */
@@ -67,6 +74,7 @@ export function parseAttemptRecord(value: Buffer | null): AttemptRecord | null {
     firstAttemptAtMs: instant(json.firstAttemptAt),
     decision,
     requests: objects(json.requests).map(requestOf),
+    batch: isJsonObject(json.batch) ? batchOf(json.batch) : null,
     next: objects(json.next).flatMap(nextOf),
   };
 }
@@ -86,6 +94,11 @@ function requestOf(json: JsonObject): AttemptRequestRecord {
     phases: Object.fromEntries(reached),
     response: text(json.response),
   };
+}
+
+function batchOf(json: JsonObject): AttemptBatch | null {
+  const [id, calls] = [text(json.id), number(json.calls)];
+  return id === null || calls === null ? null : { id, calls };
 }
 
 function nextOf(json: JsonObject): readonly AttemptNext[] {

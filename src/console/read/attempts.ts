@@ -60,7 +60,7 @@ export async function readAttempts(
 
 /** @param showPayloads whether starts of responses may be shown: endpoints repeat there what they were sent. */
 function attemptView(
-  { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
+  { endedAtMs, messageId, attempt, decision, batch, requests, next }: AttemptRecord,
   names: Names,
   showPayloads: boolean,
 ): AttemptView {
@@ -71,7 +71,7 @@ function attemptView(
     messageId,
     attempt,
     decision,
-    text: attemptText(shown, names),
+    text: attemptText({ requests: shown, batch }, names),
     retryAt: retryMs.length === 0 ? null : new Date(Math.min(...retryMs)).toISOString(),
     tone: decision === "accepted" ? "good" : decision === "retry" ? "warn" : "bad",
   };

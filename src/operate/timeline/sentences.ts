@@ -1,7 +1,9 @@
 /** The steps of a timeline as sentences. Control characters from data are escaped, so that they cannot control a terminal. */
 
 import {
+  type AttemptBatch,
   type AttemptPhases,
+  type AttemptRecord,
   type AttemptRequestRecord,
   PHASE_NAMES,
 } from "../../domain/attempt-record.ts";
@@ -61,15 +63,24 @@ export function stepSentence(step: Step, names: Names): string {
   }
 }
 
-function attemptSentence({ attempt, decision, requests, from }: AttemptStep, names: Names): string {
-  const all = attemptText(requests, names);
+function attemptSentence(step: AttemptStep, names: Names): string {
+  const { attempt, decision, from } = step;
+  const all = attemptText(step, names);
   const known = from === "attempts" ? "" : " (inferred from later records)";
   return visibleCell(`attempt ${attempt}, ${decision}: ${all}${known}`);
 }
 
-/** The responses from all endpoints, with control characters escaped. */
-export function attemptText(requests: readonly AttemptRequestRecord[], names: Names): string {
-  return visibleCell(requests.map((request) => requestText(request, names)).join("; "));
+/** The responses from all endpoints, and the batch, with control characters escaped. */
+export function attemptText(
+  { requests, batch }: Pick<AttemptRecord, "requests" | "batch">,
+  names: Names,
+): string {
+  const all = requests.map((request) => requestText(request, names)).join("; ");
+  return visibleCell(batch === null ? all : `${all}; ${batchText(batch)}`);
+}
+
+function batchText({ id, calls }: AttemptBatch): string {
+  return calls === 1 ? `alone in batch ${id}` : `in batch ${id} of ${calls} calls`;
 }
 
 function requestText(request: AttemptRequestRecord, names: Names): string {

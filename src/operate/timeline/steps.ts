@@ -1,6 +1,10 @@
 /** The steps of a timeline. All times are in milliseconds. */
 
-import type { AttemptNext, AttemptRequestRecord } from "../../domain/attempt-record.ts";
+import type {
+  AttemptBatch,
+  AttemptNext,
+  AttemptRequestRecord,
+} from "../../domain/attempt-record.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 
 interface StepBase {
@@ -57,6 +61,8 @@ export interface AttemptStep extends DestinationStep {
   readonly attempt: number;
   /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
+  /** Null: its requests had no other calls, or the attempt is inferred. */
+  readonly batch: AttemptBatch | null;
   readonly requests: readonly AttemptRequestRecord[];
   readonly next: readonly AttemptNext[];
   /**

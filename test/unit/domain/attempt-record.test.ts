@@ -25,8 +25,18 @@ test("the fields that name it are enough", () => {
     firstAttemptAtMs: null,
     decision: "retry",
     requests: [],
+    batch: null,
     next: [],
   });
+});
+
+test.each([
+  ["with ID and number", { id: "b", calls: 2 }, { id: "b", calls: 2 }],
+  ["without ID", { calls: 2 }, null],
+  ["with a text as number", { id: "b", calls: "2" }, null],
+  ["a list", [], null],
+])("a batch %s", (_name, batch, expected) => {
+  expect(parsed({ ...SMALLEST, batch })?.batch).toEqual(expected);
 });
 
 test.each(["time", "messageId", "destination", "decision", "attempt"])("not without %s", (name) => {

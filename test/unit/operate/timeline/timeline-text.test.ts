@@ -27,6 +27,7 @@ const ATTEMPT: AttemptStep = {
   destination: "crm",
   attempt: 2,
   decision: "retry",
+  batch: null,
   requests: [
     {
       endpoint: "crm[1] crm.example.com",
@@ -66,6 +67,14 @@ test.each<[Step, string]>([
   [
     ATTEMPT,
     "attempt 2, retry: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",
+  ],
+  [
+    { ...ATTEMPT, batch: { id: "b-1\u001b", calls: 100 } },
+    "attempt 2, retry: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms); in batch b-1\\u001b of 100 calls",
+  ],
+  [
+    { ...ATTEMPT, requests: [], batch: { id: "b-1", calls: 1 } },
+    "attempt 2, retry: ; alone in batch b-1",
   ],
   [
     {

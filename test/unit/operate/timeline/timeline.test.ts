@@ -84,6 +84,7 @@ function attempt(endedAtMs: number, more: Partial<AttemptRecord> = {}): AttemptR
     firstAttemptAtMs: endedAtMs,
     decision: "accepted",
     requests: [],
+    batch: null,
     next: [],
     ...more,
   };
