@@ -1,11 +1,11 @@
 /**
- * The ceiling of `bench deliver` and `bench product`: the same signed requests by `undici.request`,
+ * The ceiling of `bench deliver`, `bench batch` and `bench product`: the same signed requests by `undici.request`,
  * without Kafka and without Switchyard. Body and signature are computed each time, and the response's
  * body is read.
  *
- *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [standard|full]
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [single|standard|full] [calls per request]
  *
- * With a payload they are those of `bench product`.
+ * `standard` and `full` are the payloads of `bench product`. With calls per request, the body is a list of them.
  */
 
 import { createHmac } from "node:crypto";
@@ -14,15 +14,20 @@ import { Agent, request } from "undici";
 import { createMeter } from "./measure.ts";
 import { benchCall, productCall, SECRET, webhookPayloads } from "./work.ts";
 
-const [inFlight = "64", units = "0", warmUp = "0", url = "", payload] = process.argv.slice(2);
+const [inFlight = "64", units = "0", warmUp = "0", url = "", payload = "single", calls = ""] =
+  process.argv.slice(2);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
-const callOf = payload === undefined ? (number: number) => benchCall(number) : productCall;
+const callOf = payload === "single" ? (number: number) => benchCall(number) : productCall;
+/** Null: the body is one call. */
+const batchCalls = calls === "" ? null : Number(calls);
 const payloads = webhookPayloads(1_000, callOf, payload === "full");
 const dispatcher = new Agent({ connections: Number(inFlight), pipelining: 1 });
 const meter = createMeter();
 let started = 0;
 let done = 0;
+/** What was done before the measured part. */
+let marked: number | null = null;
 
 async function post(content: object): Promise<void> {
   const body = Buffer.from(JSON.stringify(content));
@@ -42,12 +47,22 @@ async function post(content: object): Promise<void> {
 
 async function caller(): Promise<void> {
   while (started < total) {
-    await post(payloads[started++ % payloads.length] ?? {});
-    done += 1;
-    if (done === warmUpUnits) meter.start();
+    const first = started;
+    started += batchCalls ?? 1;
+    const bodyOf = (at: number) => payloads[at % payloads.length] ?? {};
+    await post(
+      batchCalls === null
+        ? bodyOf(first)
+        : Array.from({ length: batchCalls }, (_, at) => bodyOf(first + at)),
+    );
+    done += batchCalls ?? 1;
+    if (marked === null && done >= warmUpUnits) {
+      marked = done;
+      meter.start();
+    }
   }
 }
 
 await Promise.all(Array.from({ length: Number(inFlight) }, caller));
-process.stdout.write(`${JSON.stringify(meter.stop(done - warmUpUnits))}\n`);
+process.stdout.write(`${JSON.stringify(meter.stop(done - (marked ?? 0)))}\n`);
 process.exit(0);

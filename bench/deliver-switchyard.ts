@@ -1,12 +1,12 @@
 /**
- * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage on the real Kafka
- * and real sockets. What is counted is the answers.
+ * Switchyard's deliver stage as a contestant of `bench deliver` and `bench batch`: the real stage on the real Kafka
+ * and real sockets. What is counted is the calls that were accepted.
  *
- *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level>
+ *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [calls per request]
  */
 
 import { startDeliver } from "../src/deliver/stage.ts";
-import type { SendResult } from "../src/destinations/port.ts";
+import type { Header, SendResult } from "../src/destinations/port.ts";
 import { createHttp } from "../src/destinations/webhook/http.ts";
 import { webhookTransport } from "../src/destinations/webhook/transport.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
@@ -20,6 +20,7 @@ import { benchKafka } from "./workbench.ts";
 
 const [inFlight = "", units = "", warmUp = "", url = "", brokers = "", prefix = "", level = ""] =
   process.argv.slice(2);
+const batchCalls = Number(process.argv[9] ?? "0");
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 
@@ -31,6 +32,8 @@ const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null 
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 let done = 0;
+/** What was done before the measured part. */
+let marked: number | null = null;
 // The lines go to a file or nowhere: a terminal would be measured too.
 const log = createLog(level as LogLevel, { write: () => undefined });
 const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
@@ -53,9 +56,12 @@ const stage = await startDeliver(
               if (result.kind !== "response" || result.status !== 200) {
                 finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));
               }
-              done += 1;
-              if (done === warmUpUnits) meter.start();
-              if (done === total) finished.resolve();
+              done += callsOf(request.headers);
+              if (marked === null && done >= warmUpUnits) {
+                marked = done;
+                meter.start();
+              }
+              if (done >= total) finished.resolve();
             };
             connections.send(endpoint, request, counted, phases);
           },
@@ -66,7 +72,7 @@ const stage = await startDeliver(
   {
     topics,
     groups: groupNames(prefix),
-    destinations: [benchDestination(url, Number(inFlight))],
+    destinations: [benchDestination(url, Number(inFlight), batchCalls)],
     retryDelaysMs: [1_000],
     retryWindowMs: 14_400_000,
     maxBytes: () => 8 * 1_024 * 1_024,
@@ -75,8 +81,12 @@ const stage = await startDeliver(
   },
 );
 await finished.promise;
-const measured = meter.stop(done - warmUpUnits);
+const measured = meter.stop(done - (marked ?? 0));
 await stage[Symbol.asyncDispose]();
 await producer.close(1_000);
 await kafka.close();
 process.stdout.write(`${JSON.stringify(measured)}\n`);
+
+function callsOf(headers: readonly Header[]): number {
+  return Number(headers.find(([name]) => name === "X-Switchyard-Batch")?.[1] ?? "1");
+}

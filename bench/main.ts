@@ -9,6 +9,7 @@ import { startKafka } from "../tools/kafka/start.ts";
 import { benchAgainst, presentCommit } from "./against.ts";
 import { benchAudience } from "./audience.ts";
 import { benchBacklog } from "./backlog.ts";
+import { benchBatch } from "./batch.ts";
 import { benchClient } from "./client.ts";
 import { benchCluster } from "./cluster.ts";
 import { benchDelay } from "./delay.ts";
@@ -84,6 +85,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per request against undici alone; one destination",
     minutes: 1.5,
     run: benchDeliver,
+  },
+  batch: {
+    says: "CPU per delivery with 1, 10, 100 and 1,000 calls per request against undici alone",
+    minutes: 2.5,
+    run: benchBatch,
   },
   ingest: {
     says: "gzipped batches over HTTP against a bare node:http server and producing alone",

@@ -128,9 +128,15 @@ export function turnOf(number: number, copies: number, destinations: number): re
   return Array.from({ length: copies }, (_, at) => (number * copies + at) % destinations);
 }
 
-/** Destination `d1` with one endpoint, signed, as deliver is configured by default. */
-export function benchDestination(url: string, concurrency: number): WebhookDestination {
-  return webhookDestination({ id: "d1", urls: [url], sharedSecret: SECRET, concurrency });
+/**
+ * Destination `d1` with one endpoint, signed, as deliver is configured by default.
+ *
+ * @param calls number of calls in a request; 0: it has no batches.
+ */
+export function benchDestination(url: string, concurrency: number, calls = 0): WebhookDestination {
+  const form = { bytes: 4 * 1_048_576, waitMs: 250, format: "array", responses: "whole" } as const;
+  const batch = calls === 0 ? null : { calls, ...form };
+  return webhookDestination({ id: "d1", urls: [url], sharedSecret: SECRET, concurrency, batch });
 }
 
 /** A delivery as route writes it, for the destination at this index. */
