@@ -88,7 +88,7 @@ export class DestinationWork {
     const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onCircuit, ports.tell);
     this.#gates = gates;
     this.#slots = new SlotScheduler(concurrency);
-    const isStill = () => holdCause(this.#settings.destination) !== null;
+    const isStill = () => holdCause(this.#settings.destination) !== null || !this.#isReady();
     const lookAgain = lookingAgain(ports, () => this.#pump());
     this.#waiting = new WaitingDeliveries(gates, this.#slots, isStill, lookAgain);
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
@@ -146,6 +146,11 @@ export class DestinationWork {
     };
   }
 
+  /** Call when the sender may have become ready. */
+  proceed(): void {
+    this.#pump();
+  }
+
   /** Applies a report about an endpoint from another process. */
   heard(endpoint: EndpointKey, news: News): void {
     this.#gates.heard(endpoint, news, this.#ports.nowMs());
@@ -159,6 +164,10 @@ export class DestinationWork {
   /** The hold because all endpoints are unavailable. The caller handles pause and disable. */
   hold(): DestinationHold | null {
     return this.#gates.hold(this.#ports.nowMs());
+  }
+
+  #isReady(): boolean {
+    return this.#ports.sender.readiness?.isReady() ?? true;
   }
 
   #pump(): void {
@@ -179,7 +188,7 @@ export class DestinationWork {
   #consider(item: Item, nowMs: number): void {
     if (this.#giveUpCancelled(item)) return;
     const { record, owner } = item;
-    const gates = this.#gates.at(nowMs);
+    const gates = this.#gates.at(nowMs, this.#isReady() ? null : "token");
     const { destination } = this.#settings;
     const prepared = prepare(record, destination, this.#policy, nowMs, gates, owner.turn);
     switch (prepared.kind) {

@@ -45,6 +45,8 @@ export interface DestinationHold {
   readonly untilMs: number | null;
   /** The author of a pause, such as `command`; otherwise absent. */
   readonly by?: string;
+  /** Why there is no token, if that is the reason. */
+  readonly error?: string | null;
 }
 
 export interface GateState {
@@ -132,9 +134,10 @@ export class EndpointGates<Item> {
     });
   }
 
-  /** The availability at this moment, for `prepare`. */
-  at(nowMs: number): Gates {
+  /** The availability at this moment, for `prepare`. @param missing what the sender does not have. */
+  at(nowMs: number, missing: Gates["missing"] = null): Gates {
     return {
+      missing,
       onHoldUntilMs: (endpoint) => this.#onHoldUntilMs(this.#find(endpoint), nowMs),
       openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.unavailableUntilMs(nowMs) ?? 0,
       isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",

@@ -31,6 +31,7 @@ export type Output =
 const WAITED = {
   paused: "its destination was paused",
   disabled: "its destination was disabled",
+  token: "there was no token for its requests",
   "retry-after": "its endpoint had sent Retry-After",
   "circuit-open": "its endpoint kept failing, and others had their turn before it",
   late: "it came back too late",

@@ -8,8 +8,8 @@
  *   ... and its endpoint    for that endpoint             when the endpoint is available, or its time has passed
  *   is unavailable
  *
- * While the destination is paused or disabled, only retries are evaluated: each once, so that its window is known, and again
- * when the window has ended.
+ * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each once, so that
+ * its window is known, and again when the window has ended.
  */
 
 import type { WorkPorts } from "./active-attempt.ts";

@@ -7,7 +7,8 @@
  *   its only endpoint is no longer configured            dead letter, unknown-destination
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
- *   the destination is paused or disabled                wait
+ *   the destination is paused or disabled, or a token    wait
+ *   for its requests is missing
  *   its not-before is in the future, and a retry delay   schedule a retry after that delay
  *   ends within the window
  *   all endpoints are available                          attempt at all of them
@@ -32,7 +33,7 @@
  * the attempt that it came from, so that it expires if the endpoint never recovers.
  */
 
-import type { Sendable } from "../destinations/port.ts";
+import type { Sendable, SenderHold } from "../destinations/port.ts";
 import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
@@ -85,6 +86,8 @@ export interface Gates {
   readonly openUntilMs: UnavailableUntil;
   /** The circuit is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
+  /** What requests need and the sender does not have; null: nothing. */
+  readonly missing: SenderHold["reason"] | null;
 }
 
 /** All endpoints are available. */
@@ -92,6 +95,7 @@ export const OPEN_GATES: Gates = {
   onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
   isFailing: () => false,
+  missing: null,
 };
 
 const NONE: readonly Endpoint[] = [];
@@ -139,7 +143,7 @@ function plan(
   if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
   const [first] = open;
   if (first === undefined) return allRejected(stored);
-  if (holdCause(destination) !== null) {
+  if (holdCause(destination) !== null || gates.missing !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
@@ -182,7 +186,7 @@ function waitedFor(
   gates: Gates,
   nowMs: number,
 ): Waited {
-  const still = holdCause(destination);
+  const still = holdCause(destination) ?? gates.missing;
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key) > nowMs)) return "retry-after";
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";

@@ -1,6 +1,6 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
-import type { SendResult } from "../destinations/port.ts";
+import type { SenderHold, SendResult } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
@@ -116,7 +116,7 @@ export function createReport(
   showEndpoints(started, []);
   return {
     breaker,
-    still: tellStillness(log, destination),
+    ...tellHolds(log, destination),
     showEndpoints,
     watch: (condition: DestinationHealth, hold: () => DestinationHold | null) =>
       watch({ metrics, clock }, destination, condition, hold),
@@ -126,6 +126,10 @@ export function createReport(
     attempted,
     written,
   };
+}
+
+function tellHolds(log: Log, destination: DestinationId) {
+  return { still: tellStillness(log, destination), token: tellToken(log, destination) };
 }
 
 /** Reports that the destination is paused or resumed. */
@@ -142,6 +146,21 @@ function tellStillness(log: Log, destination: DestinationId) {
     const since = new Date(sinceMs).toISOString();
     const until = untilMs === null ? {} : { until: new Date(untilMs).toISOString() };
     log.warn({ stage, destination, by, since, ...until }, "destination.paused");
+  };
+}
+
+/** Reports that there is no token for requests, when the reason changes, and that there is one again. */
+function tellToken(log: Log, destination: DestinationId) {
+  let reported: string | null = null;
+  return (hold: SenderHold | null): void => {
+    if (hold === null) {
+      if (reported !== null) log.info({ stage, destination }, "destination.token-obtained");
+      reported = null;
+    } else if (hold.error !== null && hold.error !== reported) {
+      reported = hold.error;
+      const since = new Date(hold.sinceMs).toISOString();
+      log.warn({ stage, destination, error: reported, since }, "destination.token-missing");
+    }
   };
 }
 

@@ -143,6 +143,7 @@ export function startDestination(
   });
   const condition = new DestinationHealth(started, clock.nowMs());
   const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
+  const hold = () => holdOf(condition, work, sender);
   const consumer = startConsuming(deps, {
     name: "deliver",
     destination: id,
@@ -150,9 +151,13 @@ export function startDestination(
     deadLetterHeadersOf: ({ headers }) => headers,
     outlivesTopics: true,
     consume: () => [consumeBoth(config, id, own)],
-    healthProblems: () => healthProblemsOf(condition, work),
+    healthProblems: () => healthProblemsOf(condition, work, hold()),
   });
-  const stopWatching = report.watch(condition, () => holdOf(condition, work));
+  sender.readiness?.onChange(() => {
+    report.token(sender.readiness?.hold() ?? null);
+    work.proceed();
+  });
+  const stopWatching = report.watch(condition, hold);
   const goBy = goingBy(deps, { condition, work, report });
   goBy(started, null);
   return {
@@ -169,7 +174,7 @@ export function startDestination(
     partitionsAre: (count) => work.partitionsAre(count),
     healthProblems: () => consumer.healthProblems().map((each) => `destination ${id}: ${each}`),
     partitions: () => consumer.partitions(),
-    status: () => statusOf(condition, holdOf(condition, work), work.endpoints(), clock.nowMs()),
+    status: () => statusOf(condition, hold(), work.endpoints(), clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
       await consumer[Symbol.asyncDispose]();
       stopped.abort();
@@ -226,9 +231,14 @@ function owning({ work, condition, report, clock, retries }: Owning) {
   };
 }
 
-function holdOf(condition: DestinationHealth, work: DestinationWork): DestinationHold | null {
-  const { still } = condition;
-  return still ?? work.hold();
+function holdOf(
+  { still, partitions }: DestinationHealth,
+  work: DestinationWork,
+  { readiness }: Sender,
+): DestinationHold | null {
+  // A process without partitions makes no attempts, which need a token.
+  const missing = partitions === 0 ? null : (readiness?.hold() ?? null);
+  return still ?? missing ?? work.hold();
 }
 
 function tracesOf(

@@ -53,6 +53,7 @@ export function statusOf(
       since: new Date(hold.sinceMs).toISOString(),
       until: instant(hold.untilMs),
       ...(hold.by === undefined ? {} : { by: hold.by }),
+      ...(hold.error == null ? {} : { error: hold.error }),
     },
     lastAcceptedAt: instant(acceptedAtMs),
     last: latest(endpoints, destination.deliver),
@@ -111,6 +112,7 @@ function instant(atMs: number | null | undefined): string | null {
 export function healthProblemsOf(
   { destination, still }: Pick<DestinationHealth, "destination" | "still">,
   work: Pick<DestinationWork, "endpoints">,
+  hold: DestinationHold | null = null,
 ): readonly string[] {
   const names = endpointNames(destination);
   const open = work
@@ -120,7 +122,12 @@ export function healthProblemsOf(
       return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
-  return [...paused, ...open];
+  return [...paused, ...tokenText(hold), ...open];
+}
+
+function tokenText(hold: DestinationHold | null): readonly string[] {
+  if (hold?.reason !== "token" || hold.error == null) return [];
+  return [`on hold without a token since ${new Date(hold.sinceMs).toISOString()}: ${hold.error}`];
 }
 
 function stillText({ by, sinceMs, untilMs }: HoldCause): readonly string[] {

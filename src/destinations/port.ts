@@ -162,8 +162,29 @@ export interface Sender<Prepared = unknown> {
    * Applies new settings of the same destination. Connections that are no longer needed are closed as soon as they are idle.
    */
   update(destination: AttemptedDestination): void;
+  /** Absent: requests can always be sent. */
+  readonly readiness?: Readiness;
   /** Drops every connection; requests in flight end as `reset`. */
   close(): Promise<void>;
+}
+
+/** What a sender shows of the things that its requests need, such as a token. While one is missing, the destination is on hold. */
+export interface Readiness {
+  /** Called before each attempt. If false, what is missing is obtained, and `onChange` reports it. */
+  isReady(): boolean;
+  /** Null: nothing is missing, or nothing has been needed yet. */
+  hold(): SenderHold | null;
+  /** @param then called when one of them may have changed. */
+  onChange(then: () => void): void;
+}
+
+export interface SenderHold {
+  readonly reason: "token";
+  readonly sinceMs: number;
+  /** When it is requested again. */
+  readonly untilMs: number;
+  /** Why the last request for it failed, as a sentence without secrets; null if none has failed. */
+  readonly error: string | null;
 }
 
 type SpanAttributes = Readonly<Record<string, string | number>>;

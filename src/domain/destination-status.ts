@@ -3,7 +3,7 @@
  * it. Instants are ISO 8601 strings; null means unknown or not applicable.
  *
  *   state        the destination
- *   on-hold      all its endpoints are unavailable, or it is paused or disabled
+ *   on-hold      all its endpoints are unavailable, it has no token for its requests, or it is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
  *                (`deliver/recent-attempts.ts` has the rule)
  *   delivering   was attempted, and is not failing
@@ -20,7 +20,7 @@ export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as c
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 /** Why no deliveries are taken from a destination's queue. */
-export const HOLD_REASONS = ["circuit-open", "retry-after", "paused", "disabled"] as const;
+export const HOLD_REASONS = ["circuit-open", "retry-after", "token", "paused", "disabled"] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export const DESTINATION_STATES = [
@@ -71,6 +71,8 @@ export interface DestinationStatus {
     readonly until: string | null;
     /** For a pause: `configuration`, or what requested it, such as `command`. Otherwise absent. */
     readonly by?: string;
+    /** Without a token: why there is none, as a sentence. Otherwise absent. */
+    readonly error?: string;
   } | null;
   readonly lastAcceptedAt: string | null;
   /** From the endpoint that responded last. */

@@ -3,10 +3,10 @@
 import type { Config } from "../config/config.ts";
 import type { SendResult } from "../destinations/port.ts";
 import { createHttp } from "../destinations/webhook/http.ts";
+import type { HttpConnections } from "../destinations/webhook/http-port.ts";
 import { judge } from "../destinations/webhook/judge.ts";
 import { eventRequest, type WebhookRequest } from "../destinations/webhook/request.ts";
 import type { WebhookEndpoint } from "../destinations/webhook/settings.ts";
-import type { HttpConnections } from "../destinations/webhook/transport.ts";
 import { endpointKey } from "../domain/destination.ts";
 import type { Posted } from "../operate/events/webhook-decision.ts";
 import { type PostDeps, postEvents, type RunningPosts } from "../operate/events/webhook-sender.ts";

@@ -1,6 +1,22 @@
 /**
- * Bearer tokens by the client credentials grant (RFC 6749 section 4.4), shared by all connections
- * and fetched again after four fifths of their life.
+ * Bearer tokens by the client credentials grant (RFC 6749 section 4.4): the request, what counts as a token in its response,
+ * and one token that its users share. Kafka, the schema registry and webhook destinations use them.
+ *
+ *   the response                                          the token
+ *   is not a 200, or not a JSON object                    none
+ *   has an access_token that is empty, longer than        none
+ *     64 KiB or not visible ASCII
+ *   has any other access_token                            that one
+ *
+ *   its expires_in                                        its lifetime
+ *   is absent, not a number or not positive               5 minutes
+ *   is a number, or a string of digits                    that many seconds: at least 1, at most a day
+ *
+ *   the age of the token                                  a user gets
+ *   is less than 4/5 of its lifetime                      that token
+ *   is more, but less than its lifetime                   a new one; if it cannot wait, that token
+ *   is its lifetime or more, or negative because the      a new one
+ *     clock was set back
  */
 
 import type { Clock } from "./clock.ts";
@@ -11,6 +27,10 @@ export interface ClientCredentials {
   readonly clientSecret: string;
   /** Null: no scope is requested. */
   readonly scope: string | null;
+  /** The place of the ID and the secret; absent: the header. */
+  readonly credentialsIn?: "header" | "body";
+  /** More fields of the request, such as `audience`. */
+  readonly parameters?: Readonly<Record<string, string>>;
 }
 
 /** The part of `fetch` that is used. */
@@ -21,8 +41,9 @@ type TokenRequest = (
     readonly headers: Record<string, string>;
     readonly body: URLSearchParams;
     readonly signal: AbortSignal;
+    readonly redirect: "manual";
   },
-) => Promise<{ readonly status: number; json(): Promise<unknown> }>;
+) => Promise<{ readonly status: number; text(): Promise<string> }>;
 
 /** The token endpoint failed. Counts as an outage: requests are repeated until one succeeds. */
 export class TokenError extends Error {
@@ -31,66 +52,172 @@ export class TokenError extends Error {
   readonly retriable = true;
 }
 
-const REQUEST_LIMIT_MS = 8_000;
-/** Lifetime for responses without `expires_in`. */
-const LIFE_DEFAULT_S = 300;
+export type TokenResult =
+  | { readonly kind: "token"; readonly token: string; readonly lifeMs: number }
+  /** `why` is a part of a sentence, and contains no secret. */
+  | { readonly kind: "none"; readonly why: string };
 
-/** Returns a valid token, from a request only if the previous token has expired. Throws `TokenError`. */
+const REQUEST_LIMIT_MS = 8_000;
+const LIFE_DEFAULT_S = 300;
+const LIFE_MIN_S = 1;
+const LIFE_MAX_S = 86_400;
+const RENEWED_AT_SHARE = 0.8;
+const TOKEN_MAX_BYTES = 65_536;
+const TOKEN = /^[!-~]+$/;
+
+/** Those of RFC 6749 and RFC 8707. Any other text could contain a secret. */
+const ERRORS = [
+  "invalid_request",
+  "invalid_client",
+  "invalid_grant",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "invalid_scope",
+  "invalid_target",
+  "access_denied",
+  "server_error",
+  "temporarily_unavailable",
+];
+
+/** The request's headers and form. */
+export function tokenRequest(credentials: ClientCredentials): {
+  readonly headers: Record<string, string>;
+  readonly form: URLSearchParams;
+} {
+  const { clientId, clientSecret, scope, credentialsIn, parameters } = credentials;
+  const form = new URLSearchParams({ grant_type: "client_credentials", ...parameters });
+  if (scope !== null) form.set("scope", scope);
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (credentialsIn === "body") {
+    form.set("client_id", clientId);
+    form.set("client_secret", clientSecret);
+  } else {
+    const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
+    headers.authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
+  }
+  return { headers, form };
+}
+
+/** Reads the response of a token endpoint. Pure. */
+export function readToken(status: number, text: string): TokenResult {
+  const body = jsonMap(text);
+  if (status !== 200) {
+    const error = ERRORS.find((known) => known === body?.error);
+    return { kind: "none", why: `status ${status}${error === undefined ? "" : `, ${error}`}` };
+  }
+  if (body === null) return { kind: "none", why: "status 200 without a JSON object" };
+  const { access_token: token, expires_in: life } = body;
+  if (typeof token !== "string" || token === "") {
+    return { kind: "none", why: "status 200 without access_token" };
+  }
+  if (token.length > TOKEN_MAX_BYTES) {
+    return { kind: "none", why: "its access_token is longer than 64 KiB" };
+  }
+  if (!TOKEN.test(token)) return { kind: "none", why: "its access_token is not visible ASCII" };
+  return { kind: "token", token, lifeMs: lifeSeconds(life) * 1_000 };
+}
+
+function lifeSeconds(given: unknown): number {
+  const isDigits = typeof given === "string" && /^\d+(?:\.\d+)?$/.test(given);
+  const seconds = isDigits ? Number(given) : given;
+  if (typeof seconds !== "number" || !(seconds > 0)) return LIFE_DEFAULT_S;
+  return Math.min(Math.max(seconds, LIFE_MIN_S), LIFE_MAX_S);
+}
+
+function jsonMap(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? { ...value }
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Only the host is named: a path or query may contain a password. The response is not quoted, because it may contain a token. */
+export function noTokenText({ tokenUrl }: Pick<ClientCredentials, "tokenUrl">, why: string) {
+  return `No token from ${new URL(tokenUrl).origin}: ${why}`;
+}
+
+/** One token for all its users, with one request at a time. */
+export class SharedToken {
+  readonly #request: () => Promise<TokenResult>;
+  readonly #nowMs: () => number;
+  #current: { readonly token: string; readonly atMs: number; readonly lifeMs: number } | null =
+    null;
+  #inFlight: Promise<TokenResult> | null = null;
+
+  /** @param request if it rejects, so does `renew`. */
+  constructor(request: () => Promise<TokenResult>, nowMs: () => number) {
+    this.#request = request;
+    this.#nowMs = nowMs;
+  }
+
+  /** Null: there is none, or its life is over. */
+  current(): string | null {
+    return this.#at(1);
+  }
+
+  /** Null: a new one is due. */
+  fresh(): string | null {
+    return this.#at(RENEWED_AT_SHARE);
+  }
+
+  /** Requests a token, or waits for the request in flight. */
+  renew(): Promise<TokenResult> {
+    this.#inFlight ??= this.#request()
+      .then((result) => {
+        if (result.kind === "token") this.#current = { ...result, atMs: this.#nowMs() };
+        return result;
+      })
+      .finally(() => {
+        this.#inFlight = null;
+      });
+    return this.#inFlight;
+  }
+
+  /** Drops the token, unless it has been replaced. */
+  drop(token: string): void {
+    if (this.#current?.token === token) this.#current = null;
+  }
+
+  #at(share: number): string | null {
+    if (this.#current === null) return null;
+    const { token, atMs, lifeMs } = this.#current;
+    const ageMs = this.#nowMs() - atMs;
+    return ageMs >= 0 && ageMs < lifeMs * share ? token : null;
+  }
+}
+
+/** Returns a valid token, from a request only if a new one is due. Throws `TokenError`. */
 export function tokenSource(
   credentials: ClientCredentials,
   clock: Clock,
   request: TokenRequest = fetch,
 ): () => Promise<string> {
-  let current: { readonly token: string; readonly atMs: number; readonly lifeMs: number } | null =
-    null;
-  let inFlight: Promise<string> | null = null;
-  const renew = async (): Promise<string> => {
-    const { token, lifeS } = await fetchToken(credentials, request);
-    current = { token, atMs: clock.nowMs(), lifeMs: lifeS * 800 };
-    return token;
-  };
-  return () => {
-    // If the clock was set back, the age of the token is unknown.
-    const ageMs = current === null ? -1 : clock.nowMs() - current.atMs;
-    if (current !== null && ageMs >= 0 && ageMs < current.lifeMs) {
-      return Promise.resolve(current.token);
+  const fetched = async (): Promise<TokenResult> => {
+    const { headers, form } = tokenRequest(credentials);
+    try {
+      const response = await request(credentials.tokenUrl, {
+        method: "POST",
+        headers,
+        body: form,
+        signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
+        redirect: "manual",
+      });
+      return readToken(response.status, await response.text());
+    } catch (cause) {
+      throw new TokenError(noTokenText(credentials, `${cause}`), { cause });
     }
-    inFlight ??= renew().finally(() => {
-      inFlight = null;
-    });
-    return inFlight;
   };
-}
-
-async function fetchToken(
-  { tokenUrl, clientId, clientSecret, scope }: ClientCredentials,
-  request: TokenRequest,
-): Promise<{ readonly token: string; readonly lifeS: number }> {
-  const form = new URLSearchParams({ grant_type: "client_credentials" });
-  if (scope !== null) form.set("scope", scope);
-  // Only the host is shown: a path or query may contain a password.
-  const host = new URL(tokenUrl).origin;
-  const credentials = [clientId, clientSecret].map(encodeURIComponent).join(":");
-  let status: number;
-  let body: unknown;
-  try {
-    const response = await request(tokenUrl, {
-      method: "POST",
-      headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` },
-      body: form,
-      signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
-    });
-    status = response.status;
-    body = await response.json().catch(() => null);
-  } catch (cause) {
-    throw new TokenError(`No token from ${host}: ${cause}`, { cause });
-  }
-  const { access_token: token, expires_in: lifeS } = (body ?? {}) as Record<string, unknown>;
-  if (status !== 200 || typeof token !== "string" || token === "") {
-    // The body is not quoted, because it may contain a token.
-    throw new TokenError(
-      `No token from ${host}: status ${status}${status === 200 ? " without access_token" : ""}. Check tokenUrl, clientId, clientSecret and scope.`,
-    );
-  }
-  return { token, lifeS: typeof lifeS === "number" && lifeS > 0 ? lifeS : LIFE_DEFAULT_S };
+  const shared = new SharedToken(fetched, () => clock.nowMs());
+  return async () => {
+    const fresh = shared.fresh();
+    if (fresh !== null) return fresh;
+    const result = await shared.renew();
+    if (result.kind === "token") return result.token;
+    const check = "Check tokenUrl, clientId, clientSecret and scope.";
+    throw new TokenError(`${noTokenText(credentials, result.why)}. ${check}`);
+  };
 }

@@ -1,8 +1,8 @@
 /** Scripted endpoints in place of HTTP: what they answer is up to chance and the time. */
 
 import type { SendResult } from "../../src/destinations/port.ts";
+import type { HttpConnections, HttpPort } from "../../src/destinations/webhook/http-port.ts";
 import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
-import type { HttpConnections, HttpPort } from "../../src/destinations/webhook/transport.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { ManualClock, Scheduled } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";

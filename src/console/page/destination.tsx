@@ -147,6 +147,9 @@ function sentenceOf(
   if (hold?.reason === "disabled") {
     return "It is disabled: no calls are routed to it, and its queue is on hold.";
   }
+  if (hold?.reason === "token") {
+    return `There has been no token for its requests${long(hold.since)}: its deliveries wait.`;
+  }
   const until =
     hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;
   const why = UNAVAILABLE[hold?.reason ?? ""] ?? hold?.reason;

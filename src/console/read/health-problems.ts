@@ -111,7 +111,9 @@ function failure(
   const response =
     last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
   const onHold =
-    hold === null || failingSince === null ? "" : ` It is on hold: ${reasonText(hold.reason)}.`;
+    hold === null || (failingSince === null && hold.reason !== "token")
+      ? ""
+      : ` It is on hold: ${reasonText(hold.reason)}.`;
   const queued = waiting ?? 0;
   const backlog =
     queued === 0
@@ -121,6 +123,7 @@ function failure(
 }
 
 function reasonText(reason: HoldReason): string {
+  if (reason === "token") return "there is no token for its requests";
   return reason === "retry-after" ? "it sent Retry-After" : "its circuit is open";
 }
 

@@ -129,14 +129,16 @@ export function batchId(list: string): string {
 /**
  * @param calls number of calls in the request.
  * @param nowMs when the response came.
+ * @param hasAuth as `judge` has it.
  */
 export function judgeBatch(
   responses: Batch["responses"],
   result: SendResult,
   calls: number,
   nowMs: number,
+  hasAuth = false,
 ): UnitVerdict {
-  const outcome = judge(result, nowMs);
+  const outcome = judge(result, nowMs, hasAuth);
   const whole: UnitVerdict = { outcome, calls: null, isSplit: false, isUnreadable: false };
   if (result.kind === "no-response") return whole;
   const { status, body } = result;
@@ -144,7 +146,7 @@ export function judgeBatch(
   if (outcome.kind === "retry" || responses === "whole") return whole;
   const each = readEach(body, calls);
   if (each === null) return { ...whole, isUnreadable: true };
-  return { ...whole, calls: each.map((one) => callVerdict(one, result, nowMs)) };
+  return { ...whole, calls: each.map((one) => callVerdict(one, result, nowMs, hasAuth)) };
 }
 
 function isSplitting(status: number): boolean {
@@ -160,8 +162,9 @@ function callVerdict(
   { status, error }: CallResponse,
   response: Extract<SendResult, { readonly kind: "response" }>,
   nowMs: number,
+  hasAuth: boolean,
 ): CallVerdict {
-  return { outcome: judge({ ...response, status }, nowMs), status, error };
+  return { outcome: judge({ ...response, status }, nowMs, hasAuth), status, error };
 }
 
 /** Null unless the body is a list with a status for each call. */

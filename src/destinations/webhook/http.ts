@@ -62,8 +62,8 @@ import {
   type TransportOptions,
 } from "../port.ts";
 import { causeOf } from "./cause.ts";
+import type { Connected, HttpConnections, RealHttp } from "./http-port.ts";
 import type { WebhookRequest } from "./request.ts";
-import type { Connected, HttpConnections, RealHttp } from "./transport.ts";
 
 /** Maximum size of a response body; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;

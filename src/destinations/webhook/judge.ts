@@ -4,9 +4,12 @@
  *   result                            outcome     Retry-After
  *   2xx                               accepted    -
  *   429, 503                          retry       read
+ *   401, with `auth`                  retry       read
  *   408, 425, other 5xx               retry       not read
  *   no response, whatever the cause   retry       -
  *   any other status                  rejected    -
+ *
+ * A 401 is not final if the destination authenticates its requests: a token or a password can be replaced, and the call is good.
  *
  * Redirects count as "any other status": following one would send signed data to an address that
  * the destination's owner never configured.
@@ -17,12 +20,15 @@ import { type Outcome, RETRY, type SendResult } from "../port.ts";
 const ACCEPTED: Outcome = { kind: "accepted" };
 const REJECTED: Outcome = { kind: "rejected" };
 
-/** @param nowMs when the response came; dates in `Retry-After` are measured from it. */
-export function judge(result: SendResult, nowMs: number): Outcome {
+/**
+ * @param nowMs when the response came; dates in `Retry-After` are measured from it.
+ * @param hasAuth the request was authenticated by the setting `auth`.
+ */
+export function judge(result: SendResult, nowMs: number, hasAuth = false): Outcome {
   if (result.kind === "no-response") return RETRY;
   const { status } = result;
   if (status >= 200 && status < 300) return ACCEPTED;
-  if (status === 429 || status === 503) {
+  if (status === 429 || status === 503 || (status === 401 && hasAuth)) {
     return { kind: "retry", retryAfterMs: retryAfterMs(result.retryAfter, nowMs) };
   }
   if (status === 408 || status === 425 || (status >= 500 && status < 600)) return RETRY;

@@ -14,6 +14,7 @@
  *   X-Switchyard-Batch          batch                     number of calls
  *   static headers              as configured             as configured
  *   traceparent                 traceparent: true         added as it is sent (`attempt-trace.ts`)
+ *   Authorization               auth                      added as it is sent (`authorized.ts`)
  *
  *   header with `batch`         value
  *   X-Signature                 of the whole body

@@ -18,6 +18,7 @@ import {
 import { checkStandardSecrets, staticHeaders } from "../../settings/webhook-fields.ts";
 import { attemptSettings, commonSettings, idSetting, integrationName } from "../common-settings.ts";
 import type { Header } from "../port.ts";
+import { authSetting, type WebhookAuth } from "./auth-settings.ts";
 
 export interface WebhookEndpoint extends Endpoint {
   /** Static headers in the order of the configuration. Values may be secret. */
@@ -37,6 +38,8 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly standardWebhooks: boolean;
   /** Null: each request has one call. */
   readonly batch: Batch | null;
+  /** Null: requests are not authenticated. */
+  readonly auth: WebhookAuth | null;
   /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
   readonly tls: {
     readonly ca: string | null;
@@ -149,6 +152,7 @@ const webhookFields = {
     "If `true`, requests have the headers of Standard Webhooks (`webhook-id` and others). Requires `sharedSecret`.",
   ),
   batch: optionalSection(batchSettings, false),
+  auth: authSetting,
   tls: optionalSection(
     tlsFiles("TLS files for the connections to this destination's endpoints."),
     false,
@@ -168,8 +172,9 @@ function checkWebhook(
 ): WebhookDestination | Invalid {
   const standard = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
   const traced = values.traceparent ? checkHeaders(TRACEPARENT, values, place) : null;
+  const authenticated = values.auth === null ? null : checkHeaders(AUTHORIZATION, values, place);
   const type = { kind: "webhook", isAttempted: true, getsDeletions: true } as const;
-  return standard ?? traced ?? { ...type, ...values };
+  return standard ?? traced ?? authenticated ?? { ...type, ...values };
 }
 
 function checkStandardWebhooks(
@@ -197,6 +202,11 @@ const STANDARD_HEADERS: OwnHeaders = {
 const TRACEPARENT: OwnHeaders = {
   names: /^trace(?:parent|state)$/i,
   found: "a header of traces, which this destination is sent",
+};
+
+const AUTHORIZATION: OwnHeaders = {
+  names: /^authorization$/i,
+  found: "a header that auth sets",
 };
 
 /** Static headers must not be those that the destination asks for. */

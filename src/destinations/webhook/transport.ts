@@ -5,49 +5,28 @@
 
 import assert from "node:assert/strict";
 import type { AttemptedDestination } from "../../domain/destination.ts";
-import type { Phases, Sender, SendResult, Transport } from "../port.ts";
+import type { Sender, Transport } from "../port.ts";
+import { Authorized, type Tokens } from "./authorized.ts";
 import { judgeBatch, limitsOf, measure } from "./batch.ts";
+import type { HttpPort } from "./http-port.ts";
 import { judge } from "./judge.ts";
-import { requestTo, type SharedRequest, sharedRequest, type WebhookRequest } from "./request.ts";
+import { requestTo, type SharedRequest, sharedRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 
-export interface HttpPort {
-  /** The connections of one destination, made on demand. The caller closes them. */
-  open(destination: WebhookDestination): HttpConnections;
-  /** As a transport does. */
-  trust(ca: string | null): boolean;
-}
-
-/** The settings that connections go by. */
-export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
-
-/** Real sockets need no more of a destination. An operator's webhook has no more. */
-export interface RealHttp extends Omit<HttpPort, "open"> {
-  open(destination: Connected): HttpConnections;
-}
-
-export interface HttpConnections {
-  /** As a sender does, on a connection of its own for that time. */
-  send(
-    endpoint: WebhookEndpoint,
-    request: WebhookRequest,
-    done: (result: SendResult) => void,
-    phases?: Phases,
-  ): void;
-  update(destination: WebhookDestination): void;
-  close(): Promise<void>;
-}
-
-export function webhookTransport(http: HttpPort): Transport {
+/** @param tokens absent: no destination has `auth` with `oauth2`. */
+export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
     // The table of types gives each transport its own destinations.
-    open: (destination) => senderOf(destination as WebhookDestination, http),
-    trust: (ca) => http.trust(ca),
+    open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
+    trust: (ca) => {
+      tokens?.trust(ca);
+      return http.trust(ca);
+    },
   };
 }
 
-function senderOf(started: WebhookDestination, http: HttpPort): Sender {
-  const connections = http.open(started);
+function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | null): Sender {
+  const connections = new Authorized(http.open(started), started, tokens);
   let destination = started;
   return {
     limits: () => limitsOf(destination),
@@ -60,11 +39,13 @@ function senderOf(started: WebhookDestination, http: HttpPort): Sender {
     send: (endpoint: WebhookEndpoint, shared: SharedRequest, done, phases, traceparent) => {
       connections.send(endpoint, requestTo(endpoint, shared, traceparent), done, phases);
     },
-    judge,
+    judge: (result, nowMs) => judge(result, nowMs, destination.auth !== null),
     judgeUnit: (result, { batch, readsResponse }: SharedRequest, nowMs) => {
       assert(batch !== null);
-      return judgeBatch(readsResponse === true ? "each" : "whole", result, batch.calls, nowMs);
+      const responses = readsResponse === true ? "each" : "whole";
+      return judgeBatch(responses, result, batch.calls, nowMs, destination.auth !== null);
     },
+    readiness: connections.readiness,
     span: ({ key, url }) => {
       // A URL's path can be a password: only its origin is named.
       const { protocol, hostname, port } = new URL(url);

@@ -1,6 +1,8 @@
 /** A destination of type webhook: each delivery is posted to its endpoints, signed. */
 
-import type { DestinationType } from "../port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { DestinationType, Header } from "../port.ts";
+import { authorizationOf } from "./authorization.ts";
 import { limitsOf, unitsOf } from "./batch.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
@@ -8,6 +10,7 @@ import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "
 const SECRET_CHARACTERS_MIN = 16;
 /** Whose IDs fit a header if they are UUIDs. */
 const CALLS_WITH_IDS = 221;
+const TOKEN_LIMIT_MS = 5_000;
 
 export const webhook: DestinationType<WebhookDestination> = {
   settings: webhookSettings,
@@ -21,21 +24,35 @@ export const webhook: DestinationType<WebhookDestination> = {
   attempts: {
     preview: (destination, unit, endpoint: WebhookEndpoint, nowMs) => {
       const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));
-      return { ...request, secret: endpoint.headers };
+      const { auth } = destination;
+      if (auth === null) return { ...request, secret: endpoint.headers };
+      // A token of `oauth2` is only requested by the deliver stage.
+      const authorization: Header = ["Authorization", authorizationOf(auth, "(token)")];
+      const secret = [...endpoint.headers, authorization];
+      return { ...request, headers: [...request.headers, authorization], secret };
     },
     limits: limitsOf,
     units: unitsOf,
     open: async (options) => {
       const { createHttp } = await import("./http.ts");
       const { webhookTransport } = await import("./transport.ts");
-      return webhookTransport(createHttp(options));
+      const { Tokens } = await import("./authorized.ts");
+      const tokens = new Tokens(createHttp({ ...options, timeoutMs: TOKEN_LIMIT_MS }), systemClock);
+      return webhookTransport(createHttp(options), tokens);
     },
   },
 };
 
 function warnings(destination: WebhookDestination): readonly string[] {
-  const { sharedSecret, previousSharedSecret, standardWebhooks } = destination;
+  const { sharedSecret, previousSharedSecret, standardWebhooks, auth, endpoints } = destination;
   const found = [];
+  const isPlain = (url: string) => new URL(url).protocol === "http:";
+  if (auth !== null && endpoints.some(({ url }) => isPlain(url))) {
+    found.push("auth is sent unencrypted to an endpoint with http; use https");
+  }
+  if (auth?.type === "oauth2" && isPlain(auth.tokenUrl)) {
+    found.push("clientSecret is sent unencrypted to a tokenUrl with http; use https");
+  }
   if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
     found.push(
       `sharedSecret has fewer than ${SECRET_CHARACTERS_MIN} characters, so that it can ` +

@@ -74,9 +74,10 @@ function destination(found: Fields): DestinationStatus | null {
   const state = oneOf(DESTINATION_STATES, found.state);
   if (id === null || state === null) return null;
   const last = lastOutcome(found.last);
-  const { reason, since, until, by } = fields(found.hold);
+  const { reason, since, until, by, error } = fields(found.hold);
   const known = oneOf(HOLD_REASONS, reason);
   const pausedBy = textOf(by);
+  const why = textOf(error);
   return {
     id: id as DestinationId,
     state,
@@ -87,6 +88,7 @@ function destination(found: Fields): DestinationStatus | null {
       since: instant(since) ?? "",
       until: instant(until),
       ...(pausedBy === null ? {} : { by: pausedBy }),
+      ...(why === null ? {} : { error: why }),
     },
     lastAcceptedAt: instant(found.lastAcceptedAt),
     last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },

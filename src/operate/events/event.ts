@@ -18,6 +18,8 @@ export const OPERATOR_EVENT_KINDS = [
   "destination.recovered",
   "destination.paused",
   "destination.resumed",
+  "destination.token_missing",
+  "destination.token_obtained",
   "deliveries.expiring",
   "audience.approval_required",
   "configuration.invalid",

@@ -59,6 +59,7 @@ function wasReported(destination: string, firstAttemptAtMs: number, reported: Re
 const OPENING = [
   "destination.failing",
   "destination.paused",
+  "destination.token_missing",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
 /** The deliveries of a destination that expire soon. */

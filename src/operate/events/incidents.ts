@@ -23,6 +23,7 @@ import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./eve
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
+  "destination.token_missing": "destination.token_obtained",
   "audience.approval_required": null,
   "configuration.invalid": null,
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;

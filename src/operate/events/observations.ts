@@ -10,6 +10,9 @@
  *     over its partitions
  *   is on hold because it is paused                                 paused: yes
  *   is not paused                                                   paused: no
+ *   has been on hold without a token for at least 10 s              token missing: yes
+ *   has been so for less                                            token missing: unknown
+ *   is not on hold for that reason                                  token missing: no
  *
  *   an audience, in its owner                                       observation
  *   has a sync that awaits approval                                 approval required: yes
@@ -27,6 +30,7 @@ import type { Observation } from "./incidents.ts";
 
 /** A problem that ends sooner is not an incident. */
 export const INCIDENT_AFTER_MS = 60_000;
+const TOKEN_MISSING_AFTER_MS = 10_000;
 
 export interface Refused {
   readonly sinceMs: number;
@@ -47,6 +51,7 @@ export function observationsOf(seen: Seen, nowMs: number): readonly Observation[
   const ofDestinations = seen.destinations.flatMap((status) => [
     failing(status, nowMs),
     paused(status, nowMs),
+    tokenMissing(status, nowMs),
   ]);
   const ofAudiences = seen.audiences.map((status) => audienceAwaitingApproval(status, nowMs));
   return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
@@ -69,6 +74,14 @@ function paused({ id, hold }: DestinationStatus, nowMs: number): Observation {
   const base = { kind: "destination.paused", subject: id } as const;
   if (hold?.reason !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   return { ...base, is: "so", sinceMs: Date.parse(hold.since), data: { until: hold.until } };
+}
+
+function tokenMissing({ id, hold }: DestinationStatus, nowMs: number): Observation {
+  const base = { kind: "destination.token_missing", subject: id } as const;
+  if (hold?.reason !== "token") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+  const sinceMs = Date.parse(hold.since);
+  const is = nowMs - sinceMs >= TOKEN_MISSING_AFTER_MS ? "so" : "unknown";
+  return { ...base, is, sinceMs, data: hold.error === undefined ? {} : { error: hold.error } };
 }
 
 function audienceAwaitingApproval(

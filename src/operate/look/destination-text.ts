@@ -6,6 +6,7 @@
  *   failing                              failing since 09:12:03: 66 % of attempts in the last minute
  *   ... not attempted for a minute       failing since 09:12:03
  *   on hold by its endpoints             on hold since 09:12:40: circuit open (or Retry-After)
+ *   on hold without a token              on hold since 09:12:40: no token from https://id.example.com: status 401
  *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
  *   disabled                             on hold since 08:00:00: disabled
  *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
@@ -52,6 +53,7 @@ const ENDPOINTS_OF = 20;
 const REASONS: Readonly<Record<HoldReason, string>> = {
   "circuit-open": "circuit open",
   "retry-after": "Retry-After",
+  token: "no token",
   paused: "paused",
   disabled: "disabled",
 };
@@ -135,7 +137,10 @@ export function stateText(report: StateReport, nowMs: number) {
   const fails = failing === null ? null : `${failing}${share(processes.failing)}`;
   if (hold === null) return fails ?? state ?? "-";
   const since = hold.since === null ? "on hold" : `on hold since ${sinceText(hold.since, nowMs)}`;
-  const why = `${REASONS[hold.reason]}${pausedText(hold, nowMs)}`;
+  const why =
+    hold.error === undefined
+      ? `${REASONS[hold.reason]}${pausedText(hold, nowMs)}`
+      : errorText(hold.error);
   return `${since}: ${why}${share(processes.onHold)}${fails === null ? "" : `, ${fails}`}`;
 }
 
@@ -147,6 +152,11 @@ function failingText(
   const share =
     failedShare === null ? "" : `: ${percentText(failedShare)} of attempts in the last minute`;
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
+}
+
+/** The sentence as a part of another one. */
+function errorText(error: string): string {
+  return visibleCell(`${error[0]?.toLowerCase()}${error.slice(1)}`);
 }
 
 /** Until when a destination is paused, and by whom. */

@@ -45,6 +45,8 @@ export interface StateReport {
     readonly until: string | null;
     /** Who paused it: `configuration` or the author of the action. Absent for other holds. */
     readonly by?: string;
+    /** Why there is no token. Absent for other holds. */
+    readonly error?: string;
   } | null;
   /** Processes that own partitions of the destination. */
   readonly processes: {
@@ -207,7 +209,7 @@ export function nextAttemptAt(
  * The severity of a destination's problems; the lowest number is the most severe.
  *
  *   0  halted at a corrupt batch
- *   1  failing, or on hold because of an open circuit or Retry-After
+ *   1  failing, or on hold because of an open circuit, Retry-After or a missing token
  *   2  one of its endpoints is failing, while others accept
  *   3  paused
  *   4  disabled

@@ -49,6 +49,19 @@ export const STAGE_LINES = {
     action: null,
     fields: ["stage", "destination"],
   },
+  "destination.token-missing": {
+    levels: ["warn"],
+    meaning:
+      "There is no token for a destination's requests, so nothing is attempted for it, and its calls wait. Logged again if the error changes.",
+    action: "[Authentication](authentication.md#without-a-token). Read the error.",
+    fields: ["stage", "destination", "error", "since"],
+  },
+  "destination.token-obtained": {
+    levels: ["info"],
+    meaning: "There is a token again, and attempts continue.",
+    action: null,
+    fields: ["stage", "destination"],
+  },
   "destination.consumer-restarting": {
     levels: ["error"],
     meaning: "A destination's consumer failed and is being restarted. Others continue.",

@@ -40,6 +40,7 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     deliver: "any",
     concurrency: 64,
     requestsPerSecond: null,
+    auth: null,
     messageIdHeader: false,
     attemptHeader: false,
     traceparent: false,

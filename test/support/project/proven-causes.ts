@@ -68,6 +68,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "A destination falls behind": [
     ["`circuit-open`", DRILL],
     ["`retry-after`", METRICS],
+    ["`token`", "unit/deliver/stage-token.test.ts: without a token nothing is attempted"],
     ["`paused`", METRICS, REMEDIES, "integration/control.test.ts: each step of steering"],
     ["`disabled`", METRICS, REMEDIES],
     ["`timeout`", FAILED, REMEDIES],

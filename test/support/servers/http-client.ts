@@ -3,12 +3,12 @@
 import { parseContent } from "../../../src/deliver/content.ts";
 import type { SendResult } from "../../../src/destinations/port.ts";
 import { createHttp } from "../../../src/destinations/webhook/http.ts";
+import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
 import { requestTo, sharedRequest } from "../../../src/destinations/webhook/request.ts";
 import type {
   WebhookDestination,
   WebhookEndpoint,
 } from "../../../src/destinations/webhook/settings.ts";
-import type { HttpPort } from "../../../src/destinations/webhook/transport.ts";
 import { parseNetwork } from "../../../src/domain/addresses.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import type { Resolve } from "../../../src/http/lookup.ts";

@@ -25,6 +25,7 @@ import { createPrng } from "../clock/prng.ts";
 import { parsedLog } from "../log/parsed-log.ts";
 import { MemoryCluster, type MemoryKafka } from "../memory-kafka/memory-kafka.ts";
 import { type Answer, ScriptedHttp, type Sent } from "./scripted-http.ts";
+import { scriptedTokens, type TokenAnswer } from "./scripted-tokens.ts";
 
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
@@ -39,6 +40,8 @@ export interface WorldOptions {
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
   readonly schemas?: Schemas;
+  /** Answers requests for tokens; absent: no destination requests any. */
+  readonly tokens?: (earlier: number) => TokenAnswer;
   /** Attempts are written down. */
   readonly attempts?: { readonly responseBytes: number | null };
 }
@@ -49,6 +52,7 @@ export class DeliverWorld {
   readonly http: ScriptedHttp;
   readonly #log = parsedLog();
   readonly lines = this.#log.lines;
+  readonly #tokens;
   readonly failures: Error[] = [];
   readonly metrics = createMetrics();
   readonly #options: WorldOptions;
@@ -71,6 +75,7 @@ export class DeliverWorld {
     const limit = recordMaxBytes === undefined ? {} : { recordMaxBytes };
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7), ...limit });
     this.http = new ScriptedHttp(this.clock, options.answer);
+    this.#tokens = scriptedTokens(this.clock, options.tokens ?? (() => 404));
     this.kafka = this.cluster.connect();
     this.cluster.createTopic(topics.deadLetters, 1);
     this.createTopics(destinations, partitions);
@@ -124,7 +129,12 @@ export class DeliverWorld {
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
     return startDeliver(
-      { ...this.#deps(), ...registry, ...noted, transport: webhookTransport(this.http) },
+      {
+        ...this.#deps(),
+        ...registry,
+        ...noted,
+        transport: webhookTransport(this.http, this.#tokens.tokens),
+      },
       {
         topics,
         groups,
@@ -180,6 +190,10 @@ export class DeliverWorld {
   /** Moves on until nothing is left to do, at most so long. */
   async settle(limitMs: number): Promise<void> {
     await this.clock.advance(limitMs);
+  }
+
+  get tokenRequests() {
+    return this.#tokens.requests;
   }
 
   attempts(): readonly Record<string, unknown>[] {

@@ -1,7 +1,7 @@
 /** Endpoints that answer what a test says, after the time it says, on its clock. */
 
 import type { Cause, SendResult } from "../../../src/destinations/port.ts";
-import type { HttpPort } from "../../../src/destinations/webhook/transport.ts";
+import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** A status, or a cause why there was no response. */

@@ -21,8 +21,9 @@ const CONSOLE = {
 
 const NOTHING_MORE = { registry: null, include: [] };
 
+const url = "https://a.example.com/";
+
 test("everything that is left out has its default", () => {
-  const url = "https://a.example.com/";
   expect(config(SMALL)).toEqual({
     kafka: {
       brokers: ["kafka-1:9092"],
@@ -80,6 +81,7 @@ test("everything that is left out has its default", () => {
         deliver: "any",
         concurrency: 64,
         requestsPerSecond: null,
+        auth: null,
         messageIdHeader: false,
         attemptHeader: false,
         traceparent: false,

@@ -1,6 +1,13 @@
 import { beforeEach, expect, test } from "vitest";
 
-import { TokenError, tokenSource } from "../../../src/runtime/oauth-token.ts";
+import {
+  readToken,
+  SharedToken,
+  TokenError,
+  type TokenResult,
+  tokenRequest,
+  tokenSource,
+} from "../../../src/runtime/oauth-token.ts";
 
 const CREDENTIALS = {
   tokenUrl: "https://id.example/token",
@@ -67,7 +74,7 @@ test("a token that was fetched by a clock which was set back since then is fetch
 test.each([
   ["a refusal", () => Response.json({ error: "invalid_client" }, { status: 401 }), /status 401/],
   ["no token", () => Response.json({}), /without access_token/],
-  ["no JSON", () => new Response("<html>"), /without access_token/],
+  ["no JSON", () => new Response("<html>"), /without a JSON object/],
   ["no answer", () => Promise.reject(new Error("ECONNREFUSED")), /ECONNREFUSED/],
 ])(
   "%s is an outage, without the secret in its text; the next call asks again",
@@ -81,3 +88,97 @@ test.each([
     expect(await source()).toBe("t1");
   },
 );
+
+test("the ID and the secret may be in the form, with more fields", () => {
+  const { headers, form } = tokenRequest({
+    ...CREDENTIALS,
+    credentialsIn: "body",
+    parameters: { audience: "https://api.example/" },
+  });
+  expect(headers).toEqual({ accept: "application/json" });
+  expect(Object.fromEntries(form)).toEqual({
+    grant_type: "client_credentials",
+    audience: "https://api.example/",
+    scope: "kafka",
+    client_id: "switchyard",
+    client_secret: "s3cr:t",
+  });
+});
+
+test.each([
+  ["absent", {}, 300],
+  ["null", { expires_in: null }, 300],
+  ["zero", { expires_in: 0 }, 300],
+  ["negative", { expires_in: -5 }, 300],
+  ["a word", { expires_in: "soon" }, 300],
+  ["an empty string", { expires_in: "" }, 300],
+  ["a negative string", { expires_in: "-5" }, 300],
+  ["a list", { expires_in: [60] }, 300],
+  ["a number", { expires_in: 60 }, 60],
+  ["a string of digits", { expires_in: "3600" }, 3_600],
+  ["a string with a fraction", { expires_in: "59.5" }, 59.5],
+  ["one second", { expires_in: 1 }, 1],
+  ["less than one second", { expires_in: 0.001 }, 1],
+  ["more than a day", { expires_in: 86_401 }, 86_400],
+  ["far more than a day, as a string", { expires_in: "99999999999999999999" }, 86_400],
+])("expires_in: %s", (_name, fields, lifeS) => {
+  const text = JSON.stringify({ access_token: "t1", ...fields });
+  expect(readToken(200, text)).toEqual({ kind: "token", token: "t1", lifeMs: lifeS * 1_000 });
+});
+
+test.each([
+  ["empty", { access_token: "" }],
+  ["a number", { access_token: 5 }],
+  ["absent", { token: "t1" }],
+  ["with a space", { access_token: "t 1" }],
+  ["with a line break", { access_token: "t1\r\nX-Admin: 1" }],
+  ["not ASCII", { access_token: "tö" }],
+  ["over 64 KiB", { access_token: "t".repeat(65_537) }],
+])("an access_token that is %s is not a token", (_name, body) => {
+  expect(readToken(200, JSON.stringify(body)).kind).toBe("none");
+});
+
+test("64 KiB of visible ASCII are a token", () => {
+  const token = "~".repeat(65_536);
+  expect(readToken(200, JSON.stringify({ access_token: token }))).toMatchObject({ token });
+});
+
+test.each([
+  [200, "<html>", "status 200 without a JSON object"],
+  [200, '["t1"]', "status 200 without a JSON object"],
+  [200, "null", "status 200 without a JSON object"],
+  [302, "", "status 302"],
+  [201, '{"access_token":"t1"}', "status 201"],
+  [401, '{"error":"invalid_client"}', "status 401, invalid_client"],
+  [400, '{"error":"s3cr:t"}', "status 400"],
+])(
+  "status %i with %s: there is no token, and the reason quotes nothing unknown",
+  (status, text, why) => {
+    expect(readToken(status, text)).toEqual({ kind: "none", why });
+  },
+);
+
+test("in the last fifth of its life a token can still be used, and one that was replaced is not dropped", async () => {
+  const results: TokenResult[] = ["t1", "t2"].map((token) => ({
+    kind: "token",
+    token,
+    lifeMs: 100,
+  }));
+  const shared = new SharedToken(
+    async () => results.shift() ?? { kind: "none", why: "over" },
+    () => nowMs,
+  );
+  expect([shared.current(), shared.fresh()]).toEqual([null, null]);
+  await Promise.all([shared.renew(), shared.renew()]);
+  nowMs = 79;
+  expect([shared.current(), shared.fresh()]).toEqual(["t1", "t1"]);
+  nowMs = 99;
+  expect([shared.current(), shared.fresh()]).toEqual(["t1", null]);
+  nowMs = 100;
+  expect(shared.current()).toBe(null);
+  await shared.renew();
+  shared.drop("t1");
+  expect(shared.current()).toBe("t2");
+  shared.drop("t2");
+  expect(shared.current()).toBe(null);
+});

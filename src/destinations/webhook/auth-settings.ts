@@ -1,0 +1,127 @@
+/** The setting `auth` of a webhook destination: how its requests are authenticated (docs/authentication.md). */
+
+import { isJsonObject } from "../../domain/json.ts";
+import { allValid, INVALID, type Invalid, type Place } from "../../settings/config-path.ts";
+import type { Decoder } from "../../settings/decoder.ts";
+import { webUrl } from "../../settings/endpoint-url.ts";
+import { HIDDEN, kindOf } from "../../settings/problem.ts";
+import { oneOf, secret, textLike } from "../../settings/scalars.ts";
+import {
+  optional,
+  optionalVariants,
+  required,
+  section,
+  setting,
+  variants,
+} from "../../settings/setting.ts";
+
+export interface OAuth2 {
+  readonly type: "oauth2";
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  /** Secret. */
+  readonly clientSecret: string;
+  readonly scope: string | null;
+  readonly credentialsIn: "header" | "body";
+  /** Values may be secret. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+export type WebhookAuth =
+  | OAuth2
+  | { readonly type: "basic"; readonly username: string; readonly password: string }
+  | { readonly type: "bearer"; readonly token: string };
+
+const PARAMETERS = "a map of names to texts";
+/** Fields of the request that have settings of their own. */
+const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
+const VISIBLE = /^[!-~]+$/;
+
+const parameters: Decoder<Readonly<Record<string, string>>> = {
+  expected: PARAMETERS,
+  unit: "",
+  show: (raw) =>
+    isJsonObject(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
+  fromText: (text) => text,
+  json: { type: "object", additionalProperties: { type: "string" } },
+  decode: (raw, place) => {
+    if (!isJsonObject(raw)) {
+      return place.fail({ found: kindOf(raw), expected: PARAMETERS, hint: null });
+    }
+    const pairs = allValid(
+      Object.entries(raw).map(([name, given]) => parameter(name, given, place.child(name))),
+    );
+    return pairs === INVALID ? INVALID : Object.fromEntries(pairs);
+  },
+};
+
+function parameter(
+  name: string,
+  given: unknown,
+  place: Place,
+): readonly [string, string] | Invalid {
+  if (OWN_PARAMETERS.includes(name)) {
+    const found = "a field that another setting has, or that Switchyard sets itself";
+    return place.fail({ found, expected: "a field that may be added", hint: "leave it out" });
+  }
+  if (typeof given === "string") return [name, given];
+  return place.fail({ found: kindOf(given), expected: "a text", hint: "put the value in quotes" });
+}
+
+const oauth2 = section(
+  "A token by the client credentials of OAuth 2.",
+  {
+    tokenUrl: required(
+      webUrl("a complete http or https URL"),
+      "URL from which tokens are requested.",
+    ),
+    clientId: required(textLike("a client ID", /./s), "Client ID."),
+    clientSecret: required(secret("a client secret"), "Client secret."),
+    scope: optional(
+      textLike("a scope", /./s),
+      "Scope of the token; several are separated by spaces.",
+    ),
+    credentialsIn: setting(
+      oneOf("header", "body"),
+      "header",
+      "Where the client ID and secret are sent: in the header `Authorization`, or in the form.",
+    ),
+    parameters: setting(
+      parameters,
+      {},
+      "More fields of the form, such as `audience` or `resource`. Values are secret.",
+    ),
+  },
+  (values): OAuth2 => ({ type: "oauth2", ...values }),
+);
+
+const basic = section(
+  "User name and password.",
+  {
+    username: required(textLike("a user name without a colon", /^[^:\p{Cc}]+$/u), "User name."),
+    password: required(secret("a password"), "Password."),
+  },
+  (values) => ({ type: "basic" as const, ...values }),
+);
+
+const bearer = section(
+  "A token that does not change.",
+  { token: required(secret("a token"), "Token.") },
+  (values, place) => {
+    if (VISIBLE.test(values.token)) return { type: "bearer" as const, ...values };
+    const expected = "visible ASCII characters";
+    return place
+      .child("token")
+      .fail({ found: "a value that HTTP does not allow", expected, hint: null });
+  },
+);
+
+/** Null: requests have no header `Authorization`. */
+export const authSetting = optionalVariants(
+  variants(
+    "How requests are authenticated, with the header `Authorization`. If not set, they are not.",
+    "type",
+    "Kind of authentication.",
+    { oauth2, basic, bearer },
+  ),
+);

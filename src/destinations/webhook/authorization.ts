@@ -1,0 +1,93 @@
+/**
+ * The header `Authorization` of a webhook, and the secrets that must not be shown if an endpoint returns them. Pure.
+ *
+ *   auth      the header
+ *   oauth2    Bearer and the token of the moment
+ *   basic     Basic and `username:password` in base64, as UTF-8 (RFC 7617)
+ *   bearer    Bearer and the configured token
+ */
+
+import type { Phases } from "../port.ts";
+import type { WebhookAuth } from "./auth-settings.ts";
+import type { WebhookRequest } from "./request.ts";
+
+function basicValue(username: string, password: string): string {
+  return Buffer.from(`${username}:${password}`).toString("base64");
+}
+
+/** @param token that of `oauth2`. */
+export function authorizationOf(auth: WebhookAuth, token: string): string {
+  if (auth.type === "basic") return `Basic ${basicValue(auth.username, auth.password)}`;
+  return `Bearer ${auth.type === "bearer" ? auth.token : token}`;
+}
+
+export function withAuthorization(request: WebhookRequest, value: string): WebhookRequest {
+  return { ...request, headers: [...request.headers, ["Authorization", value]] };
+}
+
+/** What an endpoint could return of a request's authentication. */
+export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
+  if (auth.type === "bearer") return [auth.token];
+  if (auth.type === "oauth2") return [token, auth.clientSecret];
+  const { username, password } = auth;
+  return [basicValue(username, password), `${username}:${password}`, password];
+}
+
+/** A part of a secret that is this long is masked wherever it is. */
+const PART = 12;
+const MASK = "*";
+
+/**
+ * Masks secrets in the start of a response.
+ *
+ *   the response contains                                 masked
+ *   the secret, or 12 characters of it in a row or more   each of these characters
+ *   the same, with % or \ escapes                         the same
+ *   a secret of less than 12 characters                   the whole secret
+ *   the start of a secret where the response was cut      that start
+ *
+ * @param isCut the response was longer than `bytes`.
+ */
+export function maskSecrets(bytes: Buffer, secrets: readonly string[], isCut: boolean): Buffer {
+  // One character per byte, so that bytes which are not UTF-8 stay as they are.
+  let masked = bytes.toString("latin1");
+  for (const secret of secrets) {
+    for (const form of formsOf(secret)) {
+      masked = maskOne(masked, Buffer.from(form).toString("latin1"), isCut);
+    }
+  }
+  return Buffer.from(masked, "latin1");
+}
+
+function formsOf(secret: string): ReadonlySet<string> {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  const lower = encoded.replace(/%../g, (byte) => byte.toLowerCase());
+  return new Set([secret, json, json.replaceAll("/", "\\/"), encoded, lower]);
+}
+
+function maskOne(text: string, secret: string, isCut: boolean): string {
+  const length = Math.min(PART, secret.length);
+  const parts = new Set<string>();
+  for (let at = 0; at + length <= secret.length; at += 1) parts.add(secret.slice(at, at + length));
+  let masked = "";
+  let maskedUntil = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (parts.has(text.slice(at, at + length))) maskedUntil = at + length;
+    masked += at < maskedUntil ? MASK : text[at];
+  }
+  if (!isCut) return masked;
+  // Longer starts were found above.
+  for (let size = length - 1; size > 0; size -= 1) {
+    if (text.endsWith(secret.slice(0, size))) return masked.slice(0, -size) + MASK.repeat(size);
+  }
+  return masked;
+}
+
+/** Masks secrets in what was kept of a response. */
+export function maskKept(phases: Phases, secrets: readonly string[]): void {
+  const { kept, keepBytes = 0 } = phases;
+  if (kept === undefined) return;
+  const bytes = Buffer.concat(kept);
+  phases.kept = [maskSecrets(bytes, secrets, bytes.length >= keepBytes)];
+}

@@ -1,0 +1,308 @@
+/**
+ * Connections whose requests are authenticated as the destination's `auth` says, and the tokens that they share.
+ *
+ *   the response to a request with `oauth2`          what happens
+ *   is a 401, and another token is obtained within   the request is sent once more with it, and that result counts
+ *     5 s of the start of the request
+ *   is a 401, and no other token is obtained         the 401 counts
+ *   is a 401 to the repeated request                 the 401 counts
+ *   is anything else                                 it counts
+ *
+ * Both requests belong to the same attempt, and its duration includes both and the wait for the token. Destinations with the
+ * same `auth` and `tls` share a token. The token endpoint is checked as endpoints are: its address and its certificate; no
+ * redirect is followed, and its response must arrive within 5 s and have at most 64 KiB.
+ */
+
+import { endpointKey } from "../../domain/destination.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import {
+  noTokenText,
+  readToken,
+  type TokenResult,
+  tokenRequest,
+} from "../../runtime/oauth-token.ts";
+import type { Phases, Readiness, SendResult } from "../port.ts";
+import type { OAuth2 } from "./auth-settings.ts";
+import {
+  authorizationOf,
+  maskKept,
+  maskSecrets,
+  secretsOf,
+  withAuthorization,
+} from "./authorization.ts";
+import type { Connected, HttpConnections, RealConnections, RealHttp } from "./http-port.ts";
+import type { WebhookRequest } from "./request.ts";
+import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
+import { TokenKeeper } from "./token-keeper.ts";
+
+const RESPONSE_MAX_BYTES = 65_536;
+const REPEAT_WITHIN_MS = 5_000;
+const LONG_CHARACTERS = 8;
+
+interface KeptToken {
+  readonly keeper: TokenKeeper;
+  readonly connections: RealConnections;
+  readonly connected: Connected;
+  users: number;
+}
+
+type TokenUser = Pick<WebhookDestination, "auth" | "tls" | "enabled">;
+
+/** The tokens of a process. */
+export class Tokens {
+  readonly #http: RealHttp;
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, KeptToken>();
+
+  /** @param http for token endpoints; its requests end within 5 s. */
+  constructor(http: RealHttp, clock: Clock) {
+    this.#http = http;
+    this.#clock = clock;
+  }
+
+  trust(ca: string | null): void {
+    this.#http.trust(ca);
+  }
+
+  /** The token of these settings, which is requested immediately. Null: they need none. */
+  acquire(user: TokenUser): TokenUse | null {
+    const { auth, tls, enabled } = user;
+    if (auth?.type !== "oauth2" || !enabled) return null;
+    const name = JSON.stringify([auth, tls]);
+    const kept = this.#kept.get(name) ?? this.#create(auth, tls);
+    this.#kept.set(name, kept);
+    kept.users += 1;
+    kept.connections.update(kept.connected);
+    kept.keeper.take();
+    const release = () => this.#release(name, kept);
+    return { keeper: kept.keeper, release };
+  }
+
+  #create(auth: OAuth2, tls: WebhookDestination["tls"]): KeptToken {
+    const endpoint = { key: endpointKey(auth.tokenUrl), url: auth.tokenUrl, headers: [] };
+    const connected = { endpoints: [endpoint], tls };
+    const connections = this.#http.open(connected);
+    const keeper = new TokenKeeper({
+      request: () => requestToken(connections, endpoint, auth),
+      failureText: (why) => noTokenText(auth, why),
+      clock: this.#clock,
+    });
+    return { keeper, connections, connected, users: 0 };
+  }
+
+  async #release(name: string, kept: KeptToken): Promise<void> {
+    kept.users -= 1;
+    if (kept.users > 0) return;
+    this.#kept.delete(name);
+    kept.keeper.close();
+    await kept.connections.close();
+  }
+}
+
+interface TokenUse {
+  readonly keeper: TokenKeeper;
+  readonly release: () => Promise<void>;
+}
+
+function requestToken(
+  connections: HttpConnections,
+  endpoint: WebhookEndpoint,
+  auth: OAuth2,
+): Promise<TokenResult> {
+  const { headers, form } = tokenRequest(auth);
+  const request: WebhookRequest = {
+    method: "POST",
+    url: auth.tokenUrl,
+    headers: [
+      ["User-Agent", "Switchyard/1.0"],
+      ["Content-Type", "application/x-www-form-urlencoded"],
+      ...Object.entries(headers),
+    ],
+    body: Buffer.from(form.toString()),
+    readsResponse: true,
+  };
+  const phases: Phases = { keepBytes: RESPONSE_MAX_BYTES };
+  return new Promise((resolve) => {
+    const done = (result: SendResult) => resolve(tokenIn(result, phases.kept ?? []));
+    connections.send(endpoint, request, done, phases);
+  });
+}
+
+function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
+  if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
+  // That of an unsuccessful response is kept instead.
+  const body = result.body ?? Buffer.concat(kept);
+  if (body.length > RESPONSE_MAX_BYTES) {
+    return { kind: "none", why: "its response is longer than 64 KiB" };
+  }
+  return readToken(result.status, body.toString());
+}
+
+/** Sends the requests of one destination. */
+export class Authorized implements HttpConnections {
+  readonly #connections: HttpConnections;
+  readonly #tokens: Tokens | null;
+  #destination: WebhookDestination;
+  #use: TokenUse | null;
+  #isClosed = false;
+  #listener: (() => void) | null = null;
+  #endListening: () => void;
+
+  /** @param tokens null: no destination has `oauth2`. */
+  constructor(
+    connections: HttpConnections,
+    destination: WebhookDestination,
+    tokens: Tokens | null,
+  ) {
+    this.#connections = connections;
+    this.#tokens = tokens;
+    this.#destination = destination;
+    this.#use = tokens?.acquire(destination) ?? null;
+    this.#endListening = this.#listen();
+  }
+
+  readonly readiness: Readiness = {
+    isReady: () => this.#use === null || this.#use.keeper.take() !== null,
+    hold: () => this.#use?.keeper.hold() ?? null,
+    onChange: (then) => {
+      this.#listener = then;
+    },
+  };
+
+  send(
+    endpoint: WebhookEndpoint,
+    request: WebhookRequest,
+    done: (result: SendResult) => void,
+    phases?: Phases,
+  ): void {
+    const { auth } = this.#destination;
+    if (auth === null) {
+      this.#connections.send(endpoint, request, done, phases);
+    } else if (auth.type === "oauth2") {
+      this.#sendWithToken({ auth, endpoint, request, done, phases });
+    } else {
+      const authorized = withAuthorization(request, authorizationOf(auth, ""));
+      const masked = masking(done, phases, () => secretsOf(auth, ""));
+      this.#connections.send(endpoint, authorized, masked, phases);
+    }
+  }
+
+  update(destination: WebhookDestination): void {
+    const before = this.#use;
+    this.#endListening();
+    this.#destination = destination;
+    this.#use = this.#tokens?.acquire(destination) ?? null;
+    this.#endListening = this.#listen();
+    // Afterwards, so that a token which stays the same is kept.
+    void before?.release();
+    this.#connections.update(destination);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#endListening();
+    await Promise.all([this.#connections.close(), this.#use?.release()]);
+  }
+
+  #listen(): () => void {
+    return this.#use?.keeper.onChange(() => this.#listener?.()) ?? (() => undefined);
+  }
+
+  #sendWithToken(exchange: Exchange): void {
+    const keeper = this.#use?.keeper;
+    const token = keeper?.take() ?? null;
+    if (keeper === undefined || token === null) void this.#sendLate(exchange, keeper);
+    else this.#sendFirst(exchange, keeper, token);
+  }
+
+  /** The life of the token has ended since the sender was ready. */
+  async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
+    const token = (await keeper?.obtain()) ?? null;
+    if (keeper === undefined || token === null || this.#isClosed) exchange.done(NOT_SENT);
+    else this.#sendFirst(exchange, keeper, token);
+  }
+
+  #sendFirst(exchange: Exchange, keeper: TokenKeeper, token: string): void {
+    const startedAtMs = keeper.nowMs();
+    this.#sendOnce(exchange, token, (result) => {
+      const isRejected = result.kind === "response" && result.status === 401;
+      if (isRejected) void this.#sendAgain(exchange, keeper, { token, startedAtMs, result });
+      else exchange.done(result);
+    });
+  }
+
+  async #sendAgain(exchange: Exchange, keeper: TokenKeeper, first: First): Promise<void> {
+    const { done, phases } = exchange;
+    const token = await keeper.replace(first.token);
+    const elapsedMs = Math.max(0, keeper.nowMs() - first.startedAtMs);
+    if (token === null || this.#isClosed || elapsedMs > REPEAT_WITHIN_MS) {
+      done(first.result);
+      return;
+    }
+    if (phases !== undefined) forget(phases);
+    this.#sendOnce(exchange, token, (result) => done(shifted(result, elapsedMs)));
+  }
+
+  #sendOnce(
+    { auth, endpoint, request, phases }: Exchange,
+    token: string,
+    done: (result: SendResult) => void,
+  ): void {
+    const authorized = withAuthorization(request, authorizationOf(auth, token));
+    const masked = masking(done, phases, () => secretsOf(auth, token));
+    this.#connections.send(endpoint, authorized, masked, phases);
+  }
+}
+
+/** One request of an attempt. */
+interface Exchange {
+  readonly auth: OAuth2;
+  readonly endpoint: WebhookEndpoint;
+  readonly request: WebhookRequest;
+  readonly done: (result: SendResult) => void;
+  readonly phases: Phases | undefined;
+}
+
+/** The request that was answered with a 401. */
+interface First {
+  readonly token: string;
+  readonly startedAtMs: number;
+  readonly result: SendResult;
+}
+
+const NOT_SENT: SendResult = { kind: "no-response", cause: "other", durationMs: 0 };
+
+function masking(
+  done: (result: SendResult) => void,
+  phases: Phases | undefined,
+  secrets: () => readonly string[],
+): (result: SendResult) => void {
+  return (result) => {
+    if (phases?.kept !== undefined) maskKept(phases, secrets());
+    if (result.kind === "response" && result.body !== undefined) {
+      // It is parsed: a short password could be one of its numbers.
+      const long = secrets().filter((secret) => secret.length >= LONG_CHARACTERS);
+      done({ ...result, body: maskSecrets(result.body, long, false) });
+    } else done(result);
+  };
+}
+
+const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
+
+/** The next request fills in the same object. */
+function forget(phases: Phases): void {
+  for (const step of STEPS) delete phases[step];
+  delete phases.isName;
+  delete phases.isSecure;
+  delete phases.kept;
+}
+
+/** The result of the second request, measured from the start of the first one. */
+function shifted(result: SendResult, byMs: number): SendResult {
+  const { phases } = result;
+  for (const step of STEPS) {
+    const atMs = phases?.[step];
+    if (phases !== undefined && atMs !== undefined) phases[step] = atMs + byMs;
+  }
+  return { ...result, durationMs: result.durationMs + byMs };
+}

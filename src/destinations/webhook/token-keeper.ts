@@ -1,0 +1,134 @@
+/**
+ * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` says what a token is and how long it
+ * lives.
+ *
+ *   a request to an endpoint is about to start, and the token    what happens
+ *   is fresh                                                     it is used
+ *   is in the last fifth of its life                             it is used, and a new one is requested
+ *   is missing, or its life is over                              the destination is on hold, and one is requested
+ *
+ *   a token request fails                                        the next one follows after 1 s, 2 s, 4 s, then every 5 s
+ *   an endpoint responds 401 to the current token                that token is dropped, and a new one requested
+ *   ... to a token that has been replaced                        nothing: the current one is used
+ *
+ * A destination without deliveries needs no token: once the life of the last one is over, it is not on hold, and the next
+ * delivery waits for a token request.
+ */
+
+import type { Clock } from "../../runtime/clock.ts";
+import { SharedToken, type TokenResult } from "../../runtime/oauth-token.ts";
+import type { SenderHold } from "../port.ts";
+
+const FIRST_WAIT_MS = 1_000;
+const WAIT_MAX_MS = 5_000;
+
+export function waitBeforeRequest(failures: number): number {
+  return Math.min(WAIT_MAX_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
+}
+
+export interface KeeperPorts {
+  /** Resolves within seconds and does not reject. */
+  readonly request: () => Promise<TokenResult>;
+  /** A sentence about a failed request. */
+  readonly failureText: (why: string) => string;
+  readonly clock: Clock;
+}
+
+export class TokenKeeper {
+  readonly #ports: KeeperPorts;
+  readonly #token: SharedToken;
+  readonly #listeners = new Set<() => void>();
+  readonly #closed = new AbortController();
+  /** A token is requested, or will be after a wait. */
+  #isRequesting = false;
+  /** The time since which a token has been needed and missing; null: there is one, or none is needed. */
+  #missingSinceMs: number | null = null;
+  #nextRequestAtMs = 0;
+  #error: string | null = null;
+
+  constructor(ports: KeeperPorts) {
+    this.#ports = ports;
+    this.#token = new SharedToken(ports.request, () => ports.clock.nowMs());
+  }
+
+  /** The token for a request that starts now. Null: there is none yet. */
+  take(): string | null {
+    const fresh = this.#token.fresh();
+    if (fresh !== null) return fresh;
+    const current = this.#token.current();
+    if (current === null) this.#missingSinceMs ??= this.#ports.clock.nowMs();
+    void this.#requestUntilFresh();
+    return current;
+  }
+
+  /** Why there is no token; null if there is one or none was needed. */
+  hold(): SenderHold | null {
+    if (this.#missingSinceMs === null) return null;
+    const sinceMs = this.#missingSinceMs;
+    return { reason: "token", sinceMs, untilMs: this.#nextRequestAtMs, error: this.#error };
+  }
+
+  /** Call when an endpoint responded 401 to a token. Resolves with another token, or with null if none was obtained. */
+  replace(rejected: string): Promise<string | null> {
+    this.#token.drop(rejected);
+    return this.obtain();
+  }
+
+  /** The token, or that of the request in flight. Null if there is neither, or that request fails. */
+  async obtain(): Promise<string | null> {
+    const token = this.take();
+    if (token !== null) return token;
+    // Between two requests nothing is waited for: the delivery is retried later.
+    if (this.#nextRequestAtMs > this.nowMs()) return null;
+    const result = await this.#token.renew();
+    return result.kind === "token" ? result.token : null;
+  }
+
+  nowMs(): number {
+    return this.#ports.clock.nowMs();
+  }
+
+  /** @returns a function that ends this. */
+  onChange(then: () => void): () => void {
+    this.#listeners.add(then);
+    return () => this.#listeners.delete(then);
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #requestUntilFresh(): Promise<void> {
+    if (this.#isRequesting || this.#closed.signal.aborted) return;
+    this.#isRequesting = true;
+    const { clock, failureText } = this.#ports;
+    this.#nextRequestAtMs = clock.nowMs();
+    for (let failures = 1; ; failures += 1) {
+      const result = await this.#token.renew();
+      if (this.#closed.signal.aborted) return;
+      if (result.kind === "token") break;
+      this.#error = failureText(result.why);
+      if (this.#token.current() === null) this.#missingSinceMs ??= clock.nowMs();
+      const waitMs = waitBeforeRequest(failures);
+      this.#nextRequestAtMs = clock.nowMs() + waitMs;
+      this.#tell();
+      if (!(await this.#sleep(waitMs))) return;
+    }
+    this.#isRequesting = false;
+    this.#missingSinceMs = null;
+    this.#error = null;
+    this.#tell();
+  }
+
+  /** Resolves with false if the keeper was closed. */
+  #sleep(ms: number): Promise<boolean> {
+    return this.#ports.clock.sleep(ms, this.#closed.signal).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #tell(): void {
+    for (const then of [...this.#listeners]) then();
+  }
+}

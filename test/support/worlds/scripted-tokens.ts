@@ -1,0 +1,40 @@
+/** A token endpoint that answers what a test says, on its clock. */
+
+import { responded } from "../../../src/destinations/port.ts";
+import { Tokens } from "../../../src/destinations/webhook/authorized.ts";
+import type { ManualClock } from "../clock/manual-clock.ts";
+
+/** The token, or the status of a response without one. */
+export type TokenAnswer = string | number;
+
+const ANSWERED_AFTER_MS = 1;
+
+/** @param answer called for each request, with the number of earlier ones. */
+export function scriptedTokens(
+  clock: ManualClock,
+  answer: (earlier: number) => TokenAnswer,
+  expiresIn = 3_600,
+) {
+  const requests: { readonly url: string; readonly atMs: number; readonly form: string }[] = [];
+  const tokens = new Tokens(
+    {
+      trust: () => false,
+      open: () => ({
+        send: ({ url }, { body }, done, phases) => {
+          const given = answer(requests.length);
+          requests.push({ url, atMs: clock.nowMs(), form: body.toString() });
+          const token = { access_token: given, expires_in: expiresIn };
+          const status = typeof given === "string" ? 200 : given;
+          const response = status === 200 ? Buffer.from(JSON.stringify(token)) : undefined;
+          clock.schedule(ANSWERED_AFTER_MS, () =>
+            done(responded(status, null, ANSWERED_AFTER_MS, phases, response)),
+          );
+        },
+        update: () => undefined,
+        close: () => Promise.resolve(),
+      }),
+    },
+    clock,
+  );
+  return { tokens, requests };
+}

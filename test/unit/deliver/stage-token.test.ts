@@ -1,0 +1,190 @@
+// Destinations with OAuth 2 while deliver runs, on a Kafka in memory and scripted endpoints.
+
+import { expect, test } from "vitest";
+
+import type { OAuth2 } from "../../../src/destinations/webhook/auth-settings.ts";
+import type { MessageId } from "../../../src/domain/ids.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
+import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { TokenAnswer } from "../../support/worlds/scripted-tokens.ts";
+
+const AUTH: OAuth2 = {
+  type: "oauth2",
+  tokenUrl: "https://id.test/secret-path/token",
+  clientId: "switchyard",
+  clientSecret: "client-secret",
+  scope: null,
+  credentialsIn: "header",
+  parameters: {},
+};
+const DESTINATION = webhookDestination({
+  urls: ["http://crm.test/"],
+  auth: AUTH,
+  messageIdHeader: true,
+});
+const tokenOf = ({ headers }: Sent) => headers.Authorization?.replace("Bearer ", "");
+const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
+
+async function worldOf(
+  token: (earlier: number) => TokenAnswer,
+  answer: (sent: Sent, earlier: number) => Answer = () => 200,
+  destinations = [DESTINATION],
+) {
+  const world = new DeliverWorld({ destinations, answer, tokens: token });
+  const deliver = await world.startDeliver();
+  await world.startDelay();
+  await world.settle(2_000);
+  const append = (...ids: string[]) => {
+    for (const messageId of ids) world.append({ messageId: messageId as MessageId });
+  };
+  const hold = () => deliver.destinations?.()[0]?.hold ?? null;
+  return { world, deliver, append, hold };
+}
+
+test("without a token nothing is attempted, and then everything is delivered in order", async () => {
+  let isUp = false;
+  const { world, deliver, append, hold } = await worldOf(() => (isUp ? "t1" : 503));
+  append("m0", "m1", "m2");
+  await world.settle(5 * HOUR_MS);
+  expect(world.http.sent).toEqual([]);
+  expect(hold()).toMatchObject({
+    reason: "token",
+    error: "No token from https://id.test: status 503",
+  });
+  expect(deliver.destinations?.()[0]?.state).toBe("on-hold");
+  const metric = 'switchyard_destination_on_hold{destination="crm",reason="token"}';
+  expect(await world.metrics.text()).toContain(`${metric} 1\n`);
+  expect(deliver.healthProblems()).toEqual([
+    expect.stringMatching(
+      /^destination crm: on hold without a token since .*Z: No token from https:\/\/id.test: status 503$/,
+    ),
+  ]);
+  isUp = true;
+  await world.settle(6_000);
+  expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);
+  expect(world.http.sent.map(tokenOf)).toEqual(["t1", "t1", "t1"]);
+  expect(hold()).toBe(null);
+  expect(await world.metrics.text()).toContain(`${metric} 0\n`);
+  expect(deliver.healthProblems()).toEqual([]);
+  expect(world.deadLetters()).toEqual([]);
+  const logged = world.lines.filter(({ msg }) => `${msg}`.startsWith("destination.token"));
+  expect(logged.map(({ msg }) => msg)).toEqual([
+    "destination.token-missing",
+    "destination.token-obtained",
+  ]);
+});
+
+test("a delivery that was attempted keeps its window while there is no token", async () => {
+  const { world, append, hold } = await worldOf(
+    (earlier) => (earlier === 0 ? "t1" : 500),
+    () => 401,
+  );
+  append("m0");
+  await world.settle(5 * HOUR_MS);
+  append("m1");
+  await world.settle(5 * HOUR_MS);
+  expect(hold()?.reason).toBe("token");
+  expect(world.deadLetters()).toEqual([
+    expect.objectContaining({ "switchyard-message-id": "m0", "switchyard-reason": "expired" }),
+  ]);
+  expect(await world.metrics.text()).toContain(
+    'switchyard_deliveries_expired_while_due_total{destination="crm",reason="token"} 1\n',
+  );
+  // The first attempt, whose token could not be replaced.
+  expect(world.http.sent.map(idOf)).toEqual(["m0"]);
+});
+
+test("a 401 is answered with a new token within the same attempt", async () => {
+  const { world, append } = await worldOf(
+    (earlier) => `t${earlier + 1}`,
+    (sent) => (tokenOf(sent) === "t1" ? 401 : 200),
+  );
+  append("m0", "m1");
+  await world.settle(5_000);
+  expect(world.http.sent.map((sent) => [idOf(sent), tokenOf(sent)])).toEqual([
+    ["m0", "t1"],
+    ["m0", "t2"],
+    ["m1", "t2"],
+  ]);
+  expect(world.attempts()).toMatchObject([
+    {
+      messageId: "m0",
+      attempt: 1,
+      decision: "accepted",
+      requests: [{ status: 200, durationMs: 3 }],
+    },
+    { messageId: "m1", attempt: 1, decision: "accepted" },
+  ]);
+});
+
+test("a second 401 is retried later and may expire; a 403 rejects", async () => {
+  const { world, append } = await worldOf(
+    (earlier) => `t${earlier + 1}`,
+    (sent) => (idOf(sent) === "m1" ? 403 : 401),
+  );
+  append("m0", "m1");
+  await world.settle(5 * HOUR_MS);
+  const reasons = world.deadLetters().map((letter) => letter["switchyard-reason"]);
+  expect(reasons.toSorted()).toEqual(["expired", "rejected"]);
+  const [first] = world.attempts();
+  expect(first).toMatchObject({ messageId: "m0", attempt: 1, decision: "retry" });
+  expect(first).toMatchObject({ requests: [{ status: 401 }] });
+});
+
+test("destinations with the same auth share one token, and requests for it are counted once", async () => {
+  const other = webhookDestination({
+    id: "other",
+    urls: ["http://other.test/"],
+    auth: { ...AUTH },
+  });
+  const third = webhookDestination({
+    id: "third",
+    urls: ["http://third.test/"],
+    auth: { ...AUTH, scope: "more" },
+  });
+  const { world } = await worldOf(
+    (earlier) => `t${earlier + 1}`,
+    () => 200,
+    [DESTINATION, other, third],
+  );
+  expect(world.tokenRequests.map(({ form }) => form)).toEqual([
+    "grant_type=client_credentials",
+    "grant_type=client_credentials&scope=more",
+  ]);
+});
+
+test("new settings apply without a restart, and a disabled destination requests no token", async () => {
+  const { world, deliver, append, hold } = await worldOf((earlier) => (earlier < 3 ? 401 : "t9"));
+  append("m0");
+  await world.settle(1_000);
+  expect(hold()?.reason).toBe("token");
+  await world.update(deliver, [{ ...DESTINATION, enabled: false }]);
+  const requests = world.tokenRequests.length;
+  await world.settle(HOUR_MS);
+  expect(hold()?.reason).toBe("disabled");
+  expect(world.tokenRequests).toHaveLength(requests);
+  const auth = { type: "basic", username: "u", password: "p" } as const;
+  await world.update(deliver, [{ ...DESTINATION, auth }]);
+  await world.settle(1_000);
+  expect(world.http.sent.map(({ headers }) => headers.Authorization)).toEqual(["Basic dTpw"]);
+  await world.update(deliver, [DESTINATION]);
+  append("m1");
+  await world.settle(10_000);
+  expect(world.http.sent.map(tokenOf).at(-1)).toBe("t9");
+});
+
+test.each([
+  { type: "basic", username: "u", password: "p" },
+  { type: "bearer", token: "fixed" },
+] as const)("with %j a 401 is retried", async (auth) => {
+  const { world, append } = await worldOf(
+    () => 500,
+    (_sent, earlier) => (earlier === 0 ? 401 : 200),
+    [{ ...DESTINATION, auth }],
+  );
+  append("m0");
+  await world.settle(HOUR_MS);
+  expect(world.attempts()).toMatchObject([{ decision: "retry" }, { decision: "accepted" }]);
+  expect(world.tokenRequests).toEqual([]);
+});
