@@ -32,7 +32,7 @@ export type WebhookAuth =
   | { readonly type: "basic"; readonly username: string; readonly password: string }
   | { readonly type: "bearer"; readonly token: string };
 
-const PARAMETERS = "a map of names to texts";
+const PARAMETERS = "a map of names to strings";
 /** Fields of the request that have settings of their own. */
 const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
 const VISIBLE = /^[!-~]+$/;
@@ -62,10 +62,14 @@ function parameter(
 ): readonly [string, string] | Invalid {
   if (OWN_PARAMETERS.includes(name)) {
     const found = "a field that another setting has, or that Switchyard sets itself";
-    return place.fail({ found, expected: "a field that may be added", hint: "leave it out" });
+    return place.fail({ found, expected: "a field that may be added", hint: "remove it" });
   }
   if (typeof given === "string") return [name, given];
-  return place.fail({ found: kindOf(given), expected: "a text", hint: "put the value in quotes" });
+  return place.fail({
+    found: kindOf(given),
+    expected: "a string",
+    hint: "put the value in quotes",
+  });
 }
 
 const oauth2 = section(

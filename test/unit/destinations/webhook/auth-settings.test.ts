@@ -77,13 +77,13 @@ test.each([
     "a parameter that is a number",
     `{ ${OAUTH}, parameters: { tenant: 5 } }`,
     "auth.parameters.tenant",
-    "a text",
+    "a string",
   ],
   [
     "parameters as a list",
     `{ ${OAUTH}, parameters: [a] }`,
     "auth.parameters",
-    "a map of names to texts",
+    "a map of names to strings",
   ],
   [
     "a colon in the user name",
@@ -107,7 +107,7 @@ test.each([
 test("a static header cannot replace what auth sends", () => {
   const endpoint = '{ url: "https://a.example.com/", headers: { AUTHORIZATION: x } }';
   expect(problems(webhook("{ type: bearer, token: t }", endpoint))).toMatchObject([
-    { found: "a header that auth sets", hint: "leave it out" },
+    { found: "a header that auth sets", hint: "remove it" },
   ]);
   expect(problems(webhook("null", endpoint))).toEqual([]);
 });
