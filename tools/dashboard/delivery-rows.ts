@@ -28,7 +28,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         queries: { "": quantile(0.99, "deliveryLatency") },
       },
       {
-        title: "Accepted a second",
+        title: "Accepted per second",
         description: "Attempts that an endpoint accepted.",
         ...look("stat", 4, "reqps"),
         queries: { "": `sum(${rate("attempts", ACCEPTED)})` },
@@ -88,7 +88,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
     ],
   },
   {
-    title: "What waits?",
+    title: "What is waiting?",
     height: 8,
     panels: [
       {
@@ -148,11 +148,11 @@ export const DELIVERY_ROWS: readonly Row[] = [
     ],
   },
   {
-    title: "Breakers and held lines",
+    title: "Circuits and holds",
     height: 8,
     panels: [
       {
-        title: "Breakers",
+        title: "Circuits",
         description:
           "Circuit of each endpoint. While it is open, the endpoint gets no requests; while it is half-open, only probes.",
         ...look("state-timeline", 14, "none"),
@@ -164,7 +164,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Held lines",
+        title: "Destinations on hold",
         description: "Destinations whose queue is on hold, and the reason.",
         ...look("state-timeline", 10, "none"),
         names: { 0: "goes", 1: "on hold" },
@@ -181,7 +181,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
     height: 8,
     panels: [
       {
-        title: "Dead letters a second",
+        title: "Dead letters per second",
         description: "Dead letters by stage and reason.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{stage}} {{reason}}": `sum by (stage, reason) (${rate("deadLetters")})` },
@@ -196,7 +196,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         },
       },
       {
-        title: "Sending them again",
+        title: "Replay",
         description:
           "Commands for the destination that is selected above. Dead letters are kept for 14 days.",
         look: "text",
@@ -206,7 +206,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
           "```\nswitchyard dead-letters list --destination $destination --since 1h\n```",
           "To replay the dead letters, run this and then the same without `--dry-run`:",
           "```\nswitchyard dead-letters replay --destination $destination --since 1h --dry-run\n```",
-          "Dead letters of the route, deletion and audience stages have no destination: omit the option.",
+          "Dead letters from the route, deletion and audience stages have no destination: omit the option.",
         ].join("\n\n"),
       },
     ],

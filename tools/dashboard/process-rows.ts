@@ -8,7 +8,7 @@ export const PROCESS_ROWS: readonly Row[] = [
     height: 7,
     panels: [
       {
-        title: "Requests by answer",
+        title: "Requests by response",
         description:
           "Response codes, see docs/ingest.md. kafka-unavailable and overloaded are caused by Switchyard, the others by callers.",
         ...look("timeseries", 8, "reqps"),
@@ -21,13 +21,13 @@ export const PROCESS_ROWS: readonly Row[] = [
         queries: { "{{source}}": `sum by (source) (${rate("ingestCalls")})` },
       },
       {
-        title: "Time to answer",
+        title: "Time to respond",
         description: "Time from the head of a request to its response.",
         ...look("timeseries", 5, "s"),
         queries: { p50: quantile(0.5, "ingestDuration"), p99: quantile(0.99, "ingestDuration") },
       },
       {
-        title: "Bytes in hand",
+        title: "Bytes in flight",
         description:
           "Bodies that are being read, and records that are not acknowledged yet. At ingest.maxInFlightBytes, requests are rejected.",
         ...look("timeseries", 5, "bytes"),
@@ -40,20 +40,20 @@ export const PROCESS_ROWS: readonly Row[] = [
     height: 7,
     panels: [
       {
-        title: "Syncs a second",
+        title: "Syncs per second",
         description: "Syncs that started, and syncs that ended, by outcome.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{outcome}}": `sum by (outcome) (${rate("audienceSyncs")})` },
       },
       {
-        title: "Users told a second",
+        title: "Users reported per second",
         description: "Users who entered or left an audience, and computed traits that changed.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{change}}": `sum by (change) (${rate("audienceChanges")})` },
       },
       {
         title: "Members",
-        description: "Of all audiences.",
+        description: "Members of all audiences.",
         ...look("stat", 4, "short"),
         queries: { "": `sum(${of("audienceMembers")})` },
       },
@@ -84,13 +84,13 @@ export const PROCESS_ROWS: readonly Row[] = [
         queries: { p50: quantile(0.5, "produceDuration"), p99: quantile(0.99, "produceDuration") },
       },
       {
-        title: "Writes that are repeated",
+        title: "Writes that are retried",
         description: "Batches that were not acknowledged, by Kafka error.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{error}}": `sum by (error) (${rate("produceErrors")})` },
       },
       {
-        title: "Rebalances a second",
+        title: "Rebalances per second",
         description: "Assignments that consumers received. A restart causes one per consumer.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{stage}}": `sum by (stage) (${rate("rebalances")})` },

@@ -23,7 +23,7 @@ The workloads, as YAML under `list`: one for all stages, or one for each; and th
 {{- $list = append $list (dict "name" $fullname "component" "all" "kind" "Deployment" "stages" $enabled "settings" $base) -}}
 {{- end -}}
 {{- if .Values.console.enabled -}}
-{{- /* It joins no group and answers people: no scaler decides about it. */}}
+{{- /* The console joins no group and serves people, so it is not scaled. */}}
 {{- $settings := mergeOverwrite (deepCopy $base) (deepCopy (omit .Values.console "enabled" "service")) (dict "autoscaling" (dict "enabled" false) "keda" (dict "enabled" false)) -}}
 {{- $list = append $list (dict "name" (printf "%s-console" $fullname) "component" "console" "kind" "Deployment" "stages" (list "console") "settings" $settings) -}}
 {{- end -}}

@@ -3,11 +3,11 @@ Seconds of lag of a component, for KEDA: (dict "root" $ "component" <of switchya
 
     stage                      counts
     route, deletion, deliver   the age of the oldest record that is not finished
-    deliver, a line is held    0: more replicas deliver no more of it
+    deliver, on hold           0: more replicas would not deliver more
     delay                      how late records come back; waiting is its work
     ingest, audience           nothing: validate.tpl asks for a query
 
-A held line's lag is multiplied by 0, so that there is a number as long as lags are known.
+The lag of a destination on hold is multiplied by 0, so that there is a number as long as lags are known.
 */}}
 {{- define "switchyard.lagQuery" -}}
 {{- $matchers := printf `namespace="%s",pod=~"%s-.+"` .root.Release.Namespace .component.name -}}

@@ -68,7 +68,7 @@ spec:
       envFrom:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- /* Kubernetes has this pause since 1.29, and without a feature gate since 1.30. A shell is not needed. */}}
+      {{- /* Kubernetes has had this pause since 1.29, and without a feature gate since 1.30. It needs no shell. */}}
       {{- if and (has "ingest" $component.stages) (gt (int $root.Values.preStop.sleepSeconds) 0) (semverCompare ">=1.30.0-0" $root.Capabilities.KubeVersion.Version) }}
       lifecycle:
         preStop:

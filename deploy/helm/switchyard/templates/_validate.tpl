@@ -1,6 +1,6 @@
 {{/*
-Refuses values that contradict each other or the configuration: all of them at once, each by name.
-values.schema.json has refused typos before.
+Rejects values that contradict each other or the configuration, all of them at once, each by name.
+values.schema.json has already rejected typos.
 */}}
 {{- define "switchyard.validate" -}}
 {{- $problems := concat

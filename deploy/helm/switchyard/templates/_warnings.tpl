@@ -5,7 +5,7 @@
 {{- $names := list -}}
 {{- with .Values.existingSecret }}{{ $names = append $names . }}{{ end -}}
 {{- range .Values.secretMounts }}{{ $names = append $names .secretName }}{{ end -}}
-{{- /* Nothing is known of the cluster where the release is only rendered. Helm keeps its own releases in Secrets, so there is a list. */}}
+{{- /* If the release is only rendered, nothing is known about the cluster. Helm keeps its own releases in Secrets, so a cluster has at least one. */}}
 {{- if and $names .Values.checkSecrets -}}
 {{- if lookup "v1" "Secret" $namespace "" -}}
 {{- range $name := $names | uniq -}}
@@ -43,7 +43,7 @@
 {{- $sources := default (list) .Values.config.sources -}}
 {{- range .Values.configFiles }}{{ $sources = concat $sources (default (list) .sources) }}{{ end -}}
 {{- if not (or .Values.existingConfigMap $sources) -}}
-{{- $warnings = append $warnings "No source is configured, so ingest takes no calls." -}}
+{{- $warnings = append $warnings "No source is configured, so ingest accepts no calls." -}}
 {{- end -}}
 {{- toYaml $warnings -}}
 {{- end -}}
