@@ -194,7 +194,7 @@ test.skipIf(found.kind === "none")(
 );
 
 test.skipIf(found.kind === "none")(
-  `each trouble makes its alert fire${title}`,
+  `each problem fires its alert${title}`,
   async () => {
     await using prometheus = await start(true);
     await sync("monday", ["a", "b"]);

@@ -58,7 +58,7 @@ function commandsOf(file: string) {
 }
 
 test(
-  "lists that are empty, cut or lack most members are refused; forced ones are published",
+  "lists that are empty, truncated or lack most members are rejected; forced ones are published",
   async () => {
     const { world, recordsIn, piped } = await publishing("lists", 2);
     const program = world.start(["--stages", "audience"]);
@@ -105,7 +105,7 @@ test(
 const NOT_APPLIED = "3 records of earlier syncs have not been applied";
 
 test(
-  "while the stage is down, a second list is refused, and only of that audience; once it is up, lists are compared",
+  "while the stage is down, a second list is rejected, and only for that audience; once it is up, lists are compared",
   async () => {
     const { world, recordsIn, start, piped } = await publishing("unapplied", 1);
     expect(await world.command(["topics", "--apply"])).toMatchObject({ status: 0 });
@@ -190,7 +190,7 @@ function createOpen(address: string) {
 const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
 
 test.skipIf(java === null)(
-  "without the permissions for it, a list is refused with what could not be checked (needs Java)",
+  "without the permissions for it, a list is rejected with what could not be checked (needs Java)",
   async () => {
     if (java === null) return;
     const broker = await startGuardedBroker(java, ["editor"]);

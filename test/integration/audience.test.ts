@@ -92,11 +92,11 @@ describe("after a restart with a store that is", () => {
     expect(await restart(() => Promise.resolve())).toBe("current");
   });
 
-  test("gone: it is rebuilt, and nobody is told anything twice", async () => {
+  test("gone: it is rebuilt, and nothing is reported twice", async () => {
     expect(await restart(() => rm(store(), { recursive: true }))).toBe("missing");
   });
 
-  test("damaged: the same", async () => {
+  test("corrupt: the same", async () => {
     const found = await restart(async () => {
       for (const name of await readdir(store())) {
         if (/^(?:CURRENT|MANIFEST)/.test(name)) await truncate(join(store(), name), 3);
@@ -142,7 +142,7 @@ describe("after a restart with a store that is", () => {
   });
 });
 
-test("a topic of syncs that is deleted and made again: who entered and left is told", async () => {
+test("a topic of syncs that is deleted and recreated: who entered and left is reported", async () => {
   const before = await world.start();
   await world.sync("A", "s1", users(0, 3_000));
   await world.settled();
@@ -194,7 +194,7 @@ test("a forgotten user is nowhere on disk any more", async () => {
   ]);
 });
 
-test("killed at any moment of a sync and started again: everybody is told what is right", async () => {
+test("killed at any moment of a sync and started again: every user's last call is correct", async () => {
   const seed = Date.now() % 2 ** 31;
   onTestFailed(() => {
     process.stderr.write(`seed ${seed}\n`);

@@ -247,7 +247,7 @@ test(
 );
 
 test(
-  "while the registry is away a partition waits and the others go on; then everything arrives",
+  "while the registry is unreachable a partition waits and the others continue; then everything arrives",
   async () => {
     const { prefix, running, write, ready } = await world();
     const known = await registerCall(`${prefix}call`);

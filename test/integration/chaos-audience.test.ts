@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { runAudienceChaos } from "../chaos/audience-chaos.ts";
 
-test("through kills, a lost disk and a rebalance every user is told exactly what the syncs say", async () => {
+test("through kills, a lost disk and a rebalance every user gets exactly the calls that the syncs require", async () => {
   const said: string[] = [];
   const result = await runAudienceChaos({
     seed: 1,

@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => on?.[Symbol.asyncDispose]());
 const broker = (id: number) => brokerOf(on.cluster, id);
 
-describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
-  test("too few copies in sync: copies go around that topic, writes to calls wait, and both go on", async () => {
+describe.skipIf(java === null)("three brokers with problems (need Java)", () => {
+  test("too few in-sync replicas: deliveries are rerouted around that topic, writes to calls wait, and both continue", async () => {
     await on.kafka.admin.alterConfig(NEAR, { "min.insync.replicas": "3" });
     await broker(3).kill();
     const inSync = async () =>
@@ -44,7 +44,7 @@ describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
     }
   });
 
-  test("partitions without a leader: the other destination goes on, and theirs arrives afterwards", async () => {
+  test("partitions without a leader: the other destination continues, and their deliveries arrive afterwards", async () => {
     await broker(1).kill();
     await expect.poll(() => on.leadersOf(LONELY), UNTIL).toEqual([-1, -1, -1]);
     const ids = await on.publish(30);

@@ -155,7 +155,7 @@ describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK an
     expect(await cluster.sizeOf("more.dead-letters")).toBe(`${MIB + 20 * 1_024}`);
   });
 
-  test("that refuses a whole topic: `run` names it with the cluster's reason, and no right", async () => {
+  test("that rejects a whole topic: `run` names it with the cluster's reason, and no permission", async () => {
     const cluster = await managed("whole", { partitions: 3 });
     const error = await cluster.start().then(
       () => null,
@@ -180,7 +180,7 @@ describe.skipIf(java === null)(
       expect(await cluster.command("topics")).toMatchObject({ status: 0 });
     });
 
-    test("`--apply` names each setting that is refused, and applies the rest", async () => {
+    test("`--apply` names each setting that is rejected, and applies the rest", async () => {
       const cluster = await managed("apply");
       const spec = (name: string) => ({ name, partitions: 1, replicationFactor: null, config: {} });
       const short = { "retention.ms": "1000", "max.message.bytes": "1000" };

@@ -11,7 +11,7 @@ const java = await chooseJava(new AbortController().signal, () => undefined).cat
 
 // With two of three controllers gone nobody can make a topic.
 test.skipIf(java === null)(
-  "a start while two brokers are away says so, and goes on when they are back (needs Java)",
+  "a start while two brokers are unreachable reports it, and continues when they are back (needs Java)",
   async () => {
     await using cluster = await startCluster();
     const broker = (id: number) => brokerOf(cluster, id);

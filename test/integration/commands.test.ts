@@ -73,7 +73,7 @@ test.each([
   [["publish"], "calls"],
   [["delete", "u1"], "deletion-requests"],
   [["audience", "publish", "--name", "VIP"], "audience-syncs"],
-])("%j without its topic says so, instead of waiting for it", async (args, topic) => {
+])("%j without its topic reports it, instead of waiting for it", async (args, topic) => {
   expect(await switchyard(args, "u1\n")).toMatchObject({
     status: 1,
     err: expect.stringContaining(`the topic ${prefix}${topic} does not exist`),
@@ -117,7 +117,7 @@ test("topics are planned, created and then as planned; calls are published into 
   for (const { headers } of records) expect(headers).toEqual([["source-id", Buffer.from("web")]]);
 });
 
-test("publishing does not depend on who reads what it says", async () => {
+test("publishing does not depend on who reads its output", async () => {
   const ends = async () => {
     const offsets = await kafka.admin.offsets(`${prefix}calls`);
     return offsets.reduce((sum, { end }) => sum + end, 0);

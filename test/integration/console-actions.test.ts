@@ -62,7 +62,7 @@ async function openCrm(within: Browser) {
 }
 
 test(
-  "pause, resume, retry and drain do to a destination what they say, and to no other",
+  "pause, resume, retry and wait act on their destination as documented, and on no other",
   async ({ skip }) => {
     if (browser === null) return skip(NO_CHROMIUM);
     const opened = await openCrm(browser);

@@ -138,7 +138,7 @@ test(
 );
 
 test(
-  "a destination that fails says so, with its attempts, its answers, and what waits when",
+  "a failing destination is shown with its attempts, its responses, and what waits until when",
   async ({ skip }) => {
     there(skip);
     await using view = await opened("/destinations/down", /awaiting retry after 10m/);
@@ -161,7 +161,7 @@ test(
 );
 
 test(
-  "what is told follows the program while one looks",
+  "what is shown follows the program while somebody looks",
   async ({ skip }) => {
     const { call } = there(skip);
     await using view = await open("/");
@@ -180,7 +180,7 @@ test(
 );
 
 test(
-  "dead letters that were replayed are told from those that wait",
+  "dead letters that were replayed differ from those that wait",
   async ({ skip }) => {
     const { world, answers } = there(skip);
     answers.set("picky", 200);
@@ -215,7 +215,7 @@ test(
 );
 
 test(
-  "a file is compared, told in words, and nothing of the process is told",
+  "a file is compared, the result is sentences, and nothing of the process is shown",
   async ({ skip }) => {
     const { config, world } = there(skip);
     const stolen = join(world.directory, "stolen");
@@ -331,7 +331,7 @@ test(
 );
 
 test(
-  "Kafka away is said on every view, and so is its return",
+  "every view shows that Kafka is unreachable, and that it is back",
   async ({ skip }) => {
     const kafka = there(skip);
     await using flow = await open("/");
@@ -365,7 +365,7 @@ test(
 const RHYTHMS_MS = 4_000;
 
 test(
-  "who looks is told of a change, and while nobody does, Kafka is not asked",
+  "viewers see a change, and without viewers Kafka is not polled",
   async ({ skip }) => {
     const { config, program, asked, delivery } = there(skip);
     // From here on nobody else asks Kafka.

@@ -9,7 +9,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The script has its times on a machine that does nothing else. */
 const PATIENCE = 5;
 
-test("each step of steering two processes is as the ledger says", async () => {
+test("each step of controlling two processes is as in the ledger", async () => {
   const said: string[] = [];
   const say = (line: string) => said.push(line);
   const rows = await control({ brokers, patience: PATIENCE, isShort: true, say });

@@ -89,7 +89,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
 }
 
 test(
-  "stop: route halts and says where, deletion, deliver and delay go on, and the command frees it",
+  "stop: route halts and reports where, deletion, deliver and delay continue, and the command frees it",
   async () => {
     const { program, running, admin, producer, publish, metrics } = await world("stop.", "stop");
     await using _ = program;
@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  "skip: exactly the batch is passed, told of and counted, and the rest arrives",
+  "skip: exactly the batch is skipped, reported and counted, and the rest arrives",
   async () => {
     const { program, running, publish, metrics } = await world("skip.", "skip");
     await using _ = program;

@@ -42,7 +42,7 @@ function start(topic: string, taker: Taker, onRestart: (error: Error) => void) {
   return keepConsuming(kafka, { ...options, onAssigned: taker.onAssigned }, systemClock, onRestart);
 }
 
-test("a consumer halts at the batch, another goes on, and the command skips exactly it", async () => {
+test("a consumer halts at the batch, another continues, and the command skips exactly that batch", async () => {
   const [halts, goesOn] = ["halts", "goes-on"];
   const spec = { partitions: 1, replicationFactor: 1, config: {} };
   await kafka.admin.create([halts, goesOn].map((name) => ({ name, ...spec })));

@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  "what was pulled of a topic that was made anew says nothing of the new one",
+  "what was released early from a topic that was recreated does not apply to the new one",
   async () => {
     const { world, kafka, topics, idOf, write } = await stopped();
     const delays = topics.delays(600_000);

@@ -21,7 +21,7 @@ const CALL = {
   fields: ["type", "user_id", "event"].map((name) => ({ name, type: "string" })),
 };
 
-test("a partition waits for a schema; its destination's others and its returns go on", async () => {
+test("a partition waits for a schema; the destination's other partitions and its retries continue", async () => {
   let isAway = true;
   await using registry = await registryStandIn((_request, response) => {
     if (isAway) answerJson(response, 503, { error_code: 50_001, message: "away" });

@@ -291,7 +291,7 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
   expect(hook.received).toHaveLength(300);
 });
 
-test("what is due again passes a line that is full, and the line goes on", async () => {
+test("due retries pass a queue that is full, and the queue continues", async () => {
   // A line of 40 s, of which the consumer has a part in hand and a part waiting to be handed over.
   const calls = 1_600;
   await using hook = await receiver((earlier, response) => {

@@ -10,7 +10,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** Signals have their time on a machine that does nothing else. */
 const PATIENCE = 5;
 
-test("what is said of a destination that is down, refuses or is disabled is true, before, meanwhile and after", async () => {
+test("what is shown for a destination that is down, rejects or is disabled is true before, meanwhile and after", async () => {
   const names = ["down", "refuses", "disabled"];
   const healthProblems = TROUBLES.filter(({ name }) => names.includes(name));
   expect(healthProblems).toHaveLength(names.length);

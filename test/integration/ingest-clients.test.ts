@@ -163,7 +163,7 @@ describe.each(NPM_LIBRARIES)("$name", (library) => {
 });
 
 // Side by side, since some libraries wait for half a minute between their tries.
-describe.concurrent("what fails is lost or sent again as the table says", () => {
+describe.concurrent("what fails is lost or sent again as in the table", () => {
   test.each(NPM_LIBRARIES)("$name", (library) => checkFinalStates(library));
 
   test.for(PYTHON_LIBRARIES)("$name", async (library, { skip }) => {

@@ -93,7 +93,7 @@ function startLoad(port: number) {
   };
 }
 
-test("a broker killed under load: refused while it is gone, taken when it is back, nothing lost", async () => {
+test("a broker killed under load: calls are rejected while it is down, accepted when it is back, and none is lost", async () => {
   await using calls = await callsTopic("outage", broker.brokers);
   const port = await freePort();
   const { prefix } = calls;

@@ -92,7 +92,7 @@ function countProduceRequests(): () => number {
   return () => requests;
 }
 
-test("killed under load: no call of a batch that was answered 200 is missing", async () => {
+test("killed under load: no call of a batch that got 200 is missing", async () => {
   const port = await freePort();
   const process = await start(port);
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
@@ -122,7 +122,7 @@ test("killed under load: no call of a batch that was answered 200 is missing", a
   expect(acknowledged.length).toBeGreaterThan(20_000);
 });
 
-test("asked to stop under load: every answer is a 200 or comes from nobody, and the exit is 0", async () => {
+test("stopped under load: every response is a 200 or a refused connection, and the exit status is 0", async () => {
   const port = await freePort();
   const process = await start(port, "1s");
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -180,7 +180,7 @@ function sending(port: number, name: string, more: object = {}) {
   return { errors, sent, stop };
 }
 
-test("a restart with the successor first refuses nobody, and loses no call of a library as shipped", async () => {
+test("a restart with the successor first rejects nobody, and loses no call of a library as shipped", async () => {
   const port = await freePort();
   // Shorter than a process takes to start: only a successor that is ready already is in time.
   const first = await start(port, "300ms");

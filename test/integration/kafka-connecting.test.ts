@@ -132,7 +132,7 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
   });
 });
 
-test("where nobody answers, the wait ends, and the cause is told meanwhile", async () => {
+test("without a response, the wait ends, and the cause is reported meanwhile", async () => {
   const said = await connect(1, [], "3s");
   expect(said.status).toBe(1);
   expect(said.err).toContain(

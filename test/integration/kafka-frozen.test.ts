@@ -28,7 +28,7 @@ beforeEach(() =>
 );
 afterEach(() => bench.close());
 
-test("a frozen member hands over nothing of what it was sent meanwhile, and goes on", async () => {
+test("a frozen member hands over nothing of what it was sent meanwhile, and continues", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   const producer = kafka.producer();

@@ -74,7 +74,7 @@ test("a broker gone for longer than a session: nothing is lost, and nothing fini
   expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
 });
 
-test("closing while the broker is gone ends, and says what was not written", async () => {
+test("closing while the broker is down ends, and reports what was not written", async () => {
   const lines = new LogLines();
   const kafka = createKafka(connection(), lines.log);
   const topic = "closed";

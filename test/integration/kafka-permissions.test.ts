@@ -233,12 +233,12 @@ describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
     ["describes", "Read", "topic", TOPIC, TOPIC_CODE],
     ["reads-topic", "Read", "group", "g", GROUP_CODE],
     ["commits", "Read", "group", "g", GROUP_CODE],
-  ])("a consumer of %s says which: %s on the %s", async (user, operation, kind, name, code) => {
+  ])("a consumer of %s names it: %s on the %s", async (user, operation, kind, name, code) => {
     expect(await crashOf(user)).toContain(sentence(user, operation, kind, name, code));
   });
 
   test.each<[User]>([["nothing"], ["describes"]])(
-    "a producer of %s says so, and not that the topic is missing",
+    "a producer of %s reports it, and not that the topic is missing",
     async (user) => {
       await withKafka(user, async (kafka, lines) => {
         const producer = kafka.producer();
@@ -265,7 +265,7 @@ describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
   );
 
   test.each(ASKED)(
-    "%s, asked by %s, names the permission",
+    "%s, requested by %s, names the permission",
     async (_name, user, ask, [operation, kind, name, code]) => {
       await withKafka(user, async (kafka) => {
         const expected = sentence(user, operation, kind, name, code);
@@ -313,7 +313,7 @@ describe.skipIf(java === null)("programs (need Java)", () => {
     },
   );
 
-  test("run that may not create topics says which permission is missing", async () => {
+  test("run that may not create topics names the missing permission", async () => {
     const file = await fileOf("creates-not", true);
     const loaded = loadConfig({ file, env: {} });
     if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));

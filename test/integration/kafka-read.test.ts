@@ -58,7 +58,7 @@ test("what retention has removed is passed over, and what was never there is not
   expect(await read(kafka, topic, 5_000, 6_000)).toEqual([]);
 });
 
-test("from the middle of a compressed batch, only what was asked for", async () => {
+test("from the middle of a compressed batch, only what was requested", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   const producer = foreign.producer();
@@ -70,7 +70,7 @@ test("from the middle of a compressed batch, only what was asked for", async () 
   expect(await read(kafka, topic, 4, 7)).toEqual(["4", "5", "6"]);
 });
 
-test("an aborted transaction is left out, and markers at the end of the range are no obstacle", async () => {
+test("an aborted transaction is omitted, and markers at the end of the range do no harm", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   const producer = foreign.producer({

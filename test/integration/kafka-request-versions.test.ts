@@ -204,7 +204,7 @@ test.each([
   expect(front.refused).toEqual([]);
 });
 
-test("a broker that is upgraded at its address is asked again", async () => {
+test("a broker that is upgraded at its address is queried again", async () => {
   front.accepts = { [LIST_OFFSETS]: [0, 3], [PRODUCE]: [0, 5] };
   const topic = "versions-upgraded";
   await kafka.admin.create(some(topic));
@@ -255,7 +255,7 @@ test("`topics --brokers` fails where a request has no common version", async () 
   expect(out).toMatch(/^Heartbeat +- +0 to 3 +4 +no common version$/m);
 });
 
-test("a start that cannot even ask for metadata says so at once", async () => {
+test("a start that cannot even request metadata reports it immediately", async () => {
   front.accepts = { [METADATA]: [11, 13] };
   const shell = fakeShell();
   const args = ["topics", "--kafka-timeout", "4m", "--config", file];

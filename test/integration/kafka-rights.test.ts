@@ -287,7 +287,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     await skipAll();
   });
 
-  test("a command without the right to write ends, and says so", endsWithoutRight);
+  test("a command without the permission to write ends, and reports it", endsWithoutRight);
 
   test.each<[RoleName, string]>([
     ["ingest", "deliveries.hook"],

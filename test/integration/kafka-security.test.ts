@@ -121,7 +121,7 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
           password: "wrong",
         }),
     ],
-  ])("%s: refused", async (_name, options) => {
+  ])("%s: rejected", async (_name, options) => {
     const lines = new LogLines();
     const kafka = createKafka(options(), lines.log);
     await expect(kafka.admin.topics()).rejects.toThrow("admin.topics");

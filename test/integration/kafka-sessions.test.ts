@@ -259,7 +259,7 @@ async function setPassword(mechanism: string, password: string): Promise<void> {
 }
 
 describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Java)", () => {
-  test("traffic goes on over the same connections, busy or idle, with every mechanism, and no line in the log", async ({
+  test("traffic continues over the same connections, busy or idle, with every mechanism, and without a line in the log", async ({
     expect,
   }) => {
     using atStart = countConnections();
@@ -295,7 +295,7 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
     await traffic.end();
   });
 
-  test.concurrent("without tokens for a while nothing is lost, and it goes on when there are some", async ({
+  test.concurrent("without tokens for a while nothing is lost, and it continues when there are some", async ({
     expect,
   }) => {
     const authenticateToBroker = tokenLogIn("without");

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => fronted?.[Symbol.asyncDispose]());
 
-test("a broker that dies: no lag is shown, and none of 0; it is said in the gauge, the log and back", async () => {
+test("a broker that dies: its lag is absent, not 0; the gauge and the log report it, and its return", async () => {
   const { broker, proxy } = fronted;
   const lines = new LogLines();
   const kafka = connectTo(proxy.address, lines);

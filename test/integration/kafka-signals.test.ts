@@ -59,7 +59,7 @@ test.concurrent.for(["hold", "pause"] as const)(
   },
 );
 
-test.concurrent("connections that stay open and silent are left: reading and writing go on over new ones", async ({
+test.concurrent("connections that stay open and silent are abandoned: reading and writing continue over new ones", async ({
   expect,
 }) => {
   const own = fronted.second;
@@ -79,7 +79,7 @@ test.concurrent("connections that stay open and silent are left: reading and wri
   await kafka.close();
 });
 
-test("the looks hear where a log begins, for partitions of which nothing was read", async () => {
+test("the start of a log is known for partitions from which nothing was read", async () => {
   const lines = new LogLines();
   const kafka = connect(lines);
   const topic = await topicWith(kafka, "begins-later", 3);
@@ -99,7 +99,7 @@ test("the looks hear where a log begins, for partitions of which nothing was rea
   await kafka.close();
 });
 
-test("a broker that answers nothing is away, although it takes connections", async () => {
+test("a broker that never responds is unreachable, although it accepts connections", async () => {
   const lines = new LogLines();
   const kafka = connect(lines);
   const view = kafka.watch();
@@ -150,7 +150,7 @@ function inFlight({ connectionPool }: Broker): () => number {
   return () => connection?.requestQueue.inflight.size ?? 0;
 }
 
-test("connections to a silent broker are given up whole, however often: no request waits for ever", async () => {
+test("connections to a silent broker are closed completely, however often: no request waits forever", async () => {
   const client = new Clients(connectionTo(proxy.address), new LogLines().log).create(0);
   const brokers = new Brokers(client);
   const { brokers: known } = await brokers.metadata([]);

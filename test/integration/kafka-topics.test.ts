@@ -35,7 +35,7 @@ async function remake(kafka: Kafka, topic: string, partitions: number): Promise<
   await kafka.admin.create([spec]);
 }
 
-test("a topic made anew with fewer partitions is written and read whole, without a restart", async () => {
+test("a topic recreated with fewer partitions is written and read whole, without a restart", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 6);
   const taker = new Taker({ finishesAtOnce: true });

@@ -39,7 +39,7 @@ async function stopAll(...consumers: Consumer[]): Promise<void> {
 }
 
 describe.each(["hold", "pause"] as const)("a consumer without room, whenFull %s", (whenFull) => {
-  test("takes part in a rebalance, and its partitions go on wherever they land", async () => {
+  test("takes part in a rebalance, and its partitions continue wherever they are assigned", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 2);
     for (const partition of [0, 1]) await bench.fill(kafka, topic, 20, partition);
@@ -251,7 +251,7 @@ test("records for a missing topic wait, are reported once, and hold up no others
   expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 21 }]);
 });
 
-test("a topic that takes less than was thought: batches shrink, nothing else is refused", async () => {
+test("a topic that accepts less than expected: batches shrink, and nothing else is rejected", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1, { "max.message.bytes": "30000" });
   const sizes = Array.from({ length: 400 }, (_, index) => (index % 100 === 50 ? 40_000 : 1_000));
@@ -261,7 +261,7 @@ test("a topic that takes less than was thought: batches shrink, nothing else is 
   expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 396 }]);
 });
 
-test("admin goes on after a topic that it has seen was deleted", async () => {
+test("admin continues after a topic that it has seen was deleted", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   const other = await bench.topic(kafka, 1);

@@ -69,7 +69,7 @@ const lags = () => samples("switchyard_consumer_lag_records");
 const values = (lines: readonly string[]) => lines.map((line) => Number(line.split(" ").at(-1)));
 const linesSince = (from: number) => [...new Set(program.lines.slice(from).map(({ msg }) => msg))];
 
-test("Kafka away and back: all signals say so, and nothing else does", async () => {
+test("Kafka unreachable and back: all its signals report it, and no others", async () => {
   const ingest = (await program.logged("ingest.listening")).port as number;
   const call = { userId: "u1", event: "Order Completed" };
   const post = () =>

@@ -263,7 +263,7 @@ test("of two transactions the aborted one is not read, whatever its keys", async
   expect(messages.map(({ value }) => text(value))).toEqual(["committed", "committed"]);
 });
 
-test("a damaged batch stops the consumer with an error that names it, and no record of it is seen", async () => {
+test("a corrupt batch stops the consumer with an error that names it, and none of its records is seen", async () => {
   const topic = await createTopic("damaged");
   await producer.send({ topic, messages: [{ value: "first" }] });
   await producer.send({ topic, messages: [{ value: "intact" }] });

@@ -38,7 +38,7 @@ function connect(address: string): Kafka {
 }
 
 test.skipIf(java === null)(
-  "a cluster with TLS and log-ins is found again, and comes back whole when a broker has died (needs Java)",
+  "a cluster with TLS and authentication is found again, and comes back whole when a broker has died (needs Java)",
   async () => {
     const before = await look(CLUSTER, place);
     expect(before).toMatchObject({ isUp: true });

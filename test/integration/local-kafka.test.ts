@@ -56,7 +56,7 @@ test("giving up while it starts leaves nothing behind", async () => {
   expect(readdirSync(temporary)).toEqual([]);
 });
 
-test("a broker that does not start is an error that quotes its log and says where it is", async (context) => {
+test("a broker that does not start is an error that quotes its log and names its place", async (context) => {
   const java = findJava();
   if ("problem" in java) return context.skip(`needs Java: ${java.problem}`);
   const signal = new AbortController().signal;

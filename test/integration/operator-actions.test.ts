@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  "a second pause keeps the end of the first one, unless it is told another or none",
+  "a second pause keeps the end of the first one, unless it sets another or none",
   async () => {
     const { kafka, prefix, worldOf } = await controlledPrograms();
     const world = worldOf(await freePort(), "10s");

@@ -84,7 +84,7 @@ const RESUMED = ["destination.paused/crm", "switchyard.destination.resumed"];
 const REFUSED = ["configuration.invalid/configuration", "switchyard.configuration.invalid"];
 const CLOSED = ["configuration.invalid/configuration", null];
 
-test.concurrent("what people should know is told once, also over a restart", async (context) => {
+test.concurrent("what operators must know is reported once, also over a restart", async (context) => {
   const { expect } = context;
   const { world, reported } = await startWorld(context);
   const first = world.start(["--stages", "deliver"]);
@@ -107,7 +107,7 @@ test.concurrent("what people should know is told once, also over a restart", asy
 
 const SECRET = "whsec_c2VjcmV0IG9mIG9wZXJhdG9ycw==";
 
-test.concurrent("the operator's webhook is told, signed; a restart posts what it did not take, once and in order", async (context) => {
+test.concurrent("the operator's webhook gets events, signed; a restart posts what it did not accept, once and in order", async (context) => {
   const { expect } = context;
   const { accepted, state, url } = await startWebhook(context);
   const { world, reported } = await startWorld(context, {

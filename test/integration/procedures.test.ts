@@ -7,7 +7,7 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 import { checkoutCopy } from "../support/worlds/checkout-copy.ts";
 import { blocksOf, PageReader } from "../support/worlds/page-reader.ts";
 
-test("each procedure does what it says", { timeout: 300_000 }, async () => {
+test("each procedure works as documented", { timeout: 300_000 }, async () => {
   const blocks = await blocksOf("docs/procedures.md", ["3000", "8080", "9464", "9465", "9466"]);
   await using copy = checkoutCopy({
     PATH: `./path:${process.env.PATH}`,

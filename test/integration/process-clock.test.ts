@@ -131,7 +131,7 @@ test("a process 5 h behind takes over what a right one has attempted, and expire
   expect(await records("dead-letters")).toEqual([]);
 });
 
-test("a process an hour ahead waits for what others have parked", async () => {
+test("a process an hour ahead waits for retries that others have scheduled", async () => {
   const hook = await receiver([503]);
   const { world, publish, records } = await cluster(hook.url, ["20s"]);
   const right = world.start(["--stages", "route,deliver"]);
@@ -150,7 +150,7 @@ test("a process an hour ahead waits for what others have parked", async () => {
   );
 });
 
-test("brokers take what a process 5 h ahead writes, and calls are timed as the brokers' clock says", async () => {
+test("brokers accept what a process 5 h ahead writes, and calls have the time of the brokers' clock", async () => {
   const hook = await receiver([]);
   const { world, records } = await cluster(hook.url, ["2s"]);
   const ahead = world.start(["--stages", "ingest,route,deliver,delay"], wrongClock(5 * HOUR_MS));
@@ -173,7 +173,7 @@ test("brokers take what a process 5 h ahead writes, and calls are timed as the b
   expect(await metric(ahead, "switchyard_clock_offset_seconds")).toBeCloseTo(18_000, -1);
 });
 
-test("a process 5 h ahead that cannot see the brokers' clock says why they reject its writes", async () => {
+test("a process 5 h ahead that cannot see the brokers' clock reports why they reject its writes", async () => {
   const hook = await receiver([]);
   const { world, kafka, prefix } = await cluster(hook.url, ["2s"]);
   await kafka.admin.create([

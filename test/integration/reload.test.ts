@@ -150,7 +150,7 @@ async function settled(look: () => Promise<Readonly<Record<string, number>>>) {
 }
 
 test(
-  "destinations come, change and go: others' consumers never rebalance, attempts in hand finish",
+  "destinations come, change and go: others' consumers never rebalance, attempts in progress finish",
   async () => {
     const first = { crm: hook("crm", `, sharedSecret: "\${file:secret}"`) };
     const lay = (at: string) => {
@@ -226,7 +226,7 @@ test(
 );
 
 test(
-  "a file that cannot be used changes nothing and is told; the next whole one is taken",
+  "an invalid file changes nothing and is reported; the next valid one is applied",
   async () => {
     const crm = hook("crm");
     const { file, logged, lines } = await start({ destinations: { crm } });
@@ -305,7 +305,7 @@ test(
 );
 
 test(
-  "SIGHUP and POST /-/reload read it again, and say what came of it",
+  "SIGHUP and POST /-/reload read it again, and report the result",
   async () => {
     const crm = hook("crm");
     const { file, child, logged } = await start({ destinations: { crm } });

@@ -142,7 +142,7 @@ async function ends(topic: string): Promise<number> {
   return offsets.reduce((sum, { end }) => sum + end, 0);
 }
 
-test("calls become copies with the headers of a delivery, and what is none a dead letter", async () => {
+test("calls become deliveries with their headers, and invalid ones dead letters", async () => {
   const { stage, failures } = await start(["a", TIGHT, "live"]);
   await producer.send([
     toCalls(call(0)),

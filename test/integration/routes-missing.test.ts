@@ -53,7 +53,7 @@ async function healthProblems(program: RunningProgram): Promise<string> {
 // Each waits for half a minute.
 describe.concurrent("two processes of a group", () => {
   test.for(["route", "deletion"])(
-    "%s: the process that lacks a destination says so within a minute, and what to replay when it is over",
+    "%s: the process that lacks a destination reports it within a minute, and what to replay when it is over",
     async (stages, { expect, onTestFinished }) => {
       const { start } = twoConfigurations(stages, onTestFinished);
       const old = start(["crm"]);
@@ -81,7 +81,7 @@ describe.concurrent("two processes of a group", () => {
     },
   );
 
-  test("a process that is killed counts for 90 s, and one that takes the same configuration says it is over", async ({
+  test("a process that is killed counts for 90 s, and one that applies the same configuration reports that it is over", async ({
     expect,
     onTestFinished,
   }) => {
@@ -97,7 +97,7 @@ describe.concurrent("two processes of a group", () => {
     expect(over).toMatchObject({ destinations: ["erp"] });
   });
 
-  test("processes that share no work, and those with the same destinations, say nothing", async ({
+  test("processes that share no work, and those with the same destinations, report nothing", async ({
     expect,
     onTestFinished,
   }) => {

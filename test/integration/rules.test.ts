@@ -126,7 +126,7 @@ const NO_OPTIONS = {
   ...{ source: null, integrations: null, approvalShare: null, approvalMinimum: null },
 };
 
-test("what rules take away is nowhere, and rules change for each call as a whole", {
+test("what rules remove is nowhere, and rules change for each call as a whole", {
   timeout: 60_000,
 }, async () => {
   const stage = await start(HASHED);

@@ -96,7 +96,7 @@ admin: { host: 127.0.0.1, port: ${options.port} }
 `;
 }
 
-test("it makes the topics, turns ready, and ends with 0 when asked to stop", async () => {
+test("it creates the topics, becomes ready, and ends with 0 when it is stopped", async () => {
   const port = await freePort();
   const prefix = uniquePrefix("run");
   const { child, logged, ended } = start(configuration({ brokers, prefix, port }));
@@ -127,7 +127,7 @@ test("a stage of its own runs without the others", async () => {
   expect(await ended).toBe(0);
 });
 
-test("asked to stop, the other stages do not wait for ingest's hand-over", async () => {
+test("when it is stopped, the other stages do not wait for ingest's handover", async () => {
   const port = await freePort();
   const config = configuration({ brokers, prefix: uniquePrefix("run"), port });
   const running = start(config.replace("handover: 100ms", "handover: 3s"));
@@ -162,7 +162,7 @@ async function begunRequest(port: number): Promise<Socket> {
   return socket;
 }
 
-test("without brokers it tries for as long as it is told, then ends with 1 and the address", async () => {
+test("without brokers it tries for the configured time, then ends with 1 and the address", async () => {
   const port = await freePort();
   const nowhere = `127.0.0.1:${await freePort()}`;
   const config = configuration({
@@ -176,7 +176,7 @@ test("without brokers it tries for as long as it is told, then ends with 1 and t
   expect(errors.join("")).toContain(nowhere);
 });
 
-test("while it waits for brokers it is alive and not ready, and stops when asked to", async () => {
+test("while it waits for brokers it is alive and not ready, and can be stopped", async () => {
   const port = await freePort();
   const nowhere = `127.0.0.1:${await freePort()}`;
   const running = start(configuration({ brokers: [nowhere], prefix: "x.", port }));
@@ -187,7 +187,7 @@ test("while it waits for brokers it is alive and not ready, and stops when asked
   expect(await running.ended).toBe(0);
 });
 
-test("told not to make topics, it waits for them and says for which", async () => {
+test("without permission to create topics, it waits for them and names them", async () => {
   const port = await freePort();
   const prefix = uniquePrefix("run");
   const config = configuration({ brokers, prefix, port, kafka: "createTopics: false" });

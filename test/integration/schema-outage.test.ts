@@ -34,7 +34,7 @@ function framed(id: number, messageId: string): Buffer {
   return Buffer.concat([frame, type.toBuffer(call)]);
 }
 
-test("unknown, replayed; away, waited for; others go on", async () => {
+test("unknown, replayed; unreachable, waited for; others continue", async () => {
   await using registry = await startPrivateRegistry();
   const known = await registerSchema(registry.url, "known", { schema: schemaNamed("Known") });
   await using program = await startProgramWithRegistry("schema-outage", registry.url);

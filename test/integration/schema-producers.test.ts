@@ -126,13 +126,16 @@ test.for<Row & { readonly refusal: RegExp }>([
     writing: { format: "avro", framing: "header-own", codecs: ["none"] },
     refusal: /the header apicurio\.value\.\w+ names its schema/g,
   },
-])("$writing.format of $producer.name, $writing.framing: refused by name", async (row, context) => {
-  const named = async () => {
-    const listed = await program?.command("dead-letters", "list");
-    return listed?.match(row.refusal)?.length ?? 0;
-  };
-  const before = await named();
-  await written(row, context);
-  // Records, and so their letters, may come twice.
-  await expect.poll(named, LIMIT).toBeGreaterThanOrEqual(before + COUNT);
-});
+])(
+  "$writing.format of $producer.name, $writing.framing: rejected by name",
+  async (row, context) => {
+    const named = async () => {
+      const listed = await program?.command("dead-letters", "list");
+      return listed?.match(row.refusal)?.length ?? 0;
+    };
+    const before = await named();
+    await written(row, context);
+    // Records, and so their letters, may come twice.
+    await expect.poll(named, LIMIT).toBeGreaterThanOrEqual(before + COUNT);
+  },
+);

@@ -47,24 +47,27 @@ test("a schema is found by its id, with the ones that it uses", async () => {
   ]);
 });
 
-test.each(["JSON", "PROTOBUF"] as const)("a schema of type %s says so", async (schemaType) => {
-  const url = await sharedRegistry();
-  const schema =
-    schemaType === "JSON"
-      ? '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}'
-      : 'syntax = "proto3"; message A { string b = 1; }';
-  const id = await registerSchema(url, `${uniquePrefix("registry")}${schemaType}`, {
-    schema,
-    schemaType,
-  });
-  await using source = createSchemaSource(connectionTo(url));
-  expect(await source.lookup(id, never)).toMatchObject({
-    kind: "found",
-    schema: { type: schemaType },
-  });
-});
+test.each(["JSON", "PROTOBUF"] as const)(
+  "a schema of type %s is reported as such",
+  async (schemaType) => {
+    const url = await sharedRegistry();
+    const schema =
+      schemaType === "JSON"
+        ? '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}'
+        : 'syntax = "proto3"; message A { string b = 1; }';
+    const id = await registerSchema(url, `${uniquePrefix("registry")}${schemaType}`, {
+      schema,
+      schemaType,
+    });
+    await using source = createSchemaSource(connectionTo(url));
+    expect(await source.lookup(id, never)).toMatchObject({
+      kind: "found",
+      schema: { type: schemaType },
+    });
+  },
+);
 
-test("an unknown id is the registry's answer; a wrong path, and GUIDs, which it lacks, are not", async () => {
+test("an unknown ID is the registry's response; a wrong path, and GUIDs, which it lacks, are not", async () => {
   const url = await sharedRegistry();
   await using source = createSchemaSource(connectionTo(url));
   expect((await source.lookup(2_147_483_647, never)).kind).toBe("unknown");
@@ -75,7 +78,7 @@ test("an unknown id is the registry's answer; a wrong path, and GUIDs, which it 
   expect(await source.lookup(guid, never)).toMatchObject({ kind: "outage", ...sentence });
 });
 
-test("killed, back, silent: who waits goes on with the answer, and what is known stays known", async () => {
+test("killed, back, silent: whoever waits continues with the response, and what is known stays known", async () => {
   await using registry = await startPrivateRegistry();
   const { url } = registry;
   const known = await registerSchema(url, "known", { schema: '"string"' });

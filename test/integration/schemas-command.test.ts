@@ -47,7 +47,7 @@ function record(name: string, fields: readonly unknown[]): void {
   writeFileSync(join(folder, `${name}.avsc`), JSON.stringify(schema, null, 4));
 }
 
-test("check says what is missing, register registers it, and then there is nothing to do", async () => {
+test("check lists what is missing, register registers it, and then there is nothing to do", async () => {
   const registry = { url: await sharedRegistry() };
   const before = await schemas(registry, ["check"]);
   expect(before).toMatchObject({ status: 1, err: "" });
@@ -105,7 +105,7 @@ test("a version that reads former ones is added; one that does not keeps all oth
   expect(found.status).toBe(404);
 });
 
-test("by https with a certificate of ours and a token, as the program asks", async () => {
+test("by https with a client certificate and a token, as the program requests it", async () => {
   const url = new URL(await sharedRegistry());
   const ca = issue({ name: "ca", isCa: true });
   const server = issue({ name: "registry", hosts: ["127.0.0.1"], by: ca });

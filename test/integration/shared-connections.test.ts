@@ -158,7 +158,7 @@ test("a consumer that stops, one whose topic goes and one that comes leave the o
   expect(consumer.rebalances()).toBe(1);
 });
 
-test("a consumer that holds a full hand asks for nothing, and goes on when it has room", async () => {
+test("a consumer with the maximum in flight requests nothing, and continues when it has room", async () => {
   const kafka = bench.connect();
   const [full, other] = await Promise.all([1, 2].map(() => bench.topic(kafka, 1)));
   if (full === undefined || other === undefined) throw new Error("no topic");

@@ -226,7 +226,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     group("delay.10m"),
     all("operator-actions"),
   ])(
-    "drain says what it may not see: $operations on the $on $names",
+    "wait reports what it may not see: $operations on the $on $names",
     {
       timeout: TIMEOUT_MS,
     },

@@ -123,7 +123,7 @@ beforeAll(async () => {
   await publish(1, {});
 });
 
-test("between two attempts a destination that fails says so, with its last outcome", async () => {
+test("between two attempts a failing destination is shown with its last outcome", async () => {
   await expect
     .poll(() => of("fails"), PATIENCE)
     .toMatchObject({
@@ -148,7 +148,7 @@ test("between two attempts a destination that fails says so, with its last outco
     });
 });
 
-test("one that asks for it is held by Retry-After until then", async () => {
+test("one that sent Retry-After is on hold until then", async () => {
   await expect
     .poll(() => of("later"), PATIENCE)
     .toMatchObject({
@@ -158,7 +158,7 @@ test("one that asks for it is held by Retry-After until then", async () => {
     });
 });
 
-test("one that is dead is held by its breaker, and stays so through probes", async () => {
+test("one that is down is on hold by its circuit, also through probes", async () => {
   const isHeld = async () => {
     await publish(30, { All: false, Dead: true });
     return (await of("dead"))?.hold?.reason;
@@ -219,7 +219,7 @@ test("one that fails two of three attempts is failing all the time, with their s
   expect(out).toMatch(/failing since \S+: 6[5-9] % of attempts in the last minute$/m);
 });
 
-test("those in trouble come first; a disabled one says what that means; tables say it, too", async () => {
+test("those with problems come first; a disabled one is explained, also in tables", async () => {
   const { report } = await heard();
   const ids = report.destinations.map(({ destination }) => destination);
   expect(ids.slice(-2)).toEqual(["off", "fine"]);
@@ -266,7 +266,7 @@ test("a process that runs another configuration than the file is named", async (
     );
 });
 
-test("with Kafka away it prints what the processes say, and fails", async () => {
+test("with Kafka unreachable it prints what the processes report, and fails", async () => {
   await using away = programWorld(configOf([gone]));
   const args = ["status", "--admin", admin, "--kafka-timeout", "1s"];
   await expect

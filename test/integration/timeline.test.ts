@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  "without it: what other topics tell, and what cannot be known",
+  "without it: what other topics show, and what is unknown",
   async () => {
     const { ledger, prefix, world, kafka } = await startWorld("{ enabled: false }");
     await publish(world, [track("m-two"), { type: "track", event: "No id", userId: "u" }]);
@@ -212,7 +212,7 @@ test(
 );
 
 test(
-  "when the topic of attempts is deleted, deliveries go on and it is made again",
+  "when the topic of attempts is deleted, deliveries continue and it is recreated",
   async () => {
     const { ledger, prefix, world, kafka, program, recordsIn } =
       await startWorld("{ enabled: true }");
@@ -241,7 +241,7 @@ test(
 );
 
 test(
-  "when it is made anew with fewer partitions amid attempts, each is written or counted, and none waits",
+  "when it is recreated with fewer partitions during attempts, each is written or counted, and none waits",
   async () => {
     // Nobody else makes the topic.
     const opened = await startWorld("{ enabled: true }", false);

@@ -182,7 +182,7 @@ async function allIn(topic: string, count: number): Promise<readonly IncomingRec
 }
 
 test(
-  "a topic that is deleted is made again: the other destination gets all at once, its own come after",
+  "a topic that is deleted is recreated: the other destination gets everything immediately, its own deliveries come after",
   async () => {
     const { failures, healthProblems } = await start(plan());
     await publish(0, 1_000);
@@ -201,7 +201,7 @@ test(
 );
 
 test(
-  "a topic that nobody makes again: its copies are dead letters of that destination alone",
+  "a topic that nobody recreates: only that destination's deliveries become dead letters",
   async () => {
     const { failures, producer, healthProblems } = await start([]);
     await deleteTopics([topics.deliveries(A)]);
@@ -227,7 +227,7 @@ test(
 );
 
 test(
-  "a delay topic that is deleted is made again, and does not end the stage",
+  "a delay topic that is deleted is recreated, and does not end the stage",
   async () => {
     const delays = topics.delays(1_000);
     const { failures } = await start(plan());

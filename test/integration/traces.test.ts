@@ -107,7 +107,7 @@ function only(spans: readonly CollectedSpan[]): CollectedSpan {
 const linkTo = ({ traceId, spanId }: CollectedSpan) => [{ traceId, spanId }];
 
 test(
-  "one call's whole way: five destinations, and an attempt that is made again",
+  "one call from receipt to its final states: five destinations, and a retried attempt",
   async () => {
     await using collector = await startOtlpCollector();
     const { received, call, stop } = await startWorld(collector.url, "parentBased: true");
@@ -165,7 +165,7 @@ test(
 );
 
 test(
-  "a trace that is not kept has no span, and its traceparent is passed on to those who ask",
+  "a trace that is not sampled has no span, and its traceparent is passed on if a destination wants it",
   async () => {
     await using collector = await startOtlpCollector();
     const options = "parentBased: true, sampleRatio: 100%";
@@ -181,7 +181,7 @@ test(
 );
 
 test(
-  "a collector that is away costs spans alone, and is told of",
+  "an unreachable collector costs only spans, and is reported",
   async () => {
     const nobody = `http://127.0.0.1:${await freePort()}/v1/traces`;
     const { received, call, metrics, running } = await startWorld(nobody, "sampleRatio: 100%");

@@ -161,7 +161,7 @@ function attempted(messageId: string): Readonly<Record<string, string>> {
   return Object.fromEntries(reported);
 }
 
-test("delivery.attempted says each cause, with the call's message id", async () => {
+test("delivery.attempted has each cause, with the call's message ID", async () => {
   await expect
     .poll(() => attempted("m-1"), POLL)
     .toEqual({
@@ -179,7 +179,7 @@ test("delivery.attempted says each cause, with the call's message id", async () 
     });
 });
 
-test("metrics say which lines are held and why, what was left out, and 429", async () => {
+test("metrics show which destinations are on hold and why, what was skipped, and 429", async () => {
   const text = await (await fetch(`http://${admin}/metrics`)).text();
   for (const [id, because] of [
     ["later", "retry-after"],
@@ -195,7 +195,7 @@ test("metrics say which lines are held and why, what was left out, and 429", asy
   expect(text).toContain(skipped);
 });
 
-test("the status says that its line has the call, and names the one who paused it", async () => {
+test("status shows that its queue has the call, and who paused it", async () => {
   const { out } = await command(world, ["status", "--json", "--admin", admin]);
   const report = JSON.parse(out) as StatusReport;
   const paused = report.destinations.find(({ destination }) => destination === "paused");
@@ -211,7 +211,7 @@ test("dead-letters list finds the call by its message id, with the reason and th
   });
 });
 
-test("records that cannot be used are dead letters that say why", async () => {
+test("invalid records become dead letters with the reason", async () => {
   const call = { type: "track", userId: "m-shop", event: "e" };
   const values = [
     JSON.stringify({ ...call, sourceId: "shop" }),

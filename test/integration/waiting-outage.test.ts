@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => fronted?.[Symbol.asyncDispose]());
 
-test("with Kafka away the counts are gone and said to be; they are never 0, and come back", async () => {
+test("with Kafka unreachable the counts are absent and shown as such; they are never 0, and come back", async () => {
   const { broker, proxy } = fronted;
   const { startProcess } = await waitingWorld([proxy.address]);
   const process = await startProcess();

@@ -9,7 +9,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** Two looks, and reading ahead; with a second process, each after a rebalance. */
 const TIMEOUT = { timeout: 90_000, interval: 250 };
 
-test.concurrent("two destinations in two tiers are told as Kafka holds them, also by the next process", async ({
+test.concurrent("deliveries of two destinations in two delay topics are counted as in Kafka, also by the next process", async ({
   expect,
 }) => {
   const { parkedMs, park, startProcess, held } = await waitingWorld(brokers);

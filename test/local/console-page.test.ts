@@ -463,7 +463,7 @@ test("a destination whose attempts are not written down says so", async ({ skip 
   await opened.page.getByText("Attempts are not recorded").waitFor();
 });
 
-test("dead letters that were replayed are told from those that wait", async ({ skip }) => {
+test("dead letters that were replayed differ from those that wait", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   tellEverything();
   await using opened = await open("/dead-letters");

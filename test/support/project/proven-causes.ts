@@ -12,17 +12,17 @@ export type ProvenCause = readonly [row: string, ...tests: string[]];
 
 const INGEST = "local/troubleshooting-ingest.test.ts";
 const PROGRAM = "integration/troubleshooting.test.ts";
-const FAILED = `${PROGRAM}: delivery.attempted says each cause`;
-const METRICS = `${PROGRAM}: metrics say which lines are held and why`;
+const FAILED = `${PROGRAM}: delivery.attempted has each cause`;
+const METRICS = `${PROGRAM}: metrics show which destinations are on hold and why`;
 const REMEDIES = `${PROGRAM}: each remedy helps`;
 const NOBODY = `${PROGRAM}: a stage that nobody runs`;
-const REFUSED_RECORDS = `${PROGRAM}: records that cannot be used`;
+const REFUSED_RECORDS = `${PROGRAM}: invalid records become dead letters`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
 const RIGHTS = "integration/kafka-rights.test.ts";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
-const AWAY = "integration/kafka-unreachable.test.ts: Kafka away and back";
-const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
+const AWAY = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
+const DRILL = "integration/drill.test.ts: down, rejects or is disabled";
 /** Holds the metric to what `explain` decides, for all reasons. */
 const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
 const FLOWS = "unit/audience/flows.test.ts";
@@ -34,7 +34,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["its certificate is from an authority that is not trusted", CONNECTING],
     ["it closes connections without TLS", CONNECTING],
     ["it does not respond without authentication", CONNECTING],
-    ["topics.waiting", "integration/run.test.ts: told not to make topics, it waits for them"],
+    [
+      "topics.waiting",
+      "integration/run.test.ts: without permission to create topics, it waits for them",
+    ],
     ["ready.partial", "untested: a consumer that cannot join for 30 s"],
     ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],
   ],
@@ -52,7 +55,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
-    ["its destination has a BACKLOG", `${PROGRAM}: the status says that its line has the call`],
+    ["its destination has a BACKLOG", `${PROGRAM}: status shows that its queue has the call`],
     ["delivery.attempted", FAILED],
   ],
   "A destination does not get calls": [
@@ -69,7 +72,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`circuit-open`", DRILL],
     ["`retry-after`", METRICS],
     ["`token`", "unit/deliver/stage-token.test.ts: without a token nothing is attempted"],
-    ["`paused`", METRICS, REMEDIES, "integration/control.test.ts: each step of steering"],
+    ["`paused`", METRICS, REMEDIES, "integration/control.test.ts: each step of controlling"],
     ["`disabled`", METRICS, REMEDIES],
     ["`timeout`", FAILED, REMEDIES],
     ["`refused`", FAILED, REMEDIES],
@@ -88,7 +91,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["OLDEST of `route`", NOBODY],
     [
       "switchyard_registry_unreachable_since",
-      "integration/schema-outage.test.ts: away, waited for",
+      "integration/schema-outage.test.ts: unreachable, waited for",
     ],
     ["NEXT RETRY", NOBODY],
     ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
@@ -100,11 +103,11 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
     [
       "INVALID_TIMESTAMP",
-      "integration/process-clock.test.ts: a process 5 h ahead that cannot see the brokers' clock says why",
+      "integration/process-clock.test.ts: a process 5 h ahead that cannot see the brokers' clock reports why",
     ],
     ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
-    ["cannot be written", `${RIGHTS}: a command without the right to write ends`],
+    ["cannot be written", `${RIGHTS}: a command without the permission to write ends`],
     [
       "consumer.crashed",
       "unit/stage/consuming-stage.test.ts: any other failure ends the program",
@@ -126,7 +129,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`invalid-deletion`", "unit/deletion/deletion.test.ts: invalid-deletion"],
     ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a held line is cancelled"],
     ["`unknown-destination`", "unit/deliver/stage.test.ts: whose topics are gone"],
-    ["`too-large`", "integration/route.test.ts: what is none a dead letter"],
+    ["`too-large`", "integration/route.test.ts: and invalid ones dead letters"],
   ],
   "Calls arrive twice": [
     ["`stopped` is not the last line", NOBODY, REMEDIES],
@@ -150,12 +153,15 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["it changes bodies", "outside: another program changes the bytes"],
   ],
   "A stage has halted": [
-    ["stage.halted", "integration/corrupt-batch-program.test.ts: stop: route halts and says where"],
+    [
+      "stage.halted",
+      "integration/corrupt-batch-program.test.ts: stop: route halts and reports where",
+    ],
     ["stage.restarting", "integration/full-state-store.test.ts: a full disk of the audience store"],
     ["switchyard_consumer_restarts_total", "unit/deliver/stage.test.ts: a crashed consumer"],
   ],
   "A change of the configuration does nothing": [
-    ["config.invalid", "integration/reload.test.ts: a file that cannot be used changes nothing"],
+    ["config.invalid", "integration/reload.test.ts: an invalid file changes nothing"],
     ["config.needs-restart", "unit/run/reload.test.ts: settings that need a restart"],
     ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
     ["config diff", "local/config-diff.test.ts: config diff"],
@@ -164,7 +170,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],
     ["count-mismatch", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
-    ["was not published", "integration/audience-publish.test.ts: lists that are empty, cut"],
+    ["was not published", "integration/audience-publish.test.ts: lists that are empty, truncated"],
     ["not been applied", "integration/audience-publish.test.ts: while the stage is down"],
     ["switchyard_audience_syncs_open", `${FLOWS}: what breaks the protocol`],
   ],

@@ -72,7 +72,7 @@ test.each<[string, unknown, Buffer, string]>([
     Buffer.alloc(100_000, 2),
     "500 levels deep",
   ],
-])("%s: refused", (_name, schema, bytes, error) => {
+])("%s: rejected", (_name, schema, bytes, error) => {
   expect(errorOf(schema, bytes)).toContain(error);
 });
 
