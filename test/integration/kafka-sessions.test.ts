@@ -312,7 +312,7 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
   });
 
   test.concurrent.for(["plain", "scram-sha-256", "scram-sha-512"] as const)(
-    "%s: a password that is put right is used by the next connection",
+    "%s: a password that is fixes is used by the next connection",
     async (mechanism, { expect }) => {
       let sasl: KafkaSasl = { mechanism, username: "alice", password: "wrong" };
       const kafka = createKafka(

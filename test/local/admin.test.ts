@@ -32,7 +32,7 @@ test("readyz is 503 at the start, 200 when ready, 503 when stopping, and never r
   expect(await status()).toBe(503);
 });
 
-test("troubles stand in the body and change no status", async () => {
+test("problems are in the body and change no status", async () => {
   const { health, url } = await started();
   health.add({
     name: "deliver",

@@ -21,7 +21,7 @@ test("without a name each measurement has a line, and nothing is started", async
   expect(stderr).toBe("");
 });
 
-test("an unknown name is refused, with those that there are", async () => {
+test("an unknown name is rejected, with those that there are", async () => {
   await expect(bench("all", "rout")).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("there is no bench rout; there are product, everyday, "),

@@ -141,7 +141,7 @@ test("on a terminal one line counts the seconds of an installation, elsewhere no
   ]);
 });
 
-test("a package of another version is installed anew", async () => {
+test("a package of another version is installed again", async () => {
   await run("test", "pass", "0");
   write("package-lock.json", LOCK.replace("1.2.3", "1.2.4"));
   const { err, status } = await run("test", "pass", "0");

@@ -42,7 +42,7 @@ test("a process that answers in 30 ms has answered, also if the command was bloc
   await expect(answer).resolves.toEqual({ status: 200, body: "well" });
 });
 
-test("a process that does not answer is said not to", async () => {
+test("a process that does not respond is said not to", async () => {
   const { address } = await startServer();
   const failed = await ask(address, "/never", never).catch((error: unknown) =>
     reasonOf(error as Error),

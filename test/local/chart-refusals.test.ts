@@ -116,14 +116,14 @@ function options(values: string): readonly string[] {
 }
 
 describe.each(HELM_MAJORS)("Helm %i", (major) => {
-  test.each([...TYPOS, ...CONTRADICTIONS])("the schema refuses %s", async (values, named) => {
+  test.each([...TYPOS, ...CONTRADICTIONS])("the schema rejects %s", async (values, named) => {
     const error = await refusal(major, "defaults", ...options(values));
     expect(error).toContain("values don't meet the specifications of the schema");
     expect(error).toContain(named);
   });
 });
 
-test.each(REFUSED)("%s is refused: %s", async (values, sentence) => {
+test.each(REFUSED)("%s is rejected: %s", async (values, sentence) => {
   const error = await refusal(4, "defaults", ...options(values));
   expect(error).toContain("these values cannot be used:");
   expect(error.replaceAll("\n", " ")).toContain(sentence);
@@ -134,7 +134,7 @@ test.each(HELM_MAJORS)("all mistakes at once, by Helm %i", async (major) => {
   expect(error.split("\n").filter((line) => line.startsWith("- "))).toHaveLength(10);
 });
 
-test("Kubernetes before 1.27 is refused", async () => {
+test("Kubernetes before 1.27 is rejected", async () => {
   expect(await refusal(4, "defaults", "--kube-version", "1.26.9")).toContain("incompatible");
 });
 

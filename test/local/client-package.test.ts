@@ -32,7 +32,7 @@ function npm(...args: readonly string[]) {
   return run("npm", [...args, "--loglevel=error"], { cwd: project });
 }
 
-test("without the project's address npm refuses to publish it, and says what to give", async () => {
+test("without the project's address npm rejects to publish it, and says what to give", async () => {
   const published = npm("publish", join(ROOT, "dist", "npm"), "--dry-run", "--offline");
   await expect(published).rejects.toThrow("SWITCHYARD_REPOSITORY_URL");
 });

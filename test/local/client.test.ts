@@ -185,20 +185,23 @@ test.each<[string, Answer, AnalyticsOptions, object]>([
   ["attempts-exhausted", status(503), { attemptsMax: 1 }, { status: 503, attempts: 1 }],
   ["attempts-exhausted", drop, { attemptsMax: 1 }, { status: null, cause: expect.any(Error) }],
   ["closed", never, {}, { status: null, attempts: 1 }],
-])("a call that is given up rejects with its reason: %s", async (reason, answer, options, more) => {
-  const { endpoint } = await listen(answer);
-  const { analytics, lost } = client(endpoint, options);
-  const call = analytics.track({ userId: "u", event: "a", messageId: "m" });
-  await analytics.close({ timeoutMs: reason === "closed" ? 50 : 10_000 });
-  const expected = { reason, call: { messageId: "m", event: "a" }, ...more };
-  await expect(call).rejects.toMatchObject({ name: "LostCallError", ...expected });
-  await expect(call).rejects.toBeInstanceOf(LostCallError);
-  expect(await call.catch((error: unknown) => (error as LostCallError).message)).toBe(
-    lost[0]?.message,
-  );
-});
+])(
+  "a call that is abandoned rejects with its reason: %s",
+  async (reason, answer, options, more) => {
+    const { endpoint } = await listen(answer);
+    const { analytics, lost } = client(endpoint, options);
+    const call = analytics.track({ userId: "u", event: "a", messageId: "m" });
+    await analytics.close({ timeoutMs: reason === "closed" ? 50 : 10_000 });
+    const expected = { reason, call: { messageId: "m", event: "a" }, ...more };
+    await expect(call).rejects.toMatchObject({ name: "LostCallError", ...expected });
+    await expect(call).rejects.toBeInstanceOf(LostCallError);
+    expect(await call.catch((error: unknown) => (error as LostCallError).message)).toBe(
+      lost[0]?.message,
+    );
+  },
+);
 
-test("a call that the full queue refuses rejects, those before it do not", async () => {
+test("a call that the full queue rejects rejects, those before it do not", async () => {
   const { endpoint } = await listen();
   const { analytics } = client(endpoint, { flushAt: 2, queueCallsMax: 2 });
   const calls = ["a", "b", "c"].map((event) => analytics.track({ userId: "u", event }));
@@ -271,7 +274,7 @@ test.each([400, 401, 413, 302])("a batch answered %i is reported, not repeated",
   expect(lost[0]?.message).toContain("the reason");
 });
 
-test("an answer that does not come ends the attempt, then the calls are reported", async () => {
+test("a response that does not come ends the attempt, then the calls are reported", async () => {
   const { endpoint, requests } = await listen(never, never);
   const { analytics, lost } = client(endpoint, { requestTimeoutMs: 1_000, attemptsMax: 2 });
   analytics.track({ userId: "u", event: "a" });
@@ -293,7 +296,7 @@ test("close gives up what is left when its time is over", async () => {
   ]);
 });
 
-test("a full queue refuses the newest and reports it; nothing is thrown", async () => {
+test("a full queue rejects the newest and reports it; nothing is thrown", async () => {
   const { endpoint, batches } = await listen();
   const { analytics, lost } = client(endpoint, { flushAt: 2, queueCallsMax: 2 });
   for (const event of ["a", "b", "c"]) analytics.track({ userId: "u", event });

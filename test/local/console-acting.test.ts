@@ -158,7 +158,7 @@ test("a count that is closed is stopped; nothing to do can only be closed", asyn
     .toEqual(["Close"]);
 });
 
-test("a time that ends before it begins is refused in the dialog's words", async ({ skip }) => {
+test("a time that ends before it begins is rejected in the dialog's words", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using opened = await open(at("/destinations/crm"));
   const { page } = opened;
@@ -174,7 +174,7 @@ test("a time that ends before it begins is refused in the dialog's words", async
   expect(site.data.acted).toEqual([]);
 });
 
-test("a replay that was stopped can be gone on with, and a refusal is said", async ({ skip }) => {
+test("a replay that was stopped can be resumed, and a refusal is said", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   site.data.work = () => async (progress, signal) => {
     progress.follow(() => "5 of 9 read");

@@ -474,7 +474,9 @@ test("dead letters that were replayed differ from those that wait", async ({ ski
   await asked;
 });
 
-test("Kafka away is said on every view that needs it, and its end is seen", async ({ skip }) => {
+test("Kafka unreachable is said on every view that needs it, and its end is seen", async ({
+  skip,
+}) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const away = { kafkaError: "no broker answers", deadLetters: null, stages: [], delayTopics: [] };
   site.data.snapshot = snapshot([FAILING], {

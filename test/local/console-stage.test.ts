@@ -78,7 +78,7 @@ async function fetched(url: string, path: string, headers: Record<string, string
   return { headers: response.headers, sent: body.length, text: whole.toString() };
 }
 
-test("what may stand in no address is sent, bounded, by the page itself", async () => {
+test("what may be in no address is sent, bounded, by the page itself", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   const known = { ...OWN, authorization: `Bearer ${TOKEN}` };
   const post = (path: string, body: string, headers: Record<string, string> = known) =>
@@ -129,7 +129,7 @@ test("every answer forbids what is not its own", async () => {
   expect(headers["cache-control"]).toBe("no-store");
 });
 
-test("data is told to those who know the token, by cookie or as bearer", async () => {
+test("data is returned to those who know the token, by cookie or as bearer", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   const paths = ["/api/audiences", "/api/dead-letters", "/api/configuration"];
   for (const path of [...paths, "/api/events?of=overview"]) {
@@ -279,7 +279,7 @@ test("an action needs the token, this page itself, and JSON; nothing is done wit
   });
 });
 
-test("a page that is read-only refuses every action, and says why", async () => {
+test("a page that is read-only rejects every action, and says why", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   const said = await act(page, { authorization: `Bearer ${TOKEN}` });
   expect([said.status, JSON.parse(said.body)]).toEqual([
@@ -292,7 +292,7 @@ test("a page that is read-only refuses every action, and says why", async () => 
   expect(page.data.acted).toEqual([]);
 });
 
-test("an action that is none, too large, or not allowed is refused with a sentence", async () => {
+test("an action that is none, too large, or not allowed is rejected with a sentence", async () => {
   await using page = await startTestConsole({ readOnly: false });
   expect((await act(page, {}, "pause")).status).toBe(400);
   expect((await act(page, {}, JSON.stringify({ action: "retry" }))).body).toContain(
@@ -308,7 +308,7 @@ test("an action that is none, too large, or not allowed is refused with a senten
   expect([put.status, put.headers.allow]).toEqual([405, "GET, HEAD, POST"]);
 });
 
-test("an action under way is told by events, and can be stopped", async () => {
+test("an action in progress is reported by events, and can be stopped", async () => {
   await using page = await startTestConsole({ readOnly: false });
   page.data.work = () => async (progress, signal) => {
     progress.follow(() => "12 left");

@@ -54,7 +54,7 @@ test.each([
   "224.0.0.1",
   "255.255.255.255",
   "168.63.129.16",
-])("a name that resolves to %s is refused, and nothing connects", async (address) => {
+])("a name that resolves to %s is rejected, and nothing connects", async (address) => {
   await using server = await rawServer((socket) => socket.write(OK));
   const { resolve, asked } = names([address]);
   await using http = httpClient({ resolve, allow: [] });
@@ -81,7 +81,7 @@ test.each([
   "[2002:7f00:1::]",
   "[::127.0.0.1]",
   "0",
-])("http://%s/ is refused without a look-up", async (host) => {
+])("http://%s/ is rejected without a lookup", async (host) => {
   await using server = await rawServer((socket) => socket.write(OK));
   const { resolve, asked } = names(["127.0.0.1"]);
   await using http = httpClient({ resolve, allow: [] });
@@ -126,7 +126,7 @@ test("the address that was judged is the one connected to: nobody asks again", a
   expect(asked).toHaveLength(1);
 });
 
-test("a name that has moved to a private address is refused from the next connection on", async () => {
+test("a name that has moved to a private address is rejected from the next connection on", async () => {
   await using server = await rawServer((socket) => socket.end(CLOSING));
   const { resolve } = names(["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"]);
   await using http = httpClient({ resolve, allow: ["127.0.0.1"] });
@@ -148,7 +148,7 @@ test.each([
   expect(outcome(await http.post(at(server, "hook.internal")))).toBe(200);
 });
 
-test("a redirect into the private network is an answer like any other", async () => {
+test("a redirect into the private network is a response like any other", async () => {
   await using inside = await rawServer((socket) => socket.write(OK));
   await using server = await rawServer((socket) =>
     socket.write(`HTTP/1.1 307 T\r\nLocation: ${inside.url}\r\nContent-Length: 0\r\n\r\n`),

@@ -239,7 +239,7 @@ test.each([
   expect(result).toMatchObject({ kind: "response", status });
 });
 
-test("nobody listening is refused, an unknown name is dns", async () => {
+test("a refused connection is refused, an unknown name is dns", async () => {
   const gone = `http://127.0.0.1:${await freePort()}/`;
   await using http = httpClient();
   expect(await http.post(endpointOf(gone))).toMatchObject({ cause: "refused" });
@@ -248,7 +248,7 @@ test("nobody listening is refused, an unknown name is dns", async () => {
 });
 
 test.each(["127.0.0.1", "localhost", "[::1]", "0x7f.1"])(
-  "a request to %s is refused unless its network is allowed",
+  "a request to %s is rejected unless its network is allowed",
   async (host) => {
     await using server = await rawServer(says(OK));
     await using http = httpClient({ allow: [] });
@@ -258,7 +258,7 @@ test.each(["127.0.0.1", "localhost", "[::1]", "0x7f.1"])(
   },
 );
 
-test("one after the other goes over one connection, side by side over several", async () => {
+test("one after the other goes over one connection, in parallel over several", async () => {
   await using server = await rawServer(says(OK));
   await using http = httpClient();
   const endpoint = endpointOf(server.url);
@@ -295,7 +295,7 @@ test("after a failure of each kind the next request is none the worse", async ()
   expect(results.map(outcome)).toEqual(["reset", "protocol", "timeout", 200]);
 });
 
-test.each(["http:", "https:"])("closing ends what is under way over %s", async (protocol) => {
+test.each(["http:", "https:"])("closing ends what is in progress over %s", async (protocol) => {
   // It never answers, so over https: not even the connection stands.
   await using server = await rawServer(() => undefined);
   const http = httpClient();

@@ -33,7 +33,7 @@ function open(first: WebhookDestination) {
   return { connections, post, trust: port.trust };
 }
 
-test("connections to a URL that is gone are closed: free ones at once, one in use after its answer", async () => {
+test("connections to a URL that is gone are closed: free ones at once, one in use after its response", async () => {
   const answers = Promise.withResolvers<() => void>();
   let requests = 0;
   await using old = await rawServer((socket) => {

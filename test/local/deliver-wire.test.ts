@@ -133,7 +133,7 @@ test("a gzip bomb is never unpacked", async () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(30_000_000);
 });
 
-test("what follows a response is not taken for the answer to the next request", async () => {
+test("what follows a response is not taken for the response to the next request", async () => {
   let requests = 0;
   await using server = await rawServer((socket) => {
     requests += 1;
@@ -147,7 +147,7 @@ test("what follows a response is not taken for the answer to the next request", 
   expect(server.connections()).toBe(2);
 });
 
-test("a TLS handshake that never goes on ends at the deadline", async () => {
+test("a TLS handshake that never continues ends at the deadline", async () => {
   await using server = await rawServer(() => undefined);
   await using http = httpClient({ timeoutMs: 100 });
   const endpoint = endpointOf(server.url.replace("http:", "https:"));

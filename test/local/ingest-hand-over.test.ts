@@ -20,7 +20,7 @@ const SETTINGS = {
   times: SERVER_TIMES,
 };
 
-test("connections that wait when the hand-over ends are taken over, not reset", async () => {
+test("connections that wait when the handover ends are taken over, not reset", async () => {
   const server = await startServer(
     SETTINGS,
     async () => null,

@@ -77,7 +77,7 @@ test.each([
   expect(await world.post(body, headers)).toBe(status);
 });
 
-test("a connection that sends on while its answer waits is closed", async () => {
+test("a connection that sends on while its response waits is closed", async () => {
   await using world = await ingest();
   const socket = connect({ host: "127.0.0.1", port: world.port });
   const closed = new Promise((resolve) => socket.once("close", resolve));

@@ -11,7 +11,7 @@ const noKey = { headers: { authorization: "" } };
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`http://127.0.0.1:${world.stage.port}${path}`, { headers });
 
-test("a beacon's key stands in its query", async () => {
+test("a beacon's key is in its query", async () => {
   world = await ingestWorld();
   const batch = [{ type: "track", userId: "u", event: "e" }];
   const sent = await world.post(`/beacon/v1/batch?writeKey=${KEY}`, { batch }, noKey);

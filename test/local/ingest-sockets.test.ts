@@ -79,7 +79,7 @@ test("chunks without end are read to the limit and no further", async () => {
   await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
-test("a length over the limit is refused before the body is read", async () => {
+test("a length over the limit is rejected before the body is read", async () => {
   world = await ingestWorld();
   const raw = world.raw();
   raw.write(head(`Content-Length: ${11 * MIB}\r\n`));
@@ -115,7 +115,7 @@ test.each([
   });
 });
 
-test("what is broken behind a request in hand is not taken for its answer", async () => {
+test("what is broken behind a request in flight is not taken for its response", async () => {
   world = await ingestWorld();
   world.cluster.goDown();
   const raw = world.raw();
@@ -199,7 +199,7 @@ test("bodies without a key in the header share a budget; a key in the header nee
   await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
-test("a body below the least rate is stopped, one at it goes on", async () => {
+test("a body below the least rate is stopped, one at it continues", async () => {
   const times = { ...QUICK, requestMs: 20_000, bodyWindowMs: 500 };
   world = await ingestWorld({ times, minBodyBytesPerSecond: 1_000 });
   const [slow, steady] = [world.raw(), world.raw()];

@@ -258,7 +258,7 @@ test.each([
   expect(JSON.stringify(world.lines)).not.toContain("wrong-secret");
 });
 
-test("the key may stand in the body alone, and an older one still counts", async () => {
+test("the key may be in the body alone, and an older one still counts", async () => {
   world = await ingestWorld();
   expect(
     (await world.post("/v1/batch", { batch: [call(1)], writeKey: "old-key" }, noKey)).status,
@@ -268,7 +268,7 @@ test("the key may stand in the body alone, and an older one still counts", async
   expect(world.records().map((record) => headerTexts(record)["source-id"])).toEqual(["web", "web"]);
 });
 
-test("a source over its rate is told when to come back", async () => {
+test("a source over its rate is reported when to come back", async () => {
   world = await ingestWorld();
   const slow = { headers: { authorization: `Basic ${btoa("slow-key:")}` } };
   expect((await world.post("/v1/batch", { batch: calls(5) }, slow)).status).toBe(200);
@@ -278,7 +278,7 @@ test("a source over its rate is told when to come back", async () => {
   expect((await world.post("/v1/batch", { batch: calls(9) })).status).toBe(200);
 });
 
-test("too much in hand: 429, and room again when Kafka has acknowledged", async () => {
+test("too much in flight: 429, and room again when Kafka has acknowledged", async () => {
   world = await ingestWorld({ maxInFlightBytes: 1_048_576 });
   world.cluster.delayWrites(2_000);
   const large = { batch: calls(30, { properties: { text: "x".repeat(30_000) } }) };
@@ -331,7 +331,7 @@ test("a producer that was closed is no reason to answer 200", async () => {
   expect(world.records()).toHaveLength(0);
 });
 
-test("a record that the topic does not take is left out and counted; alone it is a 400", async () => {
+test("a record that the topic does not take is omitted and counted; alone it is a 400", async () => {
   world = await ingestWorld({}, 20_000);
   const large = call(2, { properties: { text: "x".repeat(25_000) } });
   expect((await world.post("/v1/batch", { batch: [call(1), large, call(3)] })).status).toBe(200);
@@ -393,7 +393,7 @@ test("calls over TLS", async () => {
   expect(world.records()).toHaveLength(1);
 });
 
-test("asked to stop, it answers on for the hand-over, tells connections to close, then is gone", async () => {
+test("asked to stop, it answers on for the handover, tells connections to close, then is gone", async () => {
   world = await ingestWorld({ handoverMs: 3_000 });
   const base = `http://127.0.0.1:${world.stage.port}`;
   expect((await world.post("/v1/batch", { batch: [call(1)] })).headers.get("connection")).toBe(

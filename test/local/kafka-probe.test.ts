@@ -9,11 +9,11 @@ import { startKafka } from "../../tools/kafka/start.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-test("a port where nothing listens does not answer", async () => {
+test("a port where nothing listens does not respond", async () => {
   expect(await answers(`127.0.0.1:${await freePort()}`)).toBe(false);
 });
 
-test.each(["nonsense", "127.0.0.1:99999", ""])("%j does not answer", async (address) => {
+test.each(["nonsense", "127.0.0.1:99999", ""])("%j does not respond", async (address) => {
   expect(await answers(address)).toBe(false);
 });
 
@@ -31,7 +31,7 @@ test.each([
   server.close();
 });
 
-test("brokers that do not answer are an error that names them", async () => {
+test("brokers that do not respond are an error that names them", async () => {
   const address = `127.0.0.1:${await freePort()}`;
   vi.stubEnv("SWITCHYARD_KAFKA_BROKERS", address);
   await expect(startKafka()).rejects.toThrow(`SWITCHYARD_KAFKA_BROKERS is ${address}, but no`);

@@ -88,7 +88,7 @@ test("a line that is handed over as text comes in its place, and reads as one of
   expect([second, third].map(bare)).toEqual([bare(first), bare(first)]);
 });
 
-test("a few lines come out together while the process goes on", async () => {
+test("a few lines come out together while the process continues", async () => {
   const child = writing(FEW, "setInterval(() => undefined, 60_000)");
   const [chunk] = (await once(child.stdout, "data")) as [Buffer];
   child.kill("SIGKILL");

@@ -95,7 +95,7 @@ test.each(OUTAGES)("an outage: %s", async (_, answer, sentence) => {
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
 });
 
-test("an outage: silence after half an answer", async () => {
+test("an outage: silence after half a response", async () => {
   await using registry = await registryStandIn((_, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.write('{"schema":');
@@ -151,7 +151,7 @@ test("basic and bearer logins", async () => {
   expect(registry.authorizations).toEqual([`Basic ${basic}`, "Bearer t1"]);
 });
 
-test("OAuth 2: a token for all look-ups, another one when it is refused", async () => {
+test("OAuth 2: a token for all lookups, another one when it is rejected", async () => {
   let tokens = 0;
   await using issuer = await registryStandIn((_, response) => {
     tokens += 1;
@@ -253,7 +253,7 @@ test("an outage: no certificate of ours, and https where there is none", async (
   expect(await lookup({ urls: [wrong] })).toMatchObject(outage(/http or https/));
 });
 
-test("a look-up that is given up ends at once", async () => {
+test("a lookup that is abandoned ends at once", async () => {
   const given = new AbortController();
   await using registry = await registryStandIn(() => given.abort());
   await using source = createSchemaSource({

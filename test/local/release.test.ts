@@ -38,7 +38,7 @@ test.each([
     ["--registry", "registry.example.com", "--base-digest", "latest"],
     "--base-digest is not a digest",
   ],
-])("%j is refused", (args, said) => {
+])("%j is rejected", (args, said) => {
   const { status, stderr } = release(...args);
   expect(status).toBe(1);
   expect(stderr).toContain(said);

@@ -19,7 +19,7 @@ const BODY = JSON.stringify({
   timestamp: "2026-03-01T09:30:15.000Z",
 });
 
-test("it accepts signed webhooks, on one path after two failures, and refuses others", async () => {
+test("it accepts signed webhooks, on one path after two failures, and rejects others", async () => {
   const port = await freePort();
   const env = { ...process.env, RECEIVER_SECRET: "secret", PORT: `${port}` };
   const receiver = spawn(process.execPath, [FILE], { env, stdio: ["ignore", "pipe", "inherit"] });

@@ -297,7 +297,7 @@ const complete = fc.record({
   ),
 });
 
-test("of syncs that follow each other, those who entered and left are told, whatever is killed", async () => {
+test("of syncs that follow each other, those who entered and left are reported, whatever is killed", async () => {
   await fc.assert(
     fc.asyncProperty(complete, fc.nat(), rooms, async ({ sets, size, stops }, seed, room) => {
       const records = sets.flatMap((all, index) => {

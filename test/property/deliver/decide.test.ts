@@ -152,7 +152,7 @@ test("every delivery ends, is attempted at least once when it may be, and never 
   );
 });
 
-test("no attempt comes before its tier's delay, and Retry-After never shortens it", () => {
+test("no attempt comes before its retry delay, and Retry-After never shortens it", () => {
   fc.assert(
     fc.property(policy, steps, (retry, script) => {
       for (const { delayMs, retryDelayMs } of live(retry, script, true).waits) {

@@ -14,7 +14,7 @@ function answer(ref: number, characters: number) {
 
 const step = fc.record({ ref: fc.nat(20), characters: fc.nat(120), isPut: fc.boolean() });
 
-test("never more than there is room for; the one put last is there, and no answer is another's", () => {
+test("never more than there is room for; the one put last is there, and no response is another's", () => {
   fc.assert(
     fc.property(fc.array(step), (steps) => {
       const cache = new SchemaCache(LIMITS);

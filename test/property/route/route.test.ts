@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  "every record is routed or refused, and every copy can be read by the next stage",
+  "every record is routed or rejected, and every copy can be read by the next stage",
   () => {
     const ids = ["d0", "d1"];
     const routing = createRouting(

@@ -59,11 +59,19 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["delivery.attempted", FAILED],
   ],
   "A destination does not get calls": [
-    ["`not-connected`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
+    [
+      "`not-connected`",
+      SKIPS,
+      "unit/route/route.test.ts: each destination is listed with the reason",
+    ],
     ["`disabled`", SKIPS, METRICS],
     ["`no-consent`", SKIPS, "unit/route/rules/consent.test.ts: consent is decided before"],
-    ["`named-false`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
-    ["`all-false`", SKIPS, "unit/route/route.test.ts: each destination is told why"],
+    [
+      "`named-false`",
+      SKIPS,
+      "unit/route/route.test.ts: each destination is listed with the reason",
+    ],
+    ["`all-false`", SKIPS, "unit/route/route.test.ts: each destination is listed with the reason"],
     ["`sampled-out`", SKIPS, "unit/route/rules/filters.test.ts: a share of 1 keeps all"],
     ["`filtered`", SKIPS, "unit/route/rules/filters.test.ts: a filter that matches drops the call"],
     ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
@@ -80,7 +88,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`tls-unknown-ca`", FAILED, REMEDIES],
     [
       "switchyard_delivery_attempts_in_flight",
-      "unit/deliver/stage.test.ts: no more are under way than",
+      "unit/deliver/stage.test.ts: no more are in progress than",
     ],
     ["`429`", METRICS],
     ["BACKLOG, and no PROCESS", NOBODY],
@@ -100,7 +108,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "Kafka is unreachable": [
     ["kafka.broker.unreachable", AWAY],
     ["kafka.throttled", THROTTLED],
-    ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
+    ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is reported as"],
     [
       "INVALID_TIMESTAMP",
       "integration/process-clock.test.ts: a process 5 h ahead that cannot see the brokers' clock reports why",
@@ -127,7 +135,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
     ["`invalid-sync`", `${FLOWS}: what breaks the protocol is a dead letter`],
     ["`invalid-deletion`", "unit/deletion/deletion.test.ts: invalid-deletion"],
-    ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a held line is cancelled"],
+    ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a queue on hold is cancelled"],
     ["`unknown-destination`", "unit/deliver/stage.test.ts: whose topics are gone"],
     ["`too-large`", "integration/route.test.ts: and invalid ones dead letters"],
   ],

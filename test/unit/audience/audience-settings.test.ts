@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { settingsOf } from "../../../src/audience/audience-settings.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 
-test("what an audience's entry leaves out comes from the defaults, then from defaultSource", () => {
+test("what an audience's entry omits comes from the defaults, then from defaultSource", () => {
   const nothing = { source: null, integrations: null, approvalShare: null, approvalMinimum: null };
   const web = "web" as SourceId;
   const settings = settingsOf({

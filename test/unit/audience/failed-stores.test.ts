@@ -21,7 +21,7 @@ async function startWorld(partitions = 1) {
   return { world, stores, process, restarts, restarted };
 }
 
-test("a full disk stops the stage alone: it is told, and started again later each time", async () => {
+test("a full disk stops the stage alone: it is reported, and started again later each time", async () => {
   const { world, stores, process, restarts, restarted } = await startWorld();
   expect(await process.metrics.text()).toContain(`${GAUGE} 0\n`);
   stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
@@ -61,7 +61,7 @@ test.each<readonly StoreWork[]>([
   ["open", "remove"],
   ["write", "close"],
 ])(
-  "whatever cannot be done (%s, %s), the program goes on, and the syncs are applied once it can",
+  "whatever cannot be done (%s, %s), the program continues, and the syncs are applied once it can",
   async (...works) => {
     const { world, stores, process, restarted } = await startWorld();
     // A restart opens and reads the store as well.
@@ -120,7 +120,7 @@ test("a process that stops while its store is unavailable ends in order", async 
   expect(process.failures).toEqual([]);
 });
 
-test("partitions of a process that another one took over are no trouble of it", async () => {
+test("partitions of a process that another one took over are no problem of it", async () => {
   const { world, stores, process, restarted } = await startWorld(2);
   stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
   world.sync("a1", "s2", ["u3", "u4"]);

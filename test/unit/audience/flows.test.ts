@@ -8,7 +8,7 @@ import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
 
-test("what breaks the protocol is a dead letter that says why, and the rest goes on", async () => {
+test("what breaks the protocol is a dead letter that says why, and the rest continues", async () => {
   const world = new AudienceWorld();
   const process = await world.start();
   world.append("{");
@@ -34,7 +34,7 @@ test("what breaks the protocol is a dead letter that says why, and the rest goes
   await process.close();
 });
 
-test("a key that another audience has is refused, whoever owns its partition; a configured one is not", async () => {
+test("a key that another audience has is rejected, whoever owns its partition; a configured one is not", async () => {
   const world = new AudienceWorld({ partitions: 4 });
   const process = await world.start();
   world.append(
@@ -134,7 +134,7 @@ test("a sync without its end is abandoned after a day, also when no record comes
   await process.close();
 });
 
-test("two processes share the partitions, and one goes on with what the other leaves", async () => {
+test("two processes share the partitions, and one continues with what the other leaves", async () => {
   const world = new AudienceWorld({ partitions: 4 });
   const one = await world.start();
   const other = await world.start(new MemoryStores());

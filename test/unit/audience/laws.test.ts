@@ -107,7 +107,7 @@ describe("a call of a process that had been taken for dead", () => {
     expect(broken(late, [{ kind: "freeze", fromMs: 0, toMs: 3_500 }])).toEqual(["last"]);
   });
 
-  test("excuses nothing that is told for the first time", () => {
+  test("excuses nothing that is reported for the first time", () => {
     const given = evidence(`${RIGHT} u2-2`);
     expect(broken(given, [{ kind: "freeze", ...exposure }])).toEqual(["unwanted"]);
   });

@@ -34,7 +34,7 @@ test.each(["+", "+1z", "+1z.7", "+.7", "+1z.7!k", "+!k", "+.0!0", "-1z"])(
   },
 );
 
-test("a number from before numbers began anew counts no more", () => {
+test("a number from before numbers began again counts no more", () => {
   expect(readMembership("+3.7", 4)).toEqual({ ...readMembership("+3", 4), number: -1 });
   expect(readMembership("+.7", 0).number).toBe(-1);
   expect(readMembership("+4.7", 4).number).toBe(7);

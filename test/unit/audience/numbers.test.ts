@@ -13,7 +13,7 @@ function values(stores: MemoryStores, user: string): readonly string[] {
   return entries.filter(([key]) => key.endsWith(`/${user}`)).map(([, value]) => value);
 }
 
-test("numbers begin anew when most are of no use, and the earlier ones count no more", async () => {
+test("numbers begin again when most are of no use, and the earlier ones count no more", async () => {
   const world = new AudienceWorld();
   const process = await world.start();
   world.sync("a", "s1", users(1, 2, 3, 4, 5, 6));
@@ -44,7 +44,7 @@ test("a member who stays is not written", async () => {
   await process.close();
 });
 
-test("a user who was forgotten in the middle of a sync arrives anew, also when it is read again", async () => {
+test("a user who was forgotten in the middle of a sync arrives again, also when it is read again", async () => {
   const world = new AudienceWorld();
   const here = new MemoryStores();
   const first = await world.start(here);

@@ -36,7 +36,7 @@ test.each([
   [{ type: "trait", traitName: "Plan", userId: "u" }, "value is nothing"],
   [{ type: "trait", traitName: "-", userId: "u", value: 1 }, "traitName needs at least one letter"],
   [{ type: "forget" }, "userId is nothing"],
-])("%j is refused: %s", (json, error) => {
+])("%j is rejected: %s", (json, error) => {
   expect(parseSync(json)).toMatchObject({
     kind: "refused",
     reason: "invalid-sync",

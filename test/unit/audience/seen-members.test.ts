@@ -52,7 +52,7 @@ test("what entries hold has arrived, and nothing else", () => {
   expect(again.takeEntry()?.at).toBe(2);
 });
 
-test("where there is no room a number is refused, and has not arrived", () => {
+test("where there is no room a number is rejected, and has not arrived", () => {
   const room = new ArrivalRoom(2);
   const [one, other] = [new Arrivals(1, room), new Arrivals(2, room)];
   expect([one.add(3), other.add(PIECE), one.add(PIECE), one.has(PIECE)]).toEqual([

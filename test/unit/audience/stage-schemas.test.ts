@@ -36,7 +36,7 @@ test("a sync in Avro, with null in each field that it does not use, is the same 
   expect(process.failures).toEqual([]);
 });
 
-test("while the registry is away a partition's syncs wait, and another's go on", async () => {
+test("while the registry is unreachable a partition's syncs wait, and another's continue", async () => {
   const schemas = new MemorySchemas();
   const world = new AudienceWorld({ schemas, partitions: 2 });
   const process = await world.start();
@@ -53,7 +53,7 @@ test("while the registry is away a partition's syncs wait, and another's go on",
   await process.close();
 });
 
-test("a stop while the registry is away leaves the sync to the next owner", async () => {
+test("a stop while the registry is unreachable leaves the sync to the next owner", async () => {
   const away = new MemorySchemas();
   const world = new AudienceWorld({ schemas: away });
   const process = await world.start();

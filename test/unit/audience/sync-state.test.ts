@@ -72,7 +72,7 @@ test.each(["begin", "members", "end", "snapshot", "approve"])(
   },
 );
 
-test("a snapshot that a crash cut short goes on", () => {
+test("a snapshot that a crash cut short continues", () => {
   expect(step(record("snapshot", "now"), audience, false, 10)).toBe("continue");
 });
 

@@ -36,7 +36,7 @@ function origins(world: AudienceWorld): readonly unknown[] {
 test.each([
   ["kept", (stores: MemoryStores) => stores],
   ["lost", () => new MemoryStores()],
-])("with a store that is %s, users who entered and left are told", async (_, storesOf) => {
+])("with a store that is %s, users who entered and left are reported", async (_, storesOf) => {
   const { world, stores } = await anew();
   const process = await world.start(storesOf(stores));
   world.sync("a1", "s3", ["u2", "u4"], "VIP");
@@ -79,7 +79,7 @@ test("it is noticed once: later owners count from the same base, on this machine
   ]);
 });
 
-test("made anew again and again, each topic has a base of its own", async () => {
+test("recreated again and again, each topic has a base of its own", async () => {
   const { world, stores } = await anew();
   for (const sync of ["s3", "s4", "s5"]) {
     const process = await world.start(stores);

@@ -73,7 +73,7 @@ test.each<[string, number[], Partial<Figure>, boolean]>([
   expect(comparisonTable([row], now.length).includes("REGRESSION")).toBe(expected);
 });
 
-test("one round is never sure, and a figure of one commit alone is left out", () => {
+test("one round is never sure, and a figure of one commit alone is omitted", () => {
   const [row] = compareRuns(runs([100]), runs([200]));
   expect(row?.ratio.value).toBe(2);
   expect(row === undefined || isRegression(row, 1)).toBe(false);

@@ -274,7 +274,7 @@ describe("how much a fault may repeat", () => {
   const inPartition = (partition: number, count: number, laterMs = 0) =>
     Array.from({ length: count }, (_, offset) => repeated(`d/${partition}/${offset}`, laterMs));
 
-  test("a program has at most 256 records of a partition in hand", () => {
+  test("a program has at most 256 records of a partition in flight", () => {
     expect(tooMany([...inPartition(0, 256), ...inPartition(1, 256)], [KILL])).toEqual([]);
     const [violation, ...more] = tooMany([...inPartition(0, 257), ...inPartition(1, 9)], [KILL]);
     expect(violation).toMatchObject({ law: "repeated", says: expect.stringContaining("257 ") });
@@ -334,7 +334,7 @@ test("a copy that went around its topic is overtaken", () => {
   expect(late([written("delay", 5)])).toEqual([]);
 });
 
-test("parked: nothing that was never attempted, unless it is the share of one endpoint", () => {
+test("scheduled for retry: nothing that was never attempted, unless it is the share of one endpoint", () => {
   const delay = (more: Partial<Written>) =>
     written("delay", 5, { retryCount: 1, dueAtMs: T, ...more });
   expect(broken(entry([request(0)], [delay({})]))).toContain("parked");
@@ -385,7 +385,7 @@ test("a delivery that is rerouted again and again repeats nothing", () => {
   ).toHaveLength(1);
 });
 
-test("a request is noted late that was under way while the run stood still", () => {
+test("a request is noted late that was in progress while the run stood still", () => {
   const stalls = [{ fromMs: T, toMs: T + 1_500, ms: 500 }];
   expect(isNotedLate([request(500)], stalls)).toBe(true);
   expect(isNotedLate([request(-5)], stalls)).toBe(true);

@@ -39,14 +39,14 @@ function world() {
 
 const ALL = Array.from({ length: 10 }, (_, offset) => offset);
 
-test("brokers that fail in between have nothing read twice, and nothing left out", async () => {
+test("brokers that fail in between have nothing read twice, and nothing omitted", async () => {
   const { seen, reader } = world();
   await reader.read();
   await reader.read();
   expect(seen).toEqual(ALL);
 });
 
-test("a topic that is made anew is read from its beginning, by a look that was asked for before, too", async () => {
+test("a topic that is recreated is read from its beginning, by a look that was asked for before, too", async () => {
   const { seen, reader } = world();
   await reader.read();
   const deleted = reader.delete(TOPIC);

@@ -15,7 +15,7 @@ test.each([
   ["n\ny\n", false],
   ["\n", false],
   ["", false],
-])("the answer %j is %s", async (answer, isYes) => {
+])("the response %j is %s", async (answer, isYes) => {
   const shell = fakeShell([answer]);
   expect(await confirmed("Send it?", shell, never)).toBe(isYes);
   expect(shell.errors()).toBe("Send it? [y/N] ");

@@ -206,7 +206,7 @@ test("the order of a list is no change, and what is removed is named", () => {
   expect(none.destinations).toEqual({ added: [], removed: ["hook", "left"], changed: [] });
 });
 
-test("of a destination that becomes another type only that is told", () => {
+test("of a destination that becomes another type only that is reported", () => {
   const topic = "  - { id: hook, type: topic, name: Hook }";
   const after = config(BASE.replace(/ {2}- id: hook.*?\n(?= {2}- )/s, `${topic}\n`));
   expect(changesOf(config(BASE), after).destinations.changed).toEqual([

@@ -42,7 +42,7 @@ test.each([
   ["admin: { port: 8080 }", {}],
   ["ingest: { port: 7000 }\nadmin: { port: 7000 }", {}],
   ["", { SWITCHYARD_INGEST_PORT: "9464" }],
-])("ingest and admin on one port are refused: %s %j", (lines, env) => {
+])("ingest and admin on one port are rejected: %s %j", (lines, env) => {
   const [problem] = problems(`${SMALL}\n${lines}`, env);
   expect(problem && pathText(problem.path)).toBe("ingest.port");
   expect(problem?.found).toContain("as in admin.port");

@@ -7,7 +7,7 @@ import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 const given = (ingest: string) => `${SMALL}\ningest: ${ingest}\n`;
 
-test("left out, it listens on port 8080 with the defaults", () => {
+test("omitted, it listens on port 8080 with the defaults", () => {
   expect(config(SMALL).ingest).toEqual({
     host: "::",
     port: 8_080,

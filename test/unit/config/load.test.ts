@@ -124,7 +124,7 @@ test.each([
   ["{ cert: TLS/cert.pem, key: TLS/cert.pem }", "kafka.tls.key", "cannot be used"],
   ["{ cert: TLS/cert.pem, key: TLS/encrypted-key.pem }", "kafka.tls.key", "cannot be used"],
   ["{ cert: TLS/cert.pem, key: TLS/other-key.pem }", "kafka.tls.key", "another certificate's key"],
-])("tls %s is refused", (tls, path, found) => {
+])("tls %s is rejected", (tls, path, found) => {
   writeFileSync(join(folder, "broken.pem"), CERT.replace(/\n..../, "\nAAAA"));
   const map = (tls.startsWith("{") ? tls : `{ ${tls} }`).replaceAll("TLS", TLS);
   const loaded = load(`kafka: { brokers: [a:1], tls: ${map} }`);

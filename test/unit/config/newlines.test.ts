@@ -14,7 +14,7 @@ destinations:
 
 const SECRET = "0123456789abcdef-of-32-random-ones";
 
-test.each(["\n", "\r\n"])("one newline at the end of each variable is left out: %j", (end) => {
+test.each(["\n", "\r\n"])("one newline at the end of each variable is omitted: %j", (end) => {
   const env = { PASSWORD: `p${end}`, WRITE_KEY: `k${end}`, SECRET: SECRET + end, TOKEN: `t${end}` };
   const read = config(NAMED, env);
   expect(read).toMatchObject({

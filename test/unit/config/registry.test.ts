@@ -10,7 +10,7 @@ function registry(inside: string, env = {}) {
   return config(`${SMALL}registry: ${inside}\n`, env).registry;
 }
 
-test("left out: none", () => {
+test("omitted: none", () => {
   expect(config(SMALL).registry).toBeNull();
 });
 
@@ -64,7 +64,7 @@ test.each([
   [`{ url: "http://r", token: hunter2, oauth: ${OAUTH} }`, "registry.oauth", /one way/],
   ['{ url: "http://r", oauth: { clientId: c } }', "registry.oauth.tokenUrl", /URL/],
   ['{ url: "http://r", tls: { cert: hunter2 } }', "registry.tls.cert", /PEM/],
-])("refused: %s", (inside, path, expected) => {
+])("rejected: %s", (inside, path, expected) => {
   const [problem] = problems(`${SMALL}registry: ${inside}\n`);
   expect(problem && pathText(problem.path)).toBe(path);
   expect(`${problem?.expected} ${problem?.hint}`).toMatch(expected);

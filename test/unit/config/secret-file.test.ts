@@ -65,7 +65,7 @@ test("a relative path starts at the configuration's folder", () => {
   expect(sharedSecret(load("${file:secrets/crm}"))).toBe("hunter2-hunter2-a");
 });
 
-test("a reference may stand inside a text, beside variables", () => {
+test("a reference may stand inside a text, next to variables", () => {
   writeFileSync(join(SECRETS, "crm"), "hunter2\n");
   const secret = '"a-${file:secrets/crm}-${HALF}-${file:secrets/crm}-$${file:secrets/crm}"';
   expect(sharedSecret(load(secret))).toBe("a-hunter2-from-env-hunter2-${file:secrets/crm}");

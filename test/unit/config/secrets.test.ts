@@ -66,7 +66,7 @@ test.each(["url", "brokers"])("an address that is only wrong is shown: %s", (set
   );
 });
 
-test("the same URL twice is told without its path", () => {
+test("the same URL twice is reported without its path", () => {
   const twice = `[{ url: "https://a.example.com/hunter2" }, { url: "https://a.example.com/hunter2" }]`;
   const text = said(problems(SMALL.replace(/\[\{ url.*\}\]/, twice)));
   expect(text).toContain('"https://a.example.com/(hidden)", as in');

@@ -7,7 +7,7 @@ import { config, parse, problems, SMALL } from "../../support/build/config-sourc
 const URL = "http://c:4318/v1/traces";
 const tracing = (inside: string) => config(`${SMALL}tracing: ${inside}\n`).tracing;
 
-test("left out: no traces", () => {
+test("omitted: no traces", () => {
   expect(config(SMALL).tracing).toBeNull();
 });
 
@@ -35,7 +35,7 @@ test.each([
   [`{ url: "${URL}", sampleRatio: 2 }`, "tracing.sampleRatio"],
   [`{ url: "${URL}", sampleRatio: "101%" }`, "tracing.sampleRatio"],
   [`{ url: "${URL}", headers: { Host: x } }`, "tracing.headers.Host"],
-])("%s is refused", (inside, path) => {
+])("%s is rejected", (inside, path) => {
   const found = problems(`${SMALL}tracing: ${inside}\n`);
   expect(found.map((problem) => pathText(problem.path))).toEqual([path]);
 });

@@ -23,7 +23,7 @@ const NOTHING_MORE = { registry: null, include: [] };
 
 const url = "https://a.example.com/";
 
-test("everything that is left out has its default", () => {
+test("everything that is omitted has its default", () => {
   expect(config(SMALL)).toEqual({
     kafka: {
       brokers: ["kafka-1:9092"],

@@ -64,7 +64,7 @@ async function ended(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
 }
 
-test("one of a kind and destination at a time; others beside it", async () => {
+test("one of a kind and destination at a time; others next to it", async () => {
   expect(statusOf(waitFor("crm"))).toBe(202);
   const again = jobs.begin(waitFor("crm"), SENDER);
   expect(again).toEqual({
@@ -87,13 +87,13 @@ test("not more than eight at a time", async () => {
   expect(statusOf(waitFor("crm"))).toBe(202);
 });
 
-test("one that the configuration does not allow is refused, and leaves nothing behind", () => {
+test("one that the configuration does not allow is rejected, and leaves nothing behind", () => {
   refusal = "no destination has the id";
   expect(jobs.begin(waitFor("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
   expect([jobs.views(), log.seen]).toEqual([[], []]);
 });
 
-test("its words, its count and its end are told, and the log says who wanted it", async () => {
+test("its words, its count and its end are reported, and the log says who wanted it", async () => {
   let changes = 0;
   using _watch = jobs.onChange(() => {
     changes += 1;
@@ -124,7 +124,7 @@ test("its words, its count and its end are told, and the log says who wanted it"
   ]);
 });
 
-test("one that is stopped says so, with the replay that can be gone on with", async () => {
+test("one that is stopped says so, with the replay that can be resumed", async () => {
   const id = jobs.begin(waitFor("crm"), SENDER);
   if (id.kind === "rejected") throw new Error(id.why);
   expect(jobs.stop("another")).toBe(false);
@@ -149,7 +149,7 @@ test("one that fails says why; one that was done before it was stopped is done",
   expect(jobs.views()[0]).toMatchObject({ state: "done" });
 });
 
-test("the latest twenty that have ended are kept, and those under way", async () => {
+test("the latest twenty that have ended are kept, and those in progress", async () => {
   jobs.begin(waitFor("first"), SENDER);
   for (let index = 0; index < 30; index += 1) {
     jobs.begin(waitFor("crm"), SENDER);
@@ -163,7 +163,7 @@ test("the latest twenty that have ended are kept, and those under way", async ()
   expect(views[0]?.action).toEqual(waitFor("erp"));
 });
 
-test("the end of the process stops those under way, and waits for them", async () => {
+test("the end of the process stops those in progress, and waits for them", async () => {
   jobs.begin(waitFor("crm"), SENDER);
   let isOver = false;
   const over = jobs[Symbol.asyncDispose]().then(() => {

@@ -59,7 +59,7 @@ test("while nobody watches, Kafka is never asked, and the counters each 30 s", a
   expect(asked).toEqual({ pollOnce: 0, sample: 11 });
 });
 
-test("somebody who comes is told at once, and again and again; not after going", async () => {
+test("somebody who comes is reported at once, and again and again; not after going", async () => {
   let reported = 0;
   await clock.advance(1_000);
   const watch = poller.watch(() => {
@@ -75,7 +75,7 @@ test("somebody who comes is told at once, and again and again; not after going",
   expect([reported, asked.pollOnce]).toEqual([11, 11]);
 });
 
-test("a second one is told what is known, without another look", async () => {
+test("a second one is reported what is known, without another look", async () => {
   const first = poller.watch(() => undefined);
   await clock.advance(10);
   const { pollOnce } = asked;

@@ -68,7 +68,7 @@ test("it is known when the topic was read whole, and each record soon after it i
   expect(operatorActions.healthProblems()).toEqual([]);
 });
 
-test("damaged and unknown records are told and passed over", async () => {
+test("corrupt and unknown records are reported and passed over", async () => {
   const { cluster, clock, lines, driver, start, pause } = world();
   const text = (key: string | null, value: string) =>
     cluster.append({
@@ -89,7 +89,7 @@ test("damaged and unknown records are told and passed over", async () => {
   expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
 });
 
-test("listeners are told when a pause is over by its time", async () => {
+test("listeners are reported when a pause is over by its time", async () => {
   const { clock, driver, start, pause } = world();
   const operatorActions = start();
   await driver.during(operatorActions.known);
@@ -104,7 +104,7 @@ test("listeners are told when a pause is over by its time", async () => {
   expect(operatorActions.pauseOf(crm)).toBeNull();
 });
 
-test("a topic that cannot be read is told, keeps what is known, and is read when it can be", async () => {
+test("a topic that cannot be read is reported, keeps what is known, and is read when it can be", async () => {
   let isRefused = false;
   const refuse = () => {
     if (isRefused) throw new Error("Not authorized to access topics");
@@ -162,7 +162,7 @@ test("nobody waits for longer than half a minute", async () => {
   expect(isKnown).toBe(true);
 });
 
-test("news of an endpoint are told as they are written, and those of before are not", async () => {
+test("news of an endpoint are reported as they are written, and those of before are not", async () => {
   const { cluster, clock, driver, lines, start } = world();
   const news = (process: string): EndpointNews => ({
     ...{ destination: crm, endpoint: endpointKey("http://a.test/"), process },

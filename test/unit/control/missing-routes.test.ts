@@ -66,7 +66,7 @@ test("a record is read as it was written, and sources with the same destinations
   expect(record.value?.toString().match(/crm/g)).toHaveLength(1);
 });
 
-test("routes that are too many for a record are left out", () => {
+test("routes that are too many for a record are omitted", () => {
   const all = Array.from({ length: 9_000 }, (_, at) => `destination-${at}`);
   const routes = new Map(Array.from({ length: 10 }, (_, at) => [`s${at}`, all.slice(at)] as const));
   const record = processRecord("operations", processOf("b", { routes }));
@@ -83,7 +83,7 @@ test.each([
   ["no routes", { stages: [], since: "2026-01-01T00:00:00.000Z" }],
   ["routes that are none", { stages: [], since: "2026-01-01T00:00:00.000Z", routes: [null] }],
   ["routes without lists", { stages: [], since: "2026-01-01T00:00:00.000Z", routes: [{}] }],
-])("a record with %s is refused", (_name, value) => {
+])("a record with %s is rejected", (_name, value) => {
   const record = {
     key: Buffer.from("process/b"),
     value: Buffer.from(JSON.stringify({ v: 1, ...value })),

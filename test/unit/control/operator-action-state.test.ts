@@ -43,7 +43,7 @@ test("the later pause counts", () => {
   expect(known.pauseOf(crm, 200)).toEqual(pauseOf({ by: "console" }));
 });
 
-test("pulls count side by side, until they are forgotten", () => {
+test("pulls count in parallel, until they are forgotten", () => {
   const known = new KnownOperatorActions();
   for (const id of ["a", "b"]) known.apply({ kind: "release", earlyRelease: earlyReleaseOf(id) });
   known.apply({ kind: "release", earlyRelease: earlyReleaseOf("c", { destination: other }) });
@@ -68,7 +68,7 @@ test("the furthest progress counts", () => {
   expect(known.releasedThrough("a", "10s", 0)).toBe(0);
 });
 
-test("of a topic that was made anew only its own progress counts", () => {
+test("of a topic that was recreated only its own progress counts", () => {
   const known = new KnownOperatorActions();
   const released = (through: number, topicId: string) =>
     known.apply({

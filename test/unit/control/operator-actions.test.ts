@@ -79,7 +79,7 @@ test("all records of a destination lie in one partition", () => {
   expect([topic, partition, key?.toString()]).toEqual(["p.operator-actions", 0, "pause/crm"]);
 });
 
-describe("anything else is refused with a sentence", () => {
+describe("anything else is rejected with a sentence", () => {
   const good = { v: 1, since: "2026-03-01T09:30:00.000Z", by: "command", until: null };
   const earlyReleaseOf = {
     v: 1,

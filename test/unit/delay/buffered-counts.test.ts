@@ -67,7 +67,7 @@ test("a record is taken under the name that it was added with", () => {
   expect(counts(unread)).toEqual({});
 });
 
-test("blocks below an offset that is passed go, and a block that it lies in stays whole", () => {
+test("blocks below an offset that is passed go, and a block that it is in stays whole", () => {
   const unread = filled(130);
   unread.passTo(70);
   expect(counts(unread)).toEqual({ a: 33, b: 33 });

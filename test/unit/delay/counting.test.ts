@@ -26,7 +26,7 @@ function retryAll(world: CountingWorld): void {
   world.park(CRM, "60m", 20);
 }
 
-test("deliveries that wait are told by destination and tier, each read ahead at most once", async () => {
+test("deliveries that wait are reported by destination and retry delay, each read ahead at most once", async () => {
   const world = new CountingWorld();
   retryAll(world);
   const read: string[] = [];
@@ -50,7 +50,7 @@ test("deliveries that wait are told by destination and tier, each read ahead at 
   expect(process.failures).toEqual([]);
 });
 
-test("of deliveries that are all in hand nothing is read ahead", async () => {
+test("of deliveries that are all in flight nothing is read ahead", async () => {
   const world = new CountingWorld();
   retryAll(world);
   const read = () => {
@@ -153,7 +153,7 @@ describe("what is not known is not told", () => {
     expect(await time("next_retry", CRM)).toBe(world.clock.nowMs() - 1_000 + 10 * MINUTE_MS);
   });
 
-  test("while Kafka is away; it is never 0", async () => {
+  test("while Kafka is unreachable; it is never 0", async () => {
     const world = new CountingWorld();
     retryAll(world);
     const { waiting, unknown } = await world.start();
@@ -175,7 +175,7 @@ describe("what is not known is not told", () => {
     expect(await unknown()).toEqual(KNOWN);
   });
 
-  test("while a partition cannot be read ahead: /readyz says why, and the other tier is told", async () => {
+  test("while a partition cannot be read ahead: /readyz says why, and the other retry delay is reported", async () => {
     const world = new CountingWorld(1);
     retryAll(world);
     let isBroken = true;
@@ -223,7 +223,7 @@ describe("what is not known is not told", () => {
 });
 
 describe("names", () => {
-  test("a flood of names that are not configured is told as the rest, and the others by name", async () => {
+  test("a flood of names that are not configured is reported as the rest, and the others by name", async () => {
     const world = new CountingWorld();
     retryAll(world);
     for (let number = 0; number < 500; number += 1) world.park(`flood-${number}`, "10m");
@@ -261,7 +261,7 @@ describe("names", () => {
     });
   });
 
-  test("a destination that is taken out of the configuration is told until nothing of it waits", async () => {
+  test("a destination that is taken out of the configuration is reported until nothing of it waits", async () => {
     const world = new CountingWorld();
     retryAll(world);
     const { stage, waiting } = await world.start();

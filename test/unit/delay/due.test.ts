@@ -112,7 +112,7 @@ test.each([
   ["its time in Kafka", NOW_MS - 5_000, NOW_MS - 5_000],
   ["the time at which it was read, when its own is later", NOW_MS + 90_000, NOW_MS],
   ["the same, when it has none", 0, NOW_MS],
-])("a record was parked at %s", (_name, timestampMs, scheduledAtMs) => {
+])("a record was scheduled for retry at %s", (_name, timestampMs, scheduledAtMs) => {
   const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs: NOW_MS }))), timestampMs };
   const names = topicNames("sw.");
   expect(readWaiting(record, names, DELAY_MS, NOW_MS)).toMatchObject({ scheduledAtMs });
@@ -161,7 +161,7 @@ test("before a topic is said to be missing, the list is looked up", () => {
   expect([list.isOld(NOW_MS + 9_999), list.isOld(NOW_MS + 10_000)]).toEqual([false, true]);
 });
 
-test("a topic that is made again needs no look-up: the record goes there", () => {
+test("a topic that is made again needs no lookup: the record goes there", () => {
   const list = createTopicList((topic) => topic === TOPIC);
   expect(takeDue([waiting({})], list, NOW_MS, 10)).toMatchObject({
     due: [{ verdict: { kind: "return", topic: TOPIC } }],

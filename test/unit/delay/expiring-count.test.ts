@@ -29,7 +29,7 @@ test("the stage says the earliest first attempt of each destination that was tri
   await stop();
 });
 
-test("those that expire by then are counted in all tiers, of the destinations that are asked for", async () => {
+test("those that expire by then are counted in all retry delays, of the destinations that are asked for", async () => {
   const world = new CountingWorld();
   const nowMs = world.clock.nowMs();
   const nearMs = nowMs - 3.5 * HOUR_MS;

@@ -13,7 +13,7 @@ function delay(name: string, tallies: Record<string, Tally>, unknown = 0) {
   return { delay: name, unknown, tallies: new Map(Object.entries(tallies)) as Tallies };
 }
 
-test("the count of each destination and tier is shown, and its earliest times of all tiers", () => {
+test("the count of each destination and retry delay is shown, and its earliest times of all retry delays", () => {
   const delays = [delay("10s", { a: tally(2, 30), b: tally(1) }), delay("2m", { a: tally(3, 20) })];
   const { counts, totals } = shownOf(delays, 10);
   expect(counts).toEqual([
@@ -24,7 +24,7 @@ test("the count of each destination and tier is shown, and its earliest times of
   expect(totals.get("a")).toEqual(tally(5, 20));
 });
 
-test("of a tier with a partition that is not known no count is shown; times are, as far as known", () => {
+test("of a retry delay with a partition that is not known no count is shown; times are, as far as known", () => {
   const delays = [delay("10s", { a: tally(2, 30) }), delay("2m", { a: tally(3, 20) }, 1)];
   const { counts, totals } = shownOf(delays, 10);
   expect(counts).toEqual([{ destination: "a", delay: "10s", count: 2 }]);

@@ -48,7 +48,7 @@ test("a partition is not known before it was looked at twice", () => {
   expect(count.isKnown).toBe(true);
 });
 
-test("records behind those in hand are left to the consumer until the look after", () => {
+test("records behind those in flight are left to the consumer until the look after", () => {
   const { count, look } = newCount();
   look(0, 3);
   look(0, 8);

@@ -100,7 +100,7 @@ test("it stops when the signal aborts", async () => {
   expect(ten).toMatchObject({ unread: 30, errors: [] });
 });
 
-test("a partition that cannot be read is told, and the others are counted", async () => {
+test("a partition that cannot be read is reported, and the others are counted", async () => {
   const world = new CountingWorld();
   world.park(CRM, "10m", 40);
   const kafka = world.cluster.connect();
@@ -180,7 +180,7 @@ test("what a retry took out early does not count, unless that was in a topic of 
   expect(await countsOf(world, { operatorActions: through("another") })).toEqual([5, 5]);
 });
 
-test("a tier whose topic may not be asked for says so, and the others are counted", async () => {
+test("a retry delay whose topic may not be asked for says so, and the others are counted", async () => {
   const world = new CountingWorld();
   world.park(CRM, "10m", 3);
   world.park(CRM, "60m", 4);

@@ -80,7 +80,7 @@ test("partitions take turns, and each step is followed by a rest that is as long
   expect(known()).toEqual([true, true]);
 });
 
-test("a partition that fails is tried again after ten seconds; the other one goes on", async () => {
+test("a partition that fails is tried again after ten seconds; the other one continues", async () => {
   const { clock, scan, steps, known } = scanning(({ partition, from }) =>
     partition === 0 ? new Error("no right") : { offsets: [from], afterMs: 0 },
   );
@@ -96,7 +96,7 @@ test("a partition that fails is tried again after ten seconds; the other one goe
   ]);
 });
 
-test("a partition that is given up is read no more, and a stop ends a step under way", async () => {
+test("a partition that is abandoned is read no more, and a stop ends a step in progress", async () => {
   const { clock, scan, steps, over } = scanning(({ from }) => ({
     offsets: [from],
     afterMs: 1_000,

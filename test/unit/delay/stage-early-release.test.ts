@@ -84,7 +84,7 @@ test("a retry returns what waits for its destination, and nobody else's; the res
   expect(world.failures).toEqual([]);
 });
 
-test("it reaches behind thousands that are not in hand, once, and is not repeated later", async () => {
+test("it reaches behind thousands that are not in flight, once, and is not repeated later", async () => {
   const { world, park, earlyRelease, returned, start } = await worldOf();
   park(OTHER, 3_000, 500);
   park(CRM, 50, 500);

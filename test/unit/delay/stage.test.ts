@@ -63,7 +63,7 @@ test("a destination that came with a rollout gets its records back: its topic is
   ).toEqual(["gone"]);
 });
 
-test("a dead letter the brokers refuse is written without its value, and the tier goes on", async () => {
+test("a dead letter the brokers reject is written without its value, and the retry delay continues", async () => {
   const world = await delaying(small(topics.deadLetters));
   world.park("m1", { delivery: gone, ...large });
   world.park("m2", { delivery: gone });

@@ -98,7 +98,7 @@ test.each([
   ['{"userId":"u","source_ids":["web"]}', "invalid-deletion", 'the field "source_ids" is unknown'],
   ['{"userId":"u","SourceIDs":["web"]}', "invalid-deletion", 'the field "SourceIDs" is unknown'],
   ['{"userId":"u","sources":["web"]}', "invalid-deletion", 'the field "sources" is unknown'],
-])("%j is refused: %s, %s", (text, reason, error) => {
+])("%j is rejected: %s, %s", (text, reason, error) => {
   expect(json(text)).toMatchObject({ reason, error: expect.stringContaining(error) });
 });
 
@@ -106,7 +106,7 @@ test.each([
   ["a tombstone", null, "undecodable"],
   ["not UTF-8", Buffer.from([0x7b, 0xff]), "undecodable"],
   ["framed by a registry", Buffer.from([0, 0, 0, 0, 1, 2]), "unknown-schema"],
-])("%s is refused: %s", (_what, value, reason) => {
+])("%s is rejected: %s", (_what, value, reason) => {
   expect(parseRequest(recordValue(value))).toMatchObject({ kind: "refused", reason });
 });
 
@@ -153,7 +153,7 @@ const notified = (deletion: Deletion) =>
     return `${destination} for ${headers["switchyard-source"]}`;
   });
 
-test("each enabled webhook of each affected source is told once, whatever its integrations", () => {
+test("each enabled webhook of each affected source is reported once, whatever its integrations", () => {
   expect(notified(decide({ userId: "u", integrations: { All: false } }))).toEqual([
     "hook for web",
     "hook for ios",
@@ -210,7 +210,7 @@ test.each([
   ["no time", {}, {}, [RECORD_MS, RECORD_MS], [RECORD_MS, RECORD_MS]],
   ["an unreadable one", { timestamp: "x" }, {}, [RECORD_MS, RECORD_MS], [RECORD_MS, RECORD_MS]],
   ["none, nor its record", {}, { timestampMs: -1 }, [5, 5], [5, 5]],
-])("a request with %s: what is told, also where historical is false", (...row) => {
+])("a request with %s: what is reported, also where historical is false", (...row) => {
   const [, request, record, usual, live] = row;
   const deletion = decide({ userId: "u", ...request }, record);
   expect(timesOf(deletion, "hook")).toEqual(usual);
@@ -250,7 +250,7 @@ test("only a request without sourceIds has audiences forget the user", () => {
   expect(decide({ userId: 5, sourceIds: ["web", "ios", "quiet", "404"] }).forgets).toBeNull();
 });
 
-test("an id that is too long for an audience is told of all the same, and not forgotten", () => {
+test("an ID that is too long for an audience is reported anyway, and not forgotten", () => {
   const longest = "é".repeat(512);
   expect(decide({ userId: longest }).forgets).toBe(longest);
   const longer = decide({ userId: `${longest}x` });
@@ -258,7 +258,7 @@ test("an id that is too long for an audience is told of all the same, and not fo
   expect(longer.notifications).toHaveLength(5);
 });
 
-test("the audience stage reads what is written to it, and takes no id that is left out", () => {
+test("the audience stage reads what is written to it, and takes no id that is omitted", () => {
   const read = (userId: string) =>
     forgetRecords(userId, "syncs", 1).map(({ value }) => parseSync(JSON.parse(`${value}`)));
   const longest = "é".repeat(512);

@@ -74,7 +74,7 @@ test("a null of an Avro schema makes no request for all sources where another fi
   expect(world.notified("hook").toSorted()).toEqual(["joe at ios", "joe at web"]);
 });
 
-test("while the registry is away a partition's requests wait, and another's go on", async () => {
+test("while the registry is unreachable a partition's requests wait, and another's continue", async () => {
   world = new DeletionWorld(2);
   const schemas = new MemorySchemas();
   const deletion = await world.start(schemas);

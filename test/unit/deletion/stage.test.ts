@@ -129,7 +129,7 @@ test("whenever a process dies, nobody committed is untold or unforgotten, and re
   expect(distinct(world.messageIds("hook"))).toHaveLength(6_000);
 });
 
-test("what the brokers refuse is a dead letter of its request, and the others get theirs", async () => {
+test("what the brokers reject is a dead letter of its request, and the others get theirs", async () => {
   const small = new Set(["sw.deliveries.second", topics.audienceSyncs]);
   world = new DeletionWorld(1, (topic) => (small.has(topic) ? 600 : 1_048_576));
   const deletion = await world.start();
@@ -159,7 +159,7 @@ test("what the brokers refuse is a dead letter of its request, and the others ge
   expect(await sample(deletion, notified)).toMatch(/ 1$/);
 });
 
-test("a dead letter the brokers refuse is written without its value", async () => {
+test("a dead letter the brokers reject is written without its value", async () => {
   world = new DeletionWorld(1, (topic) => (topic === topics.deadLetters ? 600 : 1_048_576));
   const deletion = await world.start();
   world.append("x".repeat(1_000));
@@ -184,7 +184,7 @@ test("a dead-letter topic that takes nothing at all ends the stage", async () =>
   expect(await world.committed()).toBe(0);
 });
 
-test("without the topic audience-syncs requests wait, and go on when it is there", async () => {
+test("without the topic audience-syncs requests wait, and continue when it is there", async () => {
   world = new DeletionWorld();
   const deletion = await world.start();
   await world.during(deletion.stage.joined);
@@ -236,7 +236,7 @@ test("a stop while requests wait for a topic is graceful, and leaves them", asyn
   expect(world.forgotten()).toEqual(inEachPartition(["u"]));
 });
 
-test("an outage of the brokers is told as a trouble, and passes", async () => {
+test("an outage of the brokers is reported as a problem, and passes", async () => {
   world = new DeletionWorld();
   const deletion = await world.start();
   await world.during(deletion.stage.joined);

@@ -122,7 +122,7 @@ test.each<[EndpointResult["result"], object]>([
   expect(recordOf([resultOf(FIRST, result), other]).json.requests).toMatchObject([said, {}]);
 });
 
-test("a parked attempt says where it waits and until when", () => {
+test("a scheduled for retry attempt says where it waits and until when", () => {
   const { read } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
   expect(read).toMatchObject({
     decision: "retry",
@@ -137,7 +137,7 @@ test("with every, each part has a wait of its own", () => {
   ]);
 });
 
-test("what is given up has no next attempt", () => {
+test("what is abandoned has no next attempt", () => {
   const results = [resultOf(FIRST, answer(410)), resultOf(SECOND, answer(404))];
   expect(recordOf(results).json).toMatchObject({ decision: "rejected" });
   expect(recordOf(results).json).not.toHaveProperty("next");

@@ -88,7 +88,7 @@ test("an attempt has a trace of its own, linked to the one of its record", () =>
 test.each([
   ["a refusal", REFUSED, "503"],
   ["no answer", HUNG, "timeout"],
-])("%s stands in both spans", (_name, result, error) => {
+])("%s is in both spans", (_name, result, error) => {
   const [deliver, post] = attempt(recordedSpans(), aTrace(), false, result).spans;
   expect(deliver?.error).toBe("retry");
   expect(post?.error).toBe(error);

@@ -63,7 +63,7 @@ test("what is not written yet is written when the stage stops", async () => {
   expect(attemptsIn(world)).toMatchObject([{ messageId: "m-1", decision: "accepted" }]);
 });
 
-test("while the topic is gone deliveries go on, attempts are dropped, and a line says so now and then", async () => {
+test("while the topic is gone deliveries continue, attempts are dropped, and a line says so now and then", async () => {
   const { world } = await worldOf(() => 200);
   const deleted = world.kafka.admin.deleteTopics([topics.attempts]);
   await world.settle(1_000);

@@ -37,7 +37,7 @@ test("a success in between begins the count again", () => {
   expect(breaker.state).toBe("closed");
 });
 
-test("when its time is over one probe goes out, and others wait for its answer", () => {
+test("when its time is over one probe goes out, and others wait for its response", () => {
   const breaker = opened();
   expect(breaker.admit(5_999, "line").kind).toBe("unavailable");
   expect(breaker.unavailableUntilMs(5_999)).toBe(6_000);
@@ -71,7 +71,7 @@ test("each probe that fails doubles the pause, up to a minute", () => {
   }
 });
 
-test("failures while recovering halve the places once for all that were under way together", () => {
+test("failures while recovering halve the places once for all that were in progress together", () => {
   const breaker = opened(64);
   breaker.settle(send(breaker, 6_000), true, 6_000);
   for (let count = 0; count < 10; count += 1) breaker.settle(send(breaker, 6_000), true, 6_000);
@@ -150,7 +150,7 @@ function admitted(breaker: CircuitBreaker, nowMs: number): Ticket {
   return admission.ticket;
 }
 
-test("a retry goes out while it is open, one at a time, and the line waits for its answer", () => {
+test("a retry goes out while it is open, one at a time, and the line waits for its response", () => {
   const breaker = opened();
   const retry = admitted(breaker, 1_001);
   expect(breaker.admit(1_002, "retry").kind).toBe("wait");
@@ -183,7 +183,7 @@ test("a retry that comes when the time is over is the probe", () => {
   expect(breaker.unavailableUntilMs(6_100)).toBe(16_100);
 });
 
-test("an answer to a retry of before it opened anew does not bring it back", () => {
+test("a response to a retry of before it opened again does not bring it back", () => {
   const breaker = opened();
   const early = admitted(breaker, 1_001);
   expect(breaker.settle(early, true, 1_002)).toBe("recovering");
@@ -208,7 +208,7 @@ test("with one place at a time, a probe that succeeds closes it", () => {
   expect(breaker.settle(send(breaker, 6_000), true, 6_000)).toBe("closed");
 });
 
-test("another process's acceptance lets two go at a time, also while a probe is under way", () => {
+test("another process's acceptance lets two go at a time, also while a probe is in progress", () => {
   const breaker = opened();
   expect(breaker.heardAccepted(2_000)).toBe("recovering");
   const [first] = [send(breaker, 2_000), send(breaker, 2_000)];

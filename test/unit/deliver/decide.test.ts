@@ -186,7 +186,7 @@ test.each([
   [6, 5_000, 10_000],
   [6, Number.POSITIVE_INFINITY, 120_000],
 ])(
-  "the share of an endpoint that was parked %i times, with %i ms left, waits %i ms",
+  "the share of an endpoint that was scheduled for retry %i times, with %i ms left, waits %i ms",
   (parked, leftMs, expected) => {
     expect(delayOfShare(POLICY, parked, NOW_MS, NOW_MS + leftMs)).toBe(expected);
   },
@@ -241,7 +241,7 @@ test.each([
   expect(decided(results).name).toBe(name);
 });
 
-test("a parked delivery carries what its next attempt needs", () => {
+test("a scheduled for retry delivery carries what its next attempt needs", () => {
   const [output] = decided([response(404), response(503, "100")], {
     attempt: 1,
     retryCount: 4,
@@ -261,7 +261,7 @@ test("a parked delivery carries what its next attempt needs", () => {
   });
 });
 
-test("Retry-After beyond the last tier travels as not-before; the longest of several counts", () => {
+test("Retry-After beyond the last retry delay travels as not-before; the longest of several counts", () => {
   const [output] = decided([response(503, "5"), response(429, "7200")]).outputs;
   expect(output).toMatchObject({
     delayMs: HOUR_MS,
@@ -283,7 +283,7 @@ test("when the next attempt would be past the window, it has expired", () => {
   expect(outputs).toMatchObject([{ reason: "expired", delivery: { attempt: 1 } }]);
 });
 
-test("every: each endpoint that failed goes on by itself", () => {
+test("every: each endpoint that failed continues by itself", () => {
   const { name, outputs } = decided([response(404), refused], {}, "every");
   expect(name).toBe("retry");
   expect(outputs).toMatchObject([
@@ -296,7 +296,7 @@ test("every: each endpoint that failed goes on by itself", () => {
   });
 });
 
-test("every: a held endpoint's share is parked without an attempt, climbing to 2 minutes", () => {
+test("every: a held endpoint's share is scheduled for retry without an attempt, climbing to 2 minutes", () => {
   const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
   const share = (parked: number) =>
     decide({ ...started, retryCount: parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
@@ -313,7 +313,7 @@ test("any: a held endpoint counts as failed and does not delay the other", () =>
   ]);
 });
 
-test("every: what was held is parked as long as the window is open", () => {
+test("every: what was held is scheduled for retry as long as the window is open", () => {
   const results = [resultAt(A, refused, NOW_MS), resultAt(B, SKIPPED)];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([

@@ -60,7 +60,7 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
   return { time, timers, work, line, retries, answerAll, finished, sent: () => sent };
 }
 
-test("a timer that is early does not leave a held line for good", () => {
+test("a timer that is early does not leave a queue on hold for good", () => {
   const { time, timers, line, answerAll, sent, work } = worldOf(
     webhookDestination({ concurrency: 1 }),
     FAILED,

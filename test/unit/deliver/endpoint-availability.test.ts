@@ -24,7 +24,7 @@ function gates() {
   return { made, asked };
 }
 
-test("the longest Retry-After counts: an answer that asks for less takes nothing back", () => {
+test("the longest Retry-After counts: a response that asks for less takes nothing back", () => {
   const { made, asked } = gates();
   asked("100", NOW_MS);
   expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
@@ -77,7 +77,7 @@ test("the line is held while all are away, until the first of them is not", () =
   expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
 });
 
-test("the line waits for an answer where that alone can let it go", () => {
+test("the line waits for a response where that alone can let it go", () => {
   const made = two();
   open(made);
   open(made, OTHER);
@@ -124,7 +124,7 @@ function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void 
   );
 }
 
-test("held by a breaker since it opened: a probe that is under way, or failed, ends nothing", () => {
+test("held by a breaker since it opened: a probe that is in progress, or failed, ends nothing", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
   const made = new EndpointGates<string>([KEY], limits, () => undefined);
   expect(made.hold(NOW_MS)).toBeNull();
@@ -194,13 +194,13 @@ function progressOutput() {
   return { reported, made, accept: (atMs: number) => answered(accepted, atMs), answered };
 }
 
-test("while all is well nothing is told", () => {
+test("while all is well nothing is reported", () => {
   const { reported, accept } = progressOutput();
   for (let second = 0; second < 100; second += 1) accept(NOW_MS + second * 1_000);
   expect(reported).toEqual([]);
 });
 
-test("an opening is told, each probe that fails, and the first acceptance", () => {
+test("an opening is reported, each probe that fails, and the first acceptance", () => {
   const { reported, made, accept, answered } = progressOutput();
   open(made);
   expect(reported).toEqual(["fails"]);
@@ -211,7 +211,7 @@ test("an opening is told, each probe that fails, and the first acceptance", () =
   expect(reported).toEqual(["fails", "fails", "accepts"]);
 });
 
-test("acceptances are told once a second for a minute since another process said that it fails", () => {
+test("acceptances are reported once a second for a minute since another process said that it fails", () => {
   const { reported, made, accept } = progressOutput();
   made.heard(KEY, { news: "fails", forMs: 0 }, NOW_MS);
   expect(made.line(NOW_MS)).toEqual({ kind: "goes" });
@@ -219,7 +219,7 @@ test("acceptances are told once a second for a minute since another process said
   expect(reported).toEqual(Array(60).fill("accepts"));
 });
 
-test("Retry-After is told once a second, and counts for those who hear of it as if it was sent to them", () => {
+test("Retry-After is reported once a second, and counts for those who hear of it as if it was sent to them", () => {
   const { reported, made, answered } = progressOutput();
   const asks = { ...SERVER_ERROR, status: 503, retryAfter: "30" };
   answered(asks, NOW_MS);

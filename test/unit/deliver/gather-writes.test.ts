@@ -22,7 +22,7 @@ function gathering(write: (items: readonly number[]) => Promise<void> = async ()
   return { clock, stopped, writes, gather: gathered };
 }
 
-test("what comes within a tick is written at once, and all are told", async () => {
+test("what comes within a tick is written at once, and all are reported", async () => {
   const { clock, writes, gather } = gathering();
   const first = gather([1, 2]);
   await clock.advance(TICK_MS - 1);
@@ -33,7 +33,7 @@ test("what comes within a tick is written at once, and all are told", async () =
   expect(writes).toEqual([[1, 2, 3]]);
 });
 
-test("what comes later is written by itself, even while the write before is under way", async () => {
+test("what comes later is written by itself, even while the write before is in progress", async () => {
   const underWay = Promise.withResolvers<void>();
   const { clock, writes, gather } = gathering(() => underWay.promise);
   const first = gather([1]);
@@ -45,7 +45,7 @@ test("what comes later is written by itself, even while the write before is unde
   await Promise.all([first, second]);
 });
 
-test("a failure is told to all who share it, and to nobody else", async () => {
+test("a failure is reported to all who share it, and to nobody else", async () => {
   let isBroken = true;
   const { clock, gather } = gathering(async () => {
     if (isBroken) throw new Error("no broker");

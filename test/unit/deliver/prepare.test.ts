@@ -175,7 +175,7 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
   });
 });
 
-test("the share of an endpoint that is away: it is tried if it was attempted, and parked in place of waiting", () => {
+test("the share of an endpoint that is away: it is tried if it was attempted, and scheduled for retry in place of waiting", () => {
   const given = { ...ATTEMPTED, retryCount: 7, endpoint: A };
   const away = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
   const retry = { turn: "retry", gates: open(A) } as const;
@@ -187,7 +187,7 @@ test("the share of an endpoint that is away: it is tried if it was attempted, an
   expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(away);
 });
 
-test("what comes from the line and finds its endpoints away is parked for 2 minutes at most", () => {
+test("what comes from the line and finds its endpoints away is scheduled for retry for 2 minutes at most", () => {
   const given = { ...ATTEMPTED, retryCount: 7, rejected: [B] };
   expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "retry", delayMs: 120_000 });
   // Its window has not begun.
@@ -198,7 +198,7 @@ test("what comes from the line and finds its endpoints away is parked for 2 minu
   });
 });
 
-test("a retry waits while its endpoints ask for it, until no tier ends in the window any more", () => {
+test("a retry waits while its endpoints ask for it, until no retry delay ends in the window any more", () => {
   const lastMs = 10_000 + cutMarginMs(POLICY);
   const retry = { turn: "retry", gates: asked(A, B) } as const;
   expect(prepared(leftOf(HOUR_MS), retry)).toEqual({

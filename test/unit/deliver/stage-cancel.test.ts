@@ -58,7 +58,7 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   return { world, append, pause, resume, cancel, sent, cancelled };
 }
 
-test("a held line is cancelled, also behind what is in hand, and new deliveries go", async () => {
+test("a queue on hold is cancelled, also behind what is in flight, and new deliveries go", async () => {
   const { append, pause, resume, cancel, sent, cancelled } = await worldOf();
   await pause();
   append(1_000);

@@ -43,7 +43,7 @@ function requests(world: DeliverWorld): Record<string, number> {
   return Object.fromEntries(counted);
 }
 
-test("any: those that rejected are left out for good, and one that accepts ends it", async () => {
+test("any: those that rejected are omitted for good, and one that accepts ends it", async () => {
   const world = worldOf("any", {
     a: [404],
     b: [503, 410],

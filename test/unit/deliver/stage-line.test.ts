@@ -78,7 +78,7 @@ test.each([5, 50])(
   },
 );
 
-test("while its endpoint fails a line is held: none is parked without an attempt, and lag shows them", async () => {
+test("while its endpoint fails a line is held: none is scheduled for retry without an attempt, and lag shows them", async () => {
   const { world, append } = await worldOf({ concurrency: 8 }, () => ({
     status: 503,
     afterMs: 100,
@@ -185,7 +185,7 @@ test("calls that always fail keep no endpoint closed", async () => {
   expect(world.deadLetters()).toEqual([]);
 });
 
-test("while a breaker is open retries go one at a time, and none of the line beside them", async () => {
+test("while a breaker is open retries go one at a time, and none of the line next to them", async () => {
   const { world, append } = await worldOf({ concurrency: 16 }, () => ({
     status: 503,
     afterMs: 200,
@@ -199,7 +199,7 @@ test("while a breaker is open retries go one at a time, and none of the line bes
   expect(world.http.sent.length - before).toBeGreaterThan(50);
 });
 
-test("Retry-After holds the line, and lets it go on when it is over", async () => {
+test("Retry-After holds the line, and lets it continue when it is over", async () => {
   const { world, append, startMs } = await worldOf({ concurrency: 4 }, (_sent, sinceMs) =>
     sinceMs < S ? { status: 429, retryAfter: "60" } : 200,
   );
@@ -218,7 +218,7 @@ test.each([
   ["paused", { paused: true }],
   ["disabled", { enabled: false }],
 ] as const)(
-  "%s: the line waits, retries too, and windows that end meanwhile are told apart",
+  "%s: the line waits, retries too, and windows that end meanwhile are reported apart",
   async (because, still) => {
     const { world, append } = await worldOf(still, () => 200);
     append(50);
@@ -259,7 +259,7 @@ test.each([
   },
 );
 
-test("a line that was held goes on after a restart where it stood, in order", async () => {
+test("a line that was held continues after a restart where it stood, in order", async () => {
   const first = await worldOf({ paused: true }, () => 200);
   first.append(600, 10);
   await first.world.clock.advance(MINUTE_MS);
@@ -280,7 +280,7 @@ test("a line that was held goes on after a restart where it stood, in order", as
   await stopping;
 });
 
-test("every: one endpoint that is away holds no line; its share is parked for 2 minutes at most", async () => {
+test("every: one endpoint that is away holds no line; its share is scheduled for retry for 2 minutes at most", async () => {
   const back = 40 * MINUTE_MS;
   const { world, append } = await worldOf(
     { urls: [A, B], deliver: "every", concurrency: 8 },
@@ -314,7 +314,7 @@ test("any: while one endpoint is away the other gets everything, and no line is 
   expect(parkings(world)).toEqual([]);
 });
 
-test("what waits in a tier since an older version is attempted, with or without an attempt made", async () => {
+test("what waits in a retry delay since an older version is attempted, with or without an attempt made", async () => {
   const { world } = await worldOf({}, () => 200);
   const nowMs = world.clock.nowMs();
   const old = { retryCount: 5, retryTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };

@@ -42,7 +42,7 @@ async function world(
 const bodies = (made: DeliverWorld) =>
   made.http.sent.map(({ url, body }) => [new URL(url).hostname, JSON.parse(`${body}`).event]);
 
-test("a value with a schema is delivered as its JSON, also after it was parked", async () => {
+test("a value with a schema is delivered as its JSON, also after it was scheduled for retry", async () => {
   const schemas = new MemorySchemas();
   schemas.learnAvro(7, CALL);
   const made = await world(schemas, (earlier) => (earlier === 0 ? 503 : 200));

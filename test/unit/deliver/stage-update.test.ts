@@ -75,7 +75,7 @@ test("a new destination is delivered to, and no other consumer rebalances", asyn
   expect(await rebalances(world)).toEqual({ ...before, [NEW]: 1 });
 });
 
-test("of a removed one the attempt in hand ends, the rest stays on its topic until it is back", async () => {
+test("of a removed one the attempt in flight ends, the rest stays on its topic until it is back", async () => {
   const slow = crm({ concurrency: 1 });
   const { world, deliver, append } = await worldOf([slow], () => ({ status: 200, afterMs: 3_000 }));
   append(3);
@@ -132,7 +132,7 @@ test("a changed secret, header and URL count from the next request, without a re
   ]);
 });
 
-test("an attempt under way ends by the settings that it began with", async () => {
+test("an attempt in progress ends by the settings that it began with", async () => {
   const every = crm({ urls: [A, B], deliver: "every" });
   const { world, deliver, append } = await worldOf([every], ({ url }, earlier) =>
     url === A
@@ -162,7 +162,7 @@ test("a destination of another type leaves its group, and starts again with a se
 test.each([
   ["paused", { paused: true }],
   ["disabled", { enabled: false }],
-])("%s and back: the line is held, and goes on in order", async (because, still) => {
+])("%s and back: the line is held, and continues in order", async (because, still) => {
   const { world, deliver, append } = await worldOf([crm({ concurrency: 1 })]);
   await update(world, deliver, [crm({ concurrency: 1, ...still })]);
   append(3);

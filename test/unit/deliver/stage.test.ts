@@ -51,7 +51,7 @@ test("an accepted delivery is done, logged, and never read again", async () => {
   expect(made.http.sent).toHaveLength(1);
 });
 
-test("after two 503 it is accepted, each time after its tier's delay and with the same bytes", async () => {
+test("after two 503 it is accepted, each time after its retry delay and with the same bytes", async () => {
   const { made } = await world((_url, earlier) => (earlier < 2 ? 503 : 200));
   const { clock, http } = made;
   made.append();
@@ -151,7 +151,7 @@ test("deliver: every gives each endpoint that failed a record of its own", async
   ]);
 });
 
-test("calls of one key go one after the other, of other keys side by side", async () => {
+test("calls of one key go one after the other, of other keys in parallel", async () => {
   const { made } = await world(() => ({ status: 200, afterMs: 100 }));
   for (const key of ["a", "a", "b", "c", "a"]) {
     made.append({ messageId: `${key}` as MessageId }, { key: Buffer.from(key) });
@@ -161,7 +161,7 @@ test("calls of one key go one after the other, of other keys side by side", asyn
   expect(made.http.sent.map(({ atMs }) => atMs - first)).toEqual([0, 0, 0, 100, 200]);
 });
 
-test("a parked call does not hold the later ones of its key back", async () => {
+test("a scheduled for retry call does not hold the later ones of its key back", async () => {
   const { made } = await world((_url, earlier) => (earlier === 0 ? 500 : 200));
   made.append({ messageId: "first" as MessageId });
   made.append({ messageId: "second" as MessageId });
@@ -169,7 +169,7 @@ test("a parked call does not hold the later ones of its key back", async () => {
   expect(made.attempts().map(({ messageId }) => messageId)).toEqual(["first", "second"]);
 });
 
-test("no more are under way than the destination allows", async () => {
+test("no more are in progress than the destination allows", async () => {
   const { made } = await world(() => ({ status: 200, afterMs: 100 }), { concurrency: 3 });
   const inFlight = async () =>
     /switchyard_delivery_attempts_in_flight\{destination="crm"\} (\d+)/.exec(
@@ -232,7 +232,7 @@ test("a delete notification goes out as one", async () => {
   );
 });
 
-test("parked records of a destination whose topics are gone are dead letters when due", async () => {
+test("scheduled for retry records of a destination whose topics are gone are dead letters when due", async () => {
   const { made } = await world(() => 500);
   made.append();
   await made.settle(5_000);
@@ -248,7 +248,7 @@ test("parked records of a destination whose topics are gone are dead letters whe
   ]);
 });
 
-test("a graceful stop waits for attempts under way and starts no others", async () => {
+test("a graceful stop waits for attempts in progress and starts no others", async () => {
   const { made, deliver } = await world(() => ({ status: 200, afterMs: 3_000 }), {
     concurrency: 2,
   });

@@ -12,7 +12,7 @@ test("the error names the place, and the command that gives the batch up", () =>
   );
 });
 
-test("a damaged batch is found among the causes of an error", () => {
+test("a corrupt batch is found among the causes of an error", () => {
   expect(corruptBatchOf(new Error("crashed", { cause: new Error("so", { cause: error }) }))).toBe(
     batch,
   );

@@ -51,7 +51,7 @@ test("a dead letter is the record, its own headers and why", async () => {
   });
 });
 
-test("a call of which copies are refused becomes one dead letter that names the topics", () => {
+test("a call of which copies are rejected becomes one dead letter that names the topics", () => {
   const call = { type: "identify", userId: "u" };
   const batch = [aRecord(call), aRecord(call, { offset: 43 })].flatMap((record) => {
     const routed = routeRecord(record, routing, 0);

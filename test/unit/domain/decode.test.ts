@@ -34,7 +34,7 @@ test.each([
   ["a schema's frame", bytes(0, 0, 0, 1, 2, "x"), "unknown-schema", "the value has schema 258"],
   ["byte 0 alone", bytes(0), "unknown-schema", "the value starts with byte 0"],
   ["byte 0 and half an id", bytes(0, 0, 0, 7), "unknown-schema", "the value starts with byte 0"],
-])("%s is refused", (_name, value, reason, error) => {
+])("%s is rejected", (_name, value, reason, error) => {
   expect(decodeValue(recordValue(value))).toEqual({
     kind: "refused",
     reason,
@@ -71,7 +71,7 @@ test.each<[string, KnownSchema, string, string]>([
     "undecodable",
     "the value is not UTF-8",
   ],
-])("%s: the value is refused", (_name, known, reason, error) => {
+])("%s: the value is rejected", (_name, known, reason, error) => {
   const record = { value: bytes(0, 0, 0, 0, 7, 1, 2), headers: [], schema: schema(known) };
   expect(decodeValue(record)).toEqual({ kind: "refused", reason, error });
 });

@@ -77,7 +77,7 @@ test("an empty count is not an integer, an empty time is missing", () => {
   });
 });
 
-test("a header of a later version is ignored, and left out of what is written next", () => {
+test("a header of a later version is ignored, and omitted of what is written next", () => {
   expect(read("switchyard-later", "x")).toEqual({ kind: "delivery", delivery: deliveryOf({}) });
   expect(foreignHeaders({ headers: [["switchyard-later", Buffer.from("x")]] })).toEqual([]);
 });

@@ -87,7 +87,7 @@ test.each([
   },
 );
 
-test("without a default, a record that names no source is refused", () => {
+test("without a default, a record that names no source is rejected", () => {
   expect(sourceOf([], {}, withoutDefault)).toMatchObject({
     kind: "refused",
     reason: "unknown-source",

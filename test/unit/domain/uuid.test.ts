@@ -18,6 +18,6 @@ test("takes a namespace in upper case", () => {
   expect(uuidV5(DNS.toUpperCase(), "a")).toBe(uuidV5(DNS, "a"));
 });
 
-test.each(["", "dns", `${DNS}0`, DNS.replaceAll("-", "")])("refuses the namespace %j", (text) => {
+test.each(["", "dns", `${DNS}0`, DNS.replaceAll("-", "")])("rejects the namespace %j", (text) => {
   expect(() => uuidV5(text, "a")).toThrow(TypeError);
 });

@@ -12,7 +12,7 @@ const RULES = readFileSync(
 /** No process gets so far that it could be scraped. */
 const NEVER_RUNS = ["wrong-password"];
 
-test("each trouble that a process lives through has its alerts, and ten are drilled", () => {
+test("each problem that a process lives through has its alerts, and ten are drilled", () => {
   const names = TROUBLES.map(({ name }) => name).filter((name) => !NEVER_RUNS.includes(name));
   expect(Object.keys(ALERTS).toSorted()).toEqual(names.toSorted());
   const drilled = new Set(Object.values(ALERTS).flatMap(({ fire }) => fire));

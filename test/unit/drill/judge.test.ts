@@ -42,7 +42,7 @@ test.each([
   expect(judged(values, true)).toMatchObject({ ok });
 });
 
-test("what is false now is told", () => {
+test("what is false now is reported", () => {
   const judge = new Judge(0);
   const [first, last] = said("silent", "names it");
   if (first === undefined || last === undefined) throw new Error("two are made");

@@ -43,7 +43,7 @@ function world(threads = 6) {
   };
 }
 
-test("who asks while a name is looked up shares the look-up", async () => {
+test("who asks while a name is looked up shares the lookup", async () => {
   const { ask, answer, asked, got } = world();
   ask("a");
   ask("a");
@@ -52,7 +52,7 @@ test("who asks while a name is looked up shares the look-up", async () => {
   expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1"]);
 });
 
-test("an answer is good for 10 s, and a changed one is seen then", async () => {
+test("a response is good for 10 s, and a changed one is seen then", async () => {
   const { ask, answer, asked, got, clock } = world();
   ask("a");
   await answer("a", "1.1.1.1");
@@ -67,7 +67,7 @@ test("an answer is good for 10 s, and a changed one is seen then", async () => {
   expect(asked).toEqual(["a", "a"]);
 });
 
-test("an answer of before the clock was set back is asked for again", async () => {
+test("a response of before the clock was set back is asked for again", async () => {
   let behindMs = 0;
   const asked: string[] = [];
   const time = new ManualClock(HOUR_MS);
@@ -87,7 +87,7 @@ test("an answer of before the clock was set back is asked for again", async () =
   expect(asked).toEqual(["a", "a"]);
 });
 
-test("an answer is never given before asking has returned", async () => {
+test("a response is never given before asking has returned", async () => {
   const { ask, answer, got } = world();
   ask("a");
   await answer("a", "1.1.1.1");
@@ -116,7 +116,7 @@ test("a name that waits for its turn for 1 s is answered as before, however long
   expect(got.slice(3)).toEqual(["b EAI_AGAIN", "a 2.2.2.2"]);
 });
 
-test("a name server that says nothing for 1 s is overruled by the answer of before", async () => {
+test("a name server that says nothing for 1 s is overruled by the response of before", async () => {
   const { ask, answer, asked, got, clock } = world();
   ask("a");
   await answer("a", "1.1.1.1");
@@ -141,7 +141,7 @@ test.each([
     "a EAI_AGAIN",
   ],
   ["for good", "ENOTFOUND", 60_000, "a ENOTFOUND"],
-])("a look-up that fails %s", async (_name, code, afterMs, expected) => {
+])("a lookup that fails %s", async (_name, code, afterMs, expected) => {
   const { ask, answer, got, clock } = world();
   ask("a");
   await answer("a", "1.1.1.1");
@@ -151,7 +151,7 @@ test.each([
   expect(got[1]).toBe(expected);
 });
 
-test("a name that was never found has no answer to fall back on", async () => {
+test("a name that was never found has no response to fall back on", async () => {
   const { ask, answer, got, clock } = world();
   ask("a");
   await clock.advance(5_000);
@@ -160,7 +160,7 @@ test("a name that was never found has no answer to fall back on", async () => {
   expect(got).toEqual(["a EAI_AGAIN"]);
 });
 
-test("a failure is not remembered as an answer", async () => {
+test("a failure is not remembered as a response", async () => {
   const { ask, answer, asked, got } = world();
   ask("a");
   await answer("a", "ENOTFOUND");
@@ -175,7 +175,7 @@ test.each([
   [4, 2, 1],
   [12, 6, 3],
 ])(
-  "%i threads: %i look-ups at most, %i of names that were not found",
+  "%i threads: %i lookups at most, %i of names that were not found",
   async (threads, all, failing) => {
     const { ask, answer, underWay } = world(threads);
     const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
@@ -187,7 +187,7 @@ test.each([
   },
 );
 
-test("three look-ups are under way at most, the others in the order of asking", async () => {
+test("three lookups are in progress at most, the others in the order of asking", async () => {
   const { ask, answer, underWay } = world();
   for (const name of ["a", "b", "c", "d", "e"]) ask(name);
   expect([...underWay.keys()]).toEqual(["a", "b", "c"]);

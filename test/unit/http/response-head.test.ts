@@ -36,7 +36,7 @@ test.each([
   expect(passed([bytes])).toBe(expected);
 });
 
-test("an answer in any pieces comes to the same", () => {
+test("a response in any pieces comes to the same", () => {
   const part = fc.constantFrom(
     HINTS,
     "HTTP/1.1 100 C\r\n\r\n",

@@ -72,7 +72,7 @@ test.each<[string, string, unknown]>([
   },
 );
 
-test("so is a single call, and what stands beside a batch", () => {
+test("so is a single call, and what stands next to a batch", () => {
   const single = read(Buffer.from(track('{"a":NaN}')), false);
   expect([valuesOf(single)[0]?.properties, single.repaired]).toEqual([{ a: null }, 1]);
   const beside = read(Buffer.from(`{"context":{"x":NaN,"y":"NaN"},"batch":[${track("{}")}]}`));
@@ -85,7 +85,7 @@ test.each(["NaN", "Infinity", "-Infinity"])("an id that is %s counts as absent",
   expect([valuesOf(result)[0]?.userId, `${result.records[0]?.key}`]).toEqual([null, "a"]);
 });
 
-test("a call that is not UTF-8 is left out, the others are taken", () => {
+test("a call that is not UTF-8 is omitted, the others are taken", () => {
   const broken = track('{"a":"\u00ff"}');
   const bytes = Buffer.concat([
     Buffer.from(`{"batch":[${track('{"a":"é"}', "1")},`),
@@ -105,7 +105,7 @@ test.each<[string, Buffer, string]>([
     "batch",
   ],
   ["a body of UTF-16", Buffer.from('{"batch":[]}\u00ff', "utf16le"), "batch"],
-])("%s that is not UTF-8 is refused", (_name, bytes, kind) => {
+])("%s that is not UTF-8 is rejected", (_name, bytes, kind) => {
   expect(readBodyAtOnce(bytes, kind === "batch")).toEqual({
     kind: "refused",
     code: "invalid-json",
@@ -133,7 +133,7 @@ const MISTAKES = [
   ...['"a" "b"', "1 2"],
 ];
 
-test.each(MISTAKES)("a call in which a value is %s is left out alone", (value) => {
+test.each(MISTAKES)("a call in which a value is %s is omitted alone", (value) => {
   const others = [track("{}", "1"), track("[]", "2")];
   const [first, second] = others;
   const broken = track(`{"a":${value}}`);
@@ -177,7 +177,7 @@ test.each<[string, string, string]>([
   ["a list", "[1]", "a call is a JSON object, this is a list"],
   ["NaN", "NaN", "a call is a JSON object, this is null"],
   ["too deep", track(`${"[".repeat(2_001)}${"]".repeat(2_001)}`), "nests more than 2000 levels"],
-])("an entry that is %s is left out alone", (_name, entry, error) => {
+])("an entry that is %s is omitted alone", (_name, entry, error) => {
   const result = read(Buffer.from(`{"batch":[${entry},${track("{}")}]}`));
   expect(result.records).toHaveLength(1);
   expect(result.rejected.get("invalid-call")?.error).toContain(error);

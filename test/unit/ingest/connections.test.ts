@@ -50,7 +50,7 @@ test("too many in all: whoever's has waited longest makes room, else the new one
   expect(connections.total()).toBe(2);
 });
 
-test("what is told of a connection that is gone changes nothing", () => {
+test("what arrives for a connection that is gone changes nothing", () => {
   const connections = createConnections<string>({ all: 1, perAddress: 1 });
   connections.open("a1", "a");
   connections.closed("a1");

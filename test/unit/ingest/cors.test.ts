@@ -94,7 +94,7 @@ test.each([
   "capacitor://*",
   "capacitor://*.localhost",
   "chrome-extension://id/page.html",
-])("an entry %s, which no browser sends, is refused", (entry) => {
+])("an entry %s, which no browser sends, is rejected", (entry) => {
   const found = problems(`${SMALL}\ningest: { corsOrigins: [${JSON.stringify(entry)}] }`);
   expect(found.map(({ path }) => path.join("."))).toEqual(["ingest.corsOrigins.0"]);
 });

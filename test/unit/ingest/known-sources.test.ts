@@ -21,7 +21,7 @@ test("keys that come and go are known and unknown at once", () => {
   expect(before.keys.find("old")?.id).toBe("web");
 });
 
-test("a source that keeps its limit goes on being counted", () => {
+test("a source that keeps its limit continues being counted", () => {
   const before = knownSources(limited(2), null);
   expect(rateOf(before)?.take(2, 0)).toBe(0);
   const after = knownSources(limited(2), before);

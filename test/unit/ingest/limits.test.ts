@@ -28,7 +28,7 @@ test("bytes are let in up to the limit, over all requests", () => {
   expect(bytes.total()).toBe(30);
 });
 
-test("a request alone is let in whatever its size, and nothing beside it", () => {
+test("a request alone is let in whatever its size, and nothing next to it", () => {
   const bytes = maxInFlightBytes(100);
   const [first, second] = [bytes.open(), bytes.open()];
   expect(first.grow(1_000)).toBe(true);

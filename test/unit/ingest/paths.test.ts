@@ -77,7 +77,7 @@ test("no origins: no header", () => {
   expect(corsHeaders(new Set(), PAGE, undefined)).toEqual([]);
 });
 
-test("an origin of the list is told that it may, others are told nothing", () => {
+test("an origin of the list gets permission, others get nothing", () => {
   const origins = new Set([PAGE]);
   const reported = Object.fromEntries(corsHeaders(origins, PAGE, "content-type,AnonymousId"));
   expect(reported).toMatchObject({

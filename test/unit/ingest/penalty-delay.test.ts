@@ -11,7 +11,7 @@ test.each([
   [100, 1_250],
   [175, 2_000],
   [10_000, 2_000],
-])("beside %i others of its address it waits %i ms", (others, ms) => {
+])("next to %i others of its address it waits %i ms", (others, ms) => {
   expect(waitBeside(others)).toBe(ms);
 });
 

@@ -170,7 +170,7 @@ test("a single call's key is found in it, however large the call is", () => {
   });
 });
 
-test("calls that are not valid are left out by reason, the rest goes on in order", () => {
+test("calls that are not valid are omitted by reason, the rest continues in order", () => {
   const large = call({ properties: { text: "x".repeat(CALL_MAX_BYTES) } });
   const calls = [
     call({ messageId: "a" }),
@@ -252,7 +252,7 @@ test.each<readonly [string, string]>([
     `{"batch":[],"context":{"a":"${"x".repeat(ENVELOPE_MAX_BYTES)}"}}`,
     "invalid-body: the members outside batch take more than 32 KB; move them into the calls that need them",
   ],
-])("%.60s is refused: %s", (body, expected) => {
+])("%.60s is rejected: %s", (body, expected) => {
   expect(read(body)).toBe(expected);
 });
 
@@ -285,7 +285,7 @@ test("20,000 calls are taken in a body, not one more", () => {
   expect(read(body(CALLS_MAX + 1))).toBe("body-too-large: batch has more than 20000 calls");
 });
 
-test("too many calls are seen in the first bytes of a body, however it goes on", () => {
+test("too many calls are seen in the first bytes of a body, however it continues", () => {
   const many = Buffer.from(`{"sentAt":"a","batch":[${"[],".repeat(CALLS_MAX + 1)}`);
   expect(refusedEarly(many, true)).toMatchObject({ code: "body-too-large" });
   expect(readBodyAtOnce(many, true)).toMatchObject({ code: "body-too-large" });
@@ -348,7 +348,7 @@ test("whatever the calls: those that are valid are taken, in order, and only tho
   );
 });
 
-test("whatever the bytes: JSON.parse and we agree whether they are a batch, but for calls left out", () => {
+test("whatever the bytes: JSON.parse and we agree whether they are a batch, but for calls omitted", () => {
   const pieces = fc.constantFrom(
     ...'{}[]",:\\ 1e-',
     '"batch":',

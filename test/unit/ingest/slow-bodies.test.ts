@@ -16,7 +16,7 @@ function body() {
   return one;
 }
 
-test("one that brings the least rate in each window goes on", () => {
+test("one that brings the least rate in each window continues", () => {
   const slow = createSlowBodies(100, 10_000);
   const steady = body();
   slow.begin(steady, 0);

@@ -36,7 +36,7 @@ test.each([
   ["refused, which is the caller's fault", failure("invalid-json"), 400, null],
   ["not stored", failure("kafka-unavailable"), 503, "503"],
   ["nobody is there any more", null, undefined, "client-closed"],
-])("its span ends with the answer: %s", (_name, answer, status, error) => {
+])("its span ends with the response: %s", (_name, answer, status, error) => {
   const tracing = recordedSpans();
   traceRequest({ tracing, parentBased: false }, request(), 5).end(answer, 9);
   expect(tracing.spans[0]).toMatchObject({

@@ -63,11 +63,11 @@ test.each([
   expect((await unpacked(packed)).seen).toBe(code);
 });
 
-test("a body over the limit of bodies is refused, however badly it packs", async () => {
+test("a body over the limit of bodies is rejected, however badly it packs", async () => {
   expect((await unpacked(gzipSync(texts(300_000)), 200_000)).seen).toBe("body-too-large");
 });
 
-test("without room it is refused, in one go and in pieces", async () => {
+test("without room it is rejected, in one go and in pieces", async () => {
   for (const bytes of [50_000, 500_000]) {
     const packed = gzipSync(texts(bytes));
     const other = maxInFlightBytes(packed.length + 10);

@@ -147,11 +147,11 @@ test("most receivers at once are one page", () => {
   expect(reported(firing)).toEqual(["SwitchyardDestinationsFailing"]);
 });
 
-test("what expired is told once its receiver accepts again", () => {
+test("what expired is reported once its receiver accepts again", () => {
   expect(reported([of("DeliveriesExpired", CRM)])).toEqual(["SwitchyardDeliveriesExpired"]);
 });
 
-test("Kafka away is one page for each process, and loss is always told", () => {
+test("Kafka unreachable is one page for each process, and loss is always told", () => {
   const instance = { instance: "a:9464", severity: "critical" };
   const firing = [
     of("KafkaUnreachable", instance),

@@ -85,7 +85,7 @@ test.each([
   expect(readFileSync(join(ROOT, "src", file), "utf8")).toContain(line);
 });
 
-test("the code for Node in docs/webhooks.md verifies the vector beside it", async () => {
+test("the code for Node in docs/webhooks.md verifies the vector next to it", async () => {
   const page = read("webhooks.md");
   const [, code = ""] = /```js\n([\s\S]*?)```/.exec(page) ?? [];
   const url = `data:text/javascript,${encodeURIComponent(code)}`;

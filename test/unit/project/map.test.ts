@@ -79,7 +79,7 @@ test.each([
   expect(problems(rowsOf(planted))).toContain(problem);
 });
 
-test("a row that is left out is found", () => {
+test("a row that is omitted is found", () => {
   const planted = PAGE.replace(/^\| `src\/delay\/`.*\n/m, "");
   expect(problems(rowsOf(planted))).toEqual(["src/delay/ is missing"]);
 });

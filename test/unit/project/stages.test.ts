@@ -43,7 +43,7 @@ function uncounted(source: string): readonly string[] {
   ].filter((each) => each !== "");
 }
 
-test("every stage that reads topics counts what it takes and what it refuses", () => {
+test("every stage that reads topics counts what it takes and what it rejects", () => {
   const readers = STAGE_NAMES.filter((stage) => STAGES[stage].input !== null);
   expect(readers.length).toBeGreaterThan(0);
   for (const stage of readers) {

@@ -118,14 +118,14 @@ test("of several URLs the next is asked on an outage, and the one that answered 
   expect("error" in outage && outage.error.match(/http:\/\/[abc]/g)?.length).toBe(3);
 });
 
-test("an unknown schema is an answer: no other URL is asked", async () => {
+test("an unknown schema is a response: no other URL is asked", async () => {
   const { exchange, asked } = scripted({});
   const found = await schemaSource(["http://a", "http://b"], exchange).lookup(7, signal);
   expect(found.kind).toBe("unknown");
   expect(asked).toHaveLength(1);
 });
 
-test("a look-up that was given up asks no other URL", async () => {
+test("a lookup that was given up asks no other URL", async () => {
   const { exchange, asked } = scripted({ "http://a/schemas/ids/7": DOWN });
   const source = schemaSource(["http://a", "http://b"], exchange);
   expect((await source.lookup(7, AbortSignal.abort())).kind).toBe("outage");

@@ -108,7 +108,7 @@ test("found: kept, compiled once", async () => {
   ]);
 });
 
-test("unusable, and a schema that cannot be compiled: refused, and not asked for again", async () => {
+test("unusable, and a schema that cannot be compiled: rejected, and not asked for again", async () => {
   answers.set(7, { kind: "unusable", error: "too large" });
   answers.set(8, found("throws"));
   const schemas = create();
@@ -220,7 +220,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   expect((await counted()).join()).not.toMatch(/waiting|since/);
 });
 
-test("who gives up rejects at once; a look-up that nobody waits for is given up", async () => {
+test("who gives up rejects at once; a lookup that nobody waits for is abandoned", async () => {
   answers.set(7, OUTAGE);
   const schemas = create();
   const [one, other] = [new AbortController(), new AbortController()];
@@ -240,7 +240,7 @@ test("who gives up rejects at once; a look-up that nobody waits for is given up"
   await expect(schemas.ready([7], AbortSignal.abort(new Error("late")))).rejects.toThrow("late");
 });
 
-test("a look-up is asked for again by one who comes after it was given up", async () => {
+test("a lookup is asked for again by one who comes after it was given up", async () => {
   isHeld = true;
   const schemas = create();
   const gone = new AbortController();
@@ -254,7 +254,7 @@ test("a look-up is asked for again by one who comes after it was given up", asyn
   expect(reading(schemas.get(7))).toEqual(json("seven"));
 });
 
-test("eight look-ups at once, the others in turn", async () => {
+test("eight lookups at once, the others in turn", async () => {
   isHeld = true;
   const schemas = create();
   const refs = Array.from({ length: 20 }, (_, index) => index);
@@ -326,7 +326,7 @@ test("a schema that changes under its id is named, and the new one counts", asyn
   expect(reading(schemas.get(7))).toEqual(json("after"));
 });
 
-test("closing gives up what is under way, and closes the source", async () => {
+test("closing gives up what is in progress, and closes the source", async () => {
   answers.set(7, OUTAGE);
   const schemas = create();
   const stopped = new AbortController();

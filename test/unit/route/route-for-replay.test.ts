@@ -90,7 +90,7 @@ test.each([
   [{ integrations: { Webhooks: false } }, "named-false"],
   [{ integrations: { All: false } }, "all-false"],
   [{ sourceId: "app" }, "not-connected"],
-])("with %o it is left out: %s", (more, reason) => {
+])("with %o it is omitted: %s", (more, reason) => {
   expect(again(record({ ...TRACK, ...more }))).toEqual({ kind: "skipped", reason });
 });
 

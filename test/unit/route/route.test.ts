@@ -84,7 +84,7 @@ test.each([
   expect(routed(fields)).toEqual(expected);
 });
 
-test("each destination is told why", () => {
+test("each destination is listed with the reason", () => {
   const reasons = (integrations: Record<string, unknown> | null) =>
     decide(integrations, source, destinations).map(({ reason }) => reason);
   expect(reasons({ All: false, Webhooks: true, "Email Tool": false })).toEqual([

@@ -112,7 +112,7 @@ test("a dead letter keeps the header that names the schema, so that it can be re
   expect(deadLetter?.headers).toContainEqual(header);
 });
 
-test("while the registry is away a partition that needs it waits, and the others go on", async () => {
+test("while the registry is unreachable a partition that needs it waits, and the others continue", async () => {
   world = new RouteWorld(3);
   const schemas = new MemorySchemas();
   const route = await world.start(["d0"], schemas);
@@ -132,7 +132,7 @@ test("while the registry is away a partition that needs it waits, and the others
   expect(route.failures).toEqual([]);
 });
 
-test("a stop while the registry is away ends at once, and loses and repeats nothing", async () => {
+test("a stop while the registry is unreachable ends at once, and loses and repeats nothing", async () => {
   world = new RouteWorld();
   const away = new MemorySchemas();
   const first = await world.start(["d0"], away);

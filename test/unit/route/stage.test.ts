@@ -137,7 +137,7 @@ test("acknowledgements that are lost lose nothing", async () => {
   expect(await world.committed()).toBe(2_000);
 });
 
-test("a copy the brokers refuse is a dead letter, and the other destinations get theirs", async () => {
+test("a copy the brokers reject is a dead letter, and the other destinations get theirs", async () => {
   world = new RouteWorld(1, (topic) => (topic === "sw.deliveries.d1" ? 400 : 1_048_576));
   const route = await world.start(["d0", "d1"]);
   world.append(call(0, { properties: { text: "x".repeat(500) } }));
@@ -217,7 +217,7 @@ test("a consumer that fails for good ends the stage, once", async () => {
   expect(route.failures).toHaveLength(1);
 });
 
-test("an outage of the brokers is told as a trouble, and passes", async () => {
+test("an outage of the brokers is reported as a problem, and passes", async () => {
   world = new RouteWorld();
   const route = await world.start(["d0"]);
   await world.during(route.stage.joined);

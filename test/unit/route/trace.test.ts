@@ -29,7 +29,7 @@ function routed(tracing: ReturnType<typeof recordedSpans>, headers = traceHeader
   return { copies, spans: tracing.spans };
 }
 
-test("a kept trace goes on, and each copy names the span", () => {
+test("a kept trace continues, and each copy names the span", () => {
   const { copies, spans } = routed(recordedSpans(false));
   const [span] = spans;
   expect(spans).toHaveLength(1);

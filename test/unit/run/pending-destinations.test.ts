@@ -21,7 +21,7 @@ test("when none waits it is the configuration itself", () => {
   expect(heldBack(running, wanted, ids([]))).toBe(wanted);
 });
 
-test("a new one that waits is left out, also of its sources", () => {
+test("a new one that waits is omitted, also of its sources", () => {
   const next = heldBack(running, wanted, ids(["new"]));
   expect(next.destinations).toEqual([wanted.destinations[1]]);
   expect(next.sources.map(({ destinations }) => destinations)).toEqual([["a"]]);

@@ -142,7 +142,7 @@ test("the same content is unchanged, and the look after the start is not counted
   expect(said()).toEqual([]);
 });
 
-test("an invalid one changes nothing, and is told with all problems until one can be used", async () => {
+test("an invalid one changes nothing, and is reported with all problems until one can be used", async () => {
   const { reloader, state, taken, lines, counts, sample, clock } = world(yaml(["a"]));
   const beganAtMs = clock.nowMs();
   state.file = BROKEN;
@@ -169,7 +169,7 @@ test("an invalid one changes nothing, and is told with all problems until one ca
   expect(await counts()).toEqual({ applied: 1, unchanged: 0, invalid: 2, failed: 0 });
 });
 
-test("settings that need a restart are told once, and the rest is applied", async () => {
+test("settings that need a restart are reported once, and the rest is applied", async () => {
   const { reloader, state, taken, lines, metrics, sample } = world(yaml(["a"]));
   state.file = loaded(yaml(["a"], "delivery: { retryWindow: 1h }\n"));
   expect(await reloader.reload("file")).toMatchObject({
@@ -232,7 +232,7 @@ test("a file that is changed while a destination waits is read, not only its top
   expect(taken).toEqual([["a", "b"]]);
 });
 
-test("what breaks is told as failed, and tried again at the next reading", async () => {
+test("what breaks is reported as failed, and tried again at the next reading", async () => {
   const { reloader, state, taken, counts, said } = world(yaml(["a"]));
   state.file = loaded(yaml(["b"]));
   state.breaks = true;
@@ -267,7 +267,7 @@ test("readings come one after the other, and those that wait are one", async () 
   expect(followed).toHaveLength(2);
 });
 
-test("once the program stops nothing is taken over, also by a reading under way", async () => {
+test("once the program stops nothing is taken over, also by a reading in progress", async () => {
   const { reloader, state, taken, said } = world(yaml(["a"]));
   const gate = Promise.withResolvers<void>();
   state.gate = gate.promise;

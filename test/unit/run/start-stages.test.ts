@@ -50,7 +50,7 @@ async function returned(names: readonly string[], isEnabled = true): Promise<rea
   return cluster.records(DELIVERIES).map(({ value }) => `${value}`);
 }
 
-test("delay returns what waits in its tiers, and in those that are not configured any more", async () => {
+test("delay returns what waits in its retry delays, and in those that are not configured any more", async () => {
   const all = [...TIERS, "switchyard.delays.2m", "switchyard.delays.1500ms"];
   const others = ["switchyard.delays.soon", "other.delays.30s"];
   expect((await returned([...all, ...others])).toSorted()).toEqual(all.toSorted());

@@ -54,7 +54,7 @@ test("settings that can be seen count, and of several topics the shortest", () =
   expect(days(["route", "deliver"], described)).toEqual({ route: 1 / 24, "deliver crm": 2 });
 });
 
-test("a topic that keeps for ever bounds nothing", () => {
+test("a topic that keeps forever bounds nothing", () => {
   const forEver = [topic("p.deliveries.crm", "-1"), topic("p.calls", "-1")];
   expect(days(["route", "deliver"], forEver)).toEqual({
     route: Number.POSITIVE_INFINITY,

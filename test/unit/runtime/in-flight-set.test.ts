@@ -39,7 +39,7 @@ test("the items of a bag may leave while they are walked through", () => {
   expect(bag.size).toBe(0);
 });
 
-test("who waits for what is under way hears of its end, and at once when nothing is", async () => {
+test("who waits for what is in progress hears of its end, and at once when nothing is", async () => {
   const underWay = new InFlightCount();
   await underWay.ended();
   const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { watchSlowSteps } from "../../../src/runtime/slow-steps.ts";
 
-test("a step that takes long is told of until it is settled, the longest first", async () => {
+test("a step that takes long is reported until it is settled, the longest first", async () => {
   let nowMs = 1_000;
   const waits = watchSlowSteps({ nowMs: () => nowMs }, 5_000);
   expect(waits.healthProblems()).toEqual([]);

@@ -119,7 +119,7 @@ test("a clock that is set wrong, and right again, is noticed within 5 s, once ea
   expect(await shown("switchyard_clock_offset_seconds")).toBe(0);
 });
 
-test("a record that is refused is logged once, and again after one that was taken", async () => {
+test("a record that is rejected is logged once, and again after one that was taken", async () => {
   const { time, state, start, logged } = world(0, "refuses");
   const announcing = start();
   await time.advance(120_000);

@@ -70,7 +70,7 @@ const CORRUPT = new CorruptBatchError("its length is 0", 42, {
   corruption: "its length is 0",
 });
 
-test("a damaged batch halts the stage: it is named, and tried again", async () => {
+test("a corrupt batch halts the stage: it is named, and tried again", async () => {
   const { stage, started, reading, clock, lines, metrics, fatal } = world();
   started[0]?.onCrash(CORRUPT);
   const reported = [
@@ -106,7 +106,7 @@ test("a damaged batch halts the stage: it is named, and tried again", async () =
   await stage[Symbol.asyncDispose]();
 });
 
-test("told to skip, it passes a damaged batch, and says which", async () => {
+test("told to skip, it passes a corrupt batch, and says which", async () => {
   const { stage, started, lines, metrics } = world("skip");
   if (CORRUPT.at !== null) started[0]?.onSkipped?.({ ...CORRUPT.at, behind: 50 });
   expect(lines.lines).toMatchObject([

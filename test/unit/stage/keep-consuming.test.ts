@@ -44,7 +44,7 @@ function fakeKafka() {
   return { kafka: { consume } as unknown as Kafka, started };
 }
 
-test("what is counted goes on over crashes", async () => {
+test("what is counted continues over crashes", async () => {
   const { kafka, started } = fakeKafka();
   const clock = new ManualClock();
   const restarts: number[] = [];

@@ -41,7 +41,7 @@ async function routing(isMade: boolean) {
   return { world, stage, failures, metrics, rerouting, lines };
 }
 
-test("its copies go around, others are not held up, and it is told since when and how many", async () => {
+test("its copies go around, others are not held up, and it is reported since when and how many", async () => {
   const { world, failures, metrics, rerouting } = await routing(true);
   world.append(trackCall(0));
   await world.clock.advance(10_000);

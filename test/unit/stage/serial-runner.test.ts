@@ -63,7 +63,7 @@ test("what comes in any turn after the last step's end is not left lying", async
   }
 });
 
-test("after a failure nothing more is begun, and it is told once", async () => {
+test("after a failure nothing more is begun, and it is reported once", async () => {
   const { begun, failures, take, fail, ended } = steps();
   const error = new Error("no brokers");
   take("one");

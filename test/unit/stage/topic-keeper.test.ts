@@ -73,13 +73,13 @@ test("one that cannot be made is tried every five seconds, and that is logged", 
   expect(lines.filter(({ msg }) => msg === "topics.create-failed")).toHaveLength(3);
 });
 
-test("who waits for topics that are there goes on at once", async () => {
+test("who waits for topics that are there continues at once", async () => {
   const { there, keeper } = world([]);
   there.add("a");
   expect(await keeper.untilThere(["a"], never)).toBe(false);
 });
 
-test("who waits for a missing one goes on when it is there, whoever made it", async () => {
+test("who waits for a missing one continues when it is there, whoever made it", async () => {
   const { clock, there, creations, keeper } = world([]);
   const waited = keeper.untilThere(["a"], never);
   await clock.advance(5_000);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { lineLimit } from "../../../src/telemetry/log-rate-limit.ts";
 
-test("so many lines a second are written, and the next one counts those left out", () => {
+test("so many lines a second are written, and the next one counts those omitted", () => {
   const limit = lineLimit(2);
   expect([limit.admit(1_000), limit.admit(1_100), limit.admit(1_200)]).toEqual([0, 0, null]);
   expect(limit.admit(1_999)).toBeNull();

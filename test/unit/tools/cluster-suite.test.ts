@@ -12,11 +12,11 @@ const FILES = readdirSync(DIRECTORY).map((file) => file.replace(/\.test\.ts$/, "
 const STARTS =
   /private: true|\b(?:prepareBroker|startBroker|startSecuredBroker|startCluster|programOnCluster|frontedKafka|pageOnKafka|runChaos|runAudienceChaos|runKafka)\(|tools\/kafka\/main/;
 
-test("each file that is left out is there", () => {
+test("each file that is omitted is there", () => {
   expect(Object.keys(SKIPPED_SUITES).filter((name) => !FILES.includes(name))).toEqual([]);
 });
 
-test("each file that starts brokers itself is left out", () => {
+test("each file that starts brokers itself is omitted", () => {
   const starting = FILES.filter((name) =>
     STARTS.test(readFileSync(join(DIRECTORY, `${name}.test.ts`), "utf8")),
   );

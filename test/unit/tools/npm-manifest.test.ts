@@ -20,7 +20,7 @@ test.each([
 });
 
 test.each([undefined, ""])(
-  "without one (%j) no address is made up, and publishing is refused",
+  "without one (%j) no address is made up, and publishing is rejected",
   (url) => {
     const manifest = npmManifest(ROOT, url);
     for (const key of ["homepage", "repository", "bugs"]) expect(manifest).not.toHaveProperty(key);

@@ -210,13 +210,13 @@ test.each([
   [{ partitions: 3 }, "partitions", 6, 3],
   [{ partitions: 12 }, "partitions", 6, 12],
   [{ replicationFactor: 1 }, "replicas", 3, 1],
-])("%j is told and left", (change, of, planned, actual) => {
+])("%j is reported and left", (change, of, planned, actual) => {
   const found = differences(change);
   expect(found).toEqual([{ kind: "count", topic: "p.calls", of, planned, actual }]);
   expect(found.some(isChange)).toBe(false);
 });
 
-test("records kept for longer than offsets are told, but not of topics that no group reads", () => {
+test("records kept for longer than offsets are reported, but not of topics that no group reads", () => {
   const reported = (config: Record<string, string>, offsetsMs: number) =>
     differences({}, config, [], offsetsMs)
       .filter(({ kind }) => kind === "offsets")
@@ -253,7 +253,7 @@ test.each([
   );
 });
 
-test("topics that are no longer configured are told and left", () => {
+test("topics that are no longer configured are reported and left", () => {
   const others = ["p.delays.30m", "p.deliveries.old", "p.delays.soon", "p.other", "q.delays.1s"];
   const found = differences({}, {}, others);
   expect(found).toEqual([

@@ -137,7 +137,7 @@ function offsets(gaps: readonly number[]): number[] {
 }
 
 test.each([1, 7, 256, 5_000])(
-  "at most %i in hand: nothing is lost and nothing finished comes back",
+  "at most %i in flight: nothing is lost and nothing finished comes back",
   (recordsMax) => {
     fc.assert(
       fc.property(
@@ -179,7 +179,7 @@ test("256 records fit, however far apart and in whatever order they are finished
   );
 });
 
-test("more than fits is not taken, and what is in hand still fits when every other one is finished", () => {
+test("more than fits is not taken, and what is in flight still fits when every other one is finished", () => {
   fc.assert(
     fc.property(fc.integer(), (seed) => {
       const random = createPrng(seed);

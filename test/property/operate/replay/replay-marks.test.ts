@@ -68,7 +68,7 @@ async function work(world: ReplayWorld, run: Run, name: string, resumes: boolean
   return { sent: world.delivered().slice(before), isKilled };
 }
 
-test("what is marked is not sent again, none is sent twice by a process, none is left out", async () => {
+test("what is marked is not sent again, none is sent twice by a process, none is omitted", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 60 }),

@@ -131,7 +131,7 @@ const FOREIGN: Readonly<Record<CallType, readonly string[]>> = {
   alias: ["anonymousId", "groupId", "event", "name", "category", "properties", "traits"],
 };
 
-test("a call is refused with a field's name, or the server takes it as it was made", () => {
+test("a call is rejected with a field's name, or the server takes it as it was made", () => {
   let [made, taken] = [0, 0];
   fc.assert(
     fc.property(callOfType, ({ type, given }) => {

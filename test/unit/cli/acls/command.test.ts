@@ -80,7 +80,7 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
   ]);
 });
 
-test("all roles by default; one that there is not is refused", async () => {
+test("all roles by default; an unknown one is rejected", async () => {
   const { lines } = await acls([]);
   expect(lines.filter((line) => line.startsWith("# ")).length).toBe(16);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
@@ -134,7 +134,7 @@ function validate(user: UserResource): void {
   new KafkaUser(user as never).validate();
 }
 
-test("Strimzi's definition refuses a wrong rule", () => {
+test("Strimzi's definition rejects a wrong rule", () => {
   const acls = [{ type: "allow", resource: { type: "topics", name: "a" }, operations: ["Read"] }];
   const spec = { authorization: { type: "simple", acls } };
   expect(() => validate({ metadata: { name: "a" }, spec })).toThrow("acls/0/resource/type");
@@ -197,7 +197,7 @@ test.each([
   ["sasl: { mechanism: scram-sha-512, username: u, password: p }", { type: "scram-sha-512" }],
   ["sasl: { mechanism: plain, username: u, password: p }", undefined],
   [`tls: { cert: ${TLS}/cert.pem, key: ${TLS}/key.pem }`, { type: "tls" }],
-])("for Strimzi with %s the log-in is %j", async (kafka, authentication) => {
+])("for Strimzi with %s the authentication is %j", async (kafka, authentication) => {
   const [user] = await users(["--roles", "route"], kafka);
   expect(user?.spec.authentication).toEqual(authentication);
 });

@@ -152,7 +152,7 @@ test.each<[Unapplied, string, string]>([
     "Switchyard could not check whether earlier syncs have been applied: the permission is missing",
     "Fix that",
   ],
-])("a list is refused while earlier syncs are not applied: %j", async (unapplied, why, todo) => {
+])("a list is rejected while earlier syncs are not applied: %j", async (unapplied, why, todo) => {
   const { status, shell, values } = await publish(["u1\n"], { unapplied });
   expect([status, values]).toEqual([1, []]);
   expect(shell.errors()).toContain(`audience vip was not published: ${why}`);

@@ -141,7 +141,7 @@ test("records that come while it waits count", async () => {
   expect(await wait()).toEqual({ kind: "waiting", records: 1, oldestAtMs: 1_001 });
 });
 
-test("a missing permission is told at once", async () => {
+test("a missing permission is reported at once", async () => {
   const { wait, admin, passedMs } = world([["vip"]], () => []);
   admin.committedOf = () => Promise.reject(new MissingPermissionError("it is missing", null));
   expect(await wait()).toEqual({ kind: "unknown", error: "it is missing" });
@@ -162,7 +162,7 @@ test("an outage is waited for, and told after a minute", async () => {
   expect(passedMs()).toBeGreaterThan(LIMIT_MS);
 });
 
-test("a partition that cannot be read is told at once", async () => {
+test("a partition that cannot be read is reported at once", async () => {
   const { wait, kafka, passedMs } = world([["vip"]], () => []);
   kafka.read = () => {
     throw new Error("the batch is damaged");

@@ -89,7 +89,7 @@ test("--json has the changes and both hashes", async () => {
 test.each([
   ["kafka: {}", "new.yaml cannot be used"],
   [IN_PLACE.replace("file:crm", "file:none"), "there is no such file"],
-])("a file that cannot be used is told with its problems; status 2", async (given, problem) => {
+])("a file that cannot be used is reported with its problems; status 2", async (given, problem) => {
   const said = await diff(given);
   expect(said).toMatchObject({ status: 2, out: "" });
   expect(said.err).toContain(problem);

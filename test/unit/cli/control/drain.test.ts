@@ -61,7 +61,7 @@ const parked = (clock: ManualClock) => {
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
-test("line, returns and tiers of this destination count, and of no other", async () => {
+test("line, returns and retry delays of this destination count, and of no other", async () => {
   const { clock, topics, delay, looking, append, finish } = world();
   append(topics.deliveries(hook));
   append(topics.deliveries(hook));

@@ -216,7 +216,7 @@ test.each([
   expect(world.delivered()).toHaveLength(sent);
 });
 
-test("an interrupted replay says how to go on, and that goes on", async () => {
+test("an interrupted replay says how to continue, and that continues", async () => {
   const world = new ReplayWorld();
   await world.fill(600);
   const stop = new AbortController();
@@ -267,7 +267,7 @@ test("what is missing is said before anything is sent", async () => {
   await expect(list(world)).rejects.toThrow("the topic sw.dead-letters does not exist");
 });
 
-test("more filters than a replay can keep are refused", async () => {
+test("more filters than a replay can keep are rejected", async () => {
   const messageIds = Array.from({ length: 40 }, (_, number) => `${number}`.padEnd(100, "x"));
   const plan = { filter: { ...EVERY_DEAD_LETTER, messageIds }, limit: null, perSecond: null };
   const { status, err } = await replay(new ReplayWorld(), { chosen: { kind: "new", plan } });

@@ -141,7 +141,7 @@ test("of two that take it over the later one has it, and counting alone takes no
   expect(await world.finish(first.ended)).toBe(1);
 });
 
-test("a replay of many days is committed anew each day, with its owner", async () => {
+test("a replay of many days is committed again each day, with its owner", async () => {
   const world = new ReplayWorld({ partitions: 2 });
   await world.fill(30);
   const one = world.process("one");

@@ -145,11 +145,11 @@ test.each([
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
   [{ timestamp: null }, "(when the record is written; here, now)"],
   [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
-])("what %j changes is told", async (more, reported) => {
+])("what %j changes is reported", async (more, reported) => {
   expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(reported);
 });
 
-test("a line that is no call is shown with its dead letter, and the next one goes on", async () => {
+test("a line that is no call is shown with its dead letter, and the next one continues", async () => {
   const lines = ["{", '{"type":"purchase"}', "", JSON.stringify({ ...CALL, sourceId: "no" }), " "];
   const { out, status } = await explain(`${lines.join("\n")}\n${JSON.stringify(CALL)}\n`);
   expect(status).toBe(0);

@@ -155,7 +155,7 @@ test.each([
   ['{"type":"track","userId":"u"}', "invalid-call: "],
   ["[]", "invalid-call: "],
   [`{"type":"identify","userId":"${"u".repeat(1_100_000)}"}`, "too-large: "],
-])("the line %.40s is refused, and the others are written", async (line, error) => {
+])("the line %.40s is rejected, and the others are written", async (line, error) => {
   const good = '{"type":"identify","userId":"u"}';
   const { status, sent, err, out } = await run(chunks(`${good}\n${line}\n${good}\n`));
   expect(status).toBe(1);
@@ -164,7 +164,7 @@ test.each([
   expect(out).toContain("2 calls written, 1 line rejected");
 });
 
-test("what the brokers find too large is refused with its line", async () => {
+test("what the brokers find too large is rejected with its line", async () => {
   const good = '{"type":"identify","userId":"u"}';
   const large = '{"type":"identify","userId":"large"}';
   const isLarge = (record: OutgoingRecord) => record.key?.toString() === "large";

@@ -114,7 +114,7 @@ test("an empty range is no error", async () => {
   });
 });
 
-test("interrupted, it says how to go on, and that goes on", async () => {
+test("interrupted, it says how to continue, and that continues", async () => {
   const world = new CallReplayWorld();
   await world.fill(600, () => SOURCE);
   const stop = new AbortController();

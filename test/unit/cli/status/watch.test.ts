@@ -12,7 +12,7 @@ test("a short page is shown whole", () => {
   expect(lines(pageOf("a\nb\n", { rows: 24, columns: 80 }))).toEqual(["a", "b", "Ctrl-C ends."]);
 });
 
-test("a long page is cut to the rows of the terminal, and says what is left out", () => {
+test("a long page is cut to the rows of the terminal, and says what is omitted", () => {
   const text = Array.from({ length: 100 }, (_, at) => `line ${at}`).join("\n");
   const shown = lines(pageOf(text, { rows: 10, columns: 80 }));
   expect(shown).toHaveLength(10);

@@ -108,7 +108,7 @@ test("as JSON: the differences, and whether they were removed", async () => {
   expect(await reported(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
 });
 
-test("what the cluster refuses is told with its reason, and the rest is done", async () => {
+test("what the cluster rejects is reported with its reason, and the rest is done", async () => {
   const admin = cluster();
   await compare(admin, true);
   for (const name of ["t.calls", "t.deliveries.crm", "t.dead-letters"]) {

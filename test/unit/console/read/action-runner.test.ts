@@ -89,7 +89,7 @@ test.each<[string, Action, RegExp]>([
     { ...replayTo("crm"), events: ["x".repeat(4_000)] } as Action,
     /more events than/,
   ],
-])("an action %s is refused before anything is done", (_, action, why) => {
+])("an action %s is rejected before anything is done", (_, action, why) => {
   expect(() => runner.begin(action)).toThrow(why);
   expect(operations()).toEqual([]);
 });

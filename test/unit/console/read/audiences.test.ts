@@ -15,7 +15,7 @@ function record(atMs: number, over: Partial<ClaimedAudience> | null = {}) {
 
 const ended = (syncId: string, endedAtMs: number) => ({ last: { syncId, endedAtMs } });
 
-test("members stay as they were told, until they are told anew", () => {
+test("members stay as they were told, until they are reported again", () => {
   const past = new AudienceHistory();
   past.take([record(T), record(T + 10 * MINUTE, { members: 5 })]);
   past.take([record(T + 30 * MINUTE, { members: 3 })]);
@@ -27,7 +27,7 @@ test("members stay as they were told, until they are told anew", () => {
   expect(values.length).toBeLessThanOrEqual(242);
 });
 
-test("each sync that ended is told once, the latest first, with the members after it", () => {
+test("each sync that ended is reported once, the latest first, with the members after it", () => {
   const past = new AudienceHistory();
   past.take([
     record(T, { openSyncId: "s-1" }),
@@ -42,7 +42,7 @@ test("each sync that ended is told once, the latest first, with the members afte
   expect(past.syncs("other")).toEqual([]);
 });
 
-test("an audience that is deleted, or made anew, has nothing of the one before", () => {
+test("an audience that is deleted, or recreated, has nothing of the one before", () => {
   const past = new AudienceHistory();
   past.take([record(T, { members: 5, ...ended("s-1", T) }), record(T + 1, null)]);
   expect([past.members("vip", T + 2), past.syncs("vip")]).toEqual([null, []]);
@@ -63,7 +63,7 @@ test("a record of long ago is drawn for a week, one of the future as of now", ()
   expect(past.members("vip", T)?.values.members.at(-1)).toBe(6);
 });
 
-test("a record that is none of the product's counts for nothing", () => {
+test("a record that is not one of the product's counts for nothing", () => {
   const past = new AudienceHistory();
   past.take([{ key: Buffer.from("vip"), value: Buffer.from("{"), timestampMs: T }]);
   past.take([{ key: null, value: null, timestampMs: T }]);

@@ -32,7 +32,7 @@ test("the same file changes nothing", () => {
   });
 });
 
-test("what is added, removed and changed is said in words, and what needs a restart beside it", () => {
+test("what is added, removed and changed is said in words, and what needs a restart next to it", () => {
   const view = reported(`
 kafka: { brokers: [kafka-1:9092], topicPrefix: other. }
 sources:
@@ -53,7 +53,7 @@ destinations:
   expect(JSON.stringify(view)).not.toMatch(/k2|b\.example\.com|other\./);
 });
 
-test("a file that cannot be used is told with each problem, its place and its line", () => {
+test("a file that cannot be used is reported with each problem, its place and its line", () => {
   const view = reported(SMALL.replace("type: webhook", "type: webhok"));
   expect(view).toEqual({
     kind: "unusable",
@@ -79,7 +79,7 @@ test.each(STEALING)("what the file takes from a variable is not told by %s", (_,
   expect(JSON.stringify(reported(yaml))).not.toContain(SECRET.slice(0, 12));
 });
 
-test("a value that stands in the file itself is no secret", () => {
+test("a value that is in the file itself is no secret", () => {
   const hide = hiding(["crm"], "id: crm");
   expect(hide("crm is added")).toBe("crm is added");
   expect(hiding(["crm"], "id: X")("crm is added")).toBe("(hidden)");

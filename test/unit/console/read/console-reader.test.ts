@@ -82,7 +82,7 @@ function noHeaders(): ReturnType<typeof deliveryHeaders> {
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
-test("replayed dead letters are told from those that wait, and each can be asked for", async () => {
+test("replayed dead letters differ from those that wait, and each can be asked for", async () => {
   const { reader, cluster, topics, finish } = world();
   const failedAtMs = Date.now();
   const deadLetters = ["m-1", "m-2"].map((id) => {
@@ -144,7 +144,7 @@ test("the latest calls are those of all users, at most twenty", async () => {
   expect(view.calls.every(({ event }) => event === null)).toBe(true);
 });
 
-test("events are told where payloads may be", async () => {
+test("events are reported where payloads may be", async () => {
   const { reader, call, finish } = world({ payloads: true });
   call({ messageId: "m-1", userId: "ada", event: "Ordered" });
   const reported = await finish(reader.latestCalls({ isUser: () => true, sinceMs: HOUR }, signal));
@@ -210,7 +210,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
   expect(ofUser.scanned).toBe(2);
 });
 
-test("while the registry does not answer, a call with a schema is told without its words", async () => {
+test("while the registry does not respond, a call with a schema is reported without its words", async () => {
   const { reader, append, topics, finish } = world({
     answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
   });
@@ -222,7 +222,7 @@ test("while the registry does not answer, a call with a schema is told without i
   expect(reported.requests).toEqual([]);
 });
 
-test("of a call that is not there nothing is told", async () => {
+test("of a call that is not there nothing is reported", async () => {
   const { reader, finish } = world();
   const reported = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
   expect(reported).toMatchObject({ steps: [], finalStates: [], requests: [] });
@@ -265,7 +265,7 @@ test.each([false, true])(
   },
 );
 
-test("what Kafka refuses is said to be of Kafka", async () => {
+test("what Kafka rejects is said to be of Kafka", async () => {
   const { reader, cluster, topics, finish } = world();
   await finish(cluster.connect().admin.deleteTopics([topics.audiences]));
   await expect(finish(reader.audiences(signal))).rejects.toThrow(
@@ -283,7 +283,7 @@ test("without the topic of attempts it is said that there is none", async () => 
   });
 });
 
-test("audiences are told with members over time and their last syncs", async () => {
+test("audiences are reported with members over time and their last syncs", async () => {
   const { reader, append, topics, finish } = world();
   const claim = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
   const now = { openSyncId: null, last: null, awaitingApproval: null, members: 0 };

@@ -45,7 +45,7 @@ test("not once it is closed", async () => {
   expect(made).toHaveBeenCalledTimes(count);
 });
 
-test("other errors are told at once", async () => {
+test("other errors are reported at once", async () => {
   const { session } = world();
   const act = vi.fn(async () => Promise.reject(protocolError("TOPIC_AUTHORIZATION_FAILED")));
   await expect(session.call("offsets", act)).rejects.toThrow("TOPIC_AUTHORIZATION_FAILED");

@@ -50,7 +50,7 @@ test.each([
   expect(asked).toBeLessThan(14);
 });
 
-test("several settings are refused: each has its own reason, and the others stay", async () => {
+test("several settings are rejected: each has its own reason, and the others stay", async () => {
   const { allowed } = await found(PLANNED, atMost({ "retention.ms": 5, [SIZE]: MIB }));
   expect(allowed?.config).toEqual({ "cleanup.policy": "delete" });
   expect(allowed?.rejected.map(({ setting, error }) => `${setting}: ${error}`)).toEqual([

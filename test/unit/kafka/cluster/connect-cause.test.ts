@@ -89,7 +89,7 @@ test.each([
   expect(cause.check).toContain(check);
 });
 
-test("a first request that is closed, without a log-in, lacks one", () => {
+test("a first request that is closed, without a authentication, lacks one", () => {
   const without = connectCause(closed, "request", { tls: TLS, sasl: null });
   expect(without).toMatchObject({ check: "kafka.sasl, which is not set", lasts: "while" });
   expect(connectCause(closed, "request", { tls: TLS, sasl: SCRAM }).lasts).toBe("ask");

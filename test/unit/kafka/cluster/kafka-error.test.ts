@@ -10,7 +10,7 @@ function error(fields: { name?: string; type?: string; retriable?: boolean }, ca
   return Object.assign(new Error("something"), fields, cause === undefined ? {} : { cause });
 }
 
-describe("the trouble that an error means", () => {
+describe("the problem that an error means", () => {
   test.each([
     [error({ name: "KafkaJSConnectionError" }), "outage"],
     [error({ name: "KafkaJSRequestTimeoutError" }), "outage"],

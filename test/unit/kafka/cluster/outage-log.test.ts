@@ -80,7 +80,7 @@ describe("a broker that stays away", () => {
     expect(outages.outageOf("a:1")).toBeNull();
   });
 
-  test("and takes connections all the same is back only with an answer", () => {
+  test("and takes connections all the same is back only with a response", () => {
     outages.recordSilence("a:1", new Error("no answer"));
     outages.recordConnection("a:1");
     expect(outages.outageOf("a:1")).not.toBeNull();
@@ -118,7 +118,7 @@ describe("a broker that does not respond to fetches", () => {
     expect(lines.lines).toHaveLength(3);
   });
 
-  test("and does not answer at all is one outage", () => {
+  test("and does not respond at all is one outage", () => {
     const { reportSilence, reportResponse } = outages.fetchOutages("a:1");
     outages.recordSilence("a:1", new Error("no answer"));
     nowMs += 1_000;
@@ -138,7 +138,7 @@ function warnUnlessOutage(text: string): void {
   outages.warnUnlessOutage(text, FAILED, FAILING);
 }
 
-describe("trouble", () => {
+describe("problem", () => {
   test("waits until an outage would be known, and is said once a minute, whatever its numbers", () => {
     for (let times = 0; times < 100; times += 1) warnUnlessOutage(`failed ${times}`);
     expect(lines.seen).toEqual([]);

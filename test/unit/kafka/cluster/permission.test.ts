@@ -55,7 +55,7 @@ test("many topics are cut short, and `switchyard acls` has the commands", () => 
   expect(text).toContain("`switchyard acls`");
 });
 
-test("a permission that nothing of ours needs is told by its name", () => {
+test("a permission that nothing of ours needs is reported by its name", () => {
   expect(textOf(protocolError(TRANSACTION_CODE))).toContain(
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
   );

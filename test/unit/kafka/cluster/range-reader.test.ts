@@ -34,6 +34,6 @@ test.each([
   ["nothing can be read any more", 50, 50],
   ["the batch is the last one", 41, 41],
   ["the end was not known", 0, 41],
-])("where %s, reading goes on at the end", async (_what, end, expected) => {
+])("where %s, reading continues at the end", async (_what, end, expected) => {
   expect((await search(40, end, 1e9)).found).toBe(expected);
 });

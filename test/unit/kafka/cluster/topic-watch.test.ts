@@ -118,7 +118,7 @@ test("brokers that throttle this process are asked less often", async () => {
   watch.close();
 });
 
-test("a broker that does not answer is left, and the next look asks another", async () => {
+test("a broker that does not respond is left, and the next look asks another", async () => {
   const { state, watch, member } = world();
   const { found } = member("a");
   state.isSilent = true;

@@ -114,7 +114,7 @@ test("passing topics are looked at while the others stand still, and the broker 
   expect(Date.now() - startMs).toBe(250);
 });
 
-test("while the others move the broker does not wait: they may go on any moment", async () => {
+test("while the others move the broker does not wait: they may continue any moment", async () => {
   const { room, roomOf, finish } = standingStill([passingPartition()]);
   await room;
   await finish(3);
@@ -123,7 +123,7 @@ test("while the others move the broker does not wait: they may go on any moment"
   expect(await next).toMatchObject({ kind: "some", maxWaitMs: 0 });
 });
 
-test("a broker that leads no passing topic is not looked at, and its loop goes on with the others", async () => {
+test("a broker that leads no passing topic is not looked at, and its loop continues with the others", async () => {
   const { roomOf, finish } = standingStill([passingPartition()]);
   const other = roomOf("2");
   await vi.advanceTimersByTimeAsync(10 * HEARTBEAT_MS);
@@ -190,7 +190,7 @@ function waiting(waitsFrom: number) {
   return { taken, paused, member, budget, backPressure, offer, finish, admit, room };
 }
 
-test("a partition that waits is paused alone, and the fetch loop goes on", async () => {
+test("a partition that waits is paused alone, and the fetch loop continues", async () => {
   const { taken, paused, member, budget, backPressure, offer, room } = waiting(0);
   offer(0);
   backPressure.handOver();
@@ -203,7 +203,7 @@ test("a partition that waits is paused alone, and the fetch loop goes on", async
   expect(budget.inFlight).toBe(0);
 });
 
-test("when it may go on it does, and is fetched again when all of it is handed over", async () => {
+test("when it may continue it does, and is fetched again when all of it is handed over", async () => {
   const { taken, paused, backPressure, offer, finish, admit, room } = waiting(0);
   offer(0);
   offer(1);

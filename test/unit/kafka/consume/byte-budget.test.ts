@@ -48,7 +48,7 @@ test("what was borrowed is free again when it is finished", () => {
   expect(common.inFlight).toBe(0);
 });
 
-test("the share of each changes while it runs: what is in hand is worked off first", () => {
+test("the share of each changes while it runs: what is in flight is worked off first", () => {
   const common = commonBytes(0);
   const budget = new ByteBudget(100, common);
   common.each = 50;

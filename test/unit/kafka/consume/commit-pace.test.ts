@@ -51,7 +51,7 @@ test("none waits for longer than five seconds", async () => {
   expect(committedMs).toHaveLength(2_000);
 });
 
-test("one that was given up takes no turn, and those behind it go on", async () => {
+test("one that was given up takes no turn, and those behind it continue", async () => {
   const { pace, committedMs, cancels } = wait(30);
   for (const cancel of cancels.slice(0, 15)) cancel();
   await vi.advanceTimersByTimeAsync(1_050);

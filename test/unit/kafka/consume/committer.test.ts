@@ -136,7 +136,7 @@ test("the last commit is made again while it fails, until it is made", async () 
 test.each([
   ["its time is over", "REQUEST_TIMED_OUT", 1_000, 4],
   ["this is no member any more", "UNKNOWN_MEMBER_ID", 1_000, 1],
-])("the last commit is given up when %s", async (_what, type, limitMs, times) => {
+])("the last commit is abandoned when %s", async (_what, type, limitMs, times) => {
   vi.useFakeTimers();
   failures = Array.from({ length: 10 }, () => failure(type));
   committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);

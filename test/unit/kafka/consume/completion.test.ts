@@ -111,7 +111,7 @@ test("lengths are written in as many characters as they need", () => {
   expect(decodeRanges(metadata, 7, topicId)).toEqual([...ranges, 5]);
 });
 
-test("an unfinished range at the end is left out", () => {
+test("an unfinished range at the end is omitted", () => {
   expect(encodeRanges(7, topicId, [1, 2, 3])).toBe(`sw1:7:${topicId}:BC`);
   expect(encodeRanges(7, topicId, [3])).toBe(`sw1:7:${topicId}:`);
   // Brokers before 2.8 know no ids.
@@ -160,7 +160,7 @@ test.each([
   expect(decodeRanges(passed.metadata, offset, "topic-id")).toEqual(ranges);
 });
 
-test("the topic's id alone goes on with the commit", () => {
+test("the topic's id alone continues with the commit", () => {
   const passed = passedCommit({ partition: 0, offset: 10, metadata: "sw1:10:topic-id:" }, 12);
   expect(passed).toEqual({ partition: 0, offset: 12, metadata: "sw1:12:topic-id:" });
 });

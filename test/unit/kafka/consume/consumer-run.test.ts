@@ -80,14 +80,14 @@ async function halfDone() {
   return { run, taker, lines, kafka };
 }
 
-test("what was finished is committed before kafkajs hears of a damaged batch", async () => {
+test("what was finished is committed before kafkajs hears of a corrupt batch", async () => {
   const { run, kafka } = await halfDone();
   await expect((await kafka.fetch("1")).failed(CORRUPT)).rejects.toBe(CORRUPT);
   expect(kafka.coordinator.commits).toEqual([5]);
   expect(await run.ended).toBe(CORRUPT);
 });
 
-test("a coordinator that does not answer holds up no end", async () => {
+test("a coordinator that does not respond holds up no end", async () => {
   const { run, kafka } = await halfDone();
   kafka.coordinator.onCommit = () => new Promise(() => undefined);
   const fetch = await kafka.fetch("1");
@@ -224,7 +224,7 @@ test("a member that was frozen while it joined asks before it hands anything ove
   expect(taker.taken).toEqual([]);
 });
 
-test("what was asked for under an earlier assignment is dropped: reading begins anew", async () => {
+test("what was asked for under an earlier assignment is dropped: reading begins again", async () => {
   const { taker, started } = world();
   const kafka = await started;
   await kafka.group.joinAndSync();
@@ -239,7 +239,7 @@ test("what was asked for under an earlier assignment is dropped: reading begins 
 const REBALANCES = Object.assign(new Error("rebalance"), { type: "REBALANCE_IN_PROGRESS" });
 
 test.each(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])(
-  "a fetch that waits for records ends with %s, and joining goes on from there",
+  "a fetch that waits for records ends with %s, and joining continues from there",
   async (type) => {
     const out = Object.assign(new Error("out"), { type });
     vi.useFakeTimers();

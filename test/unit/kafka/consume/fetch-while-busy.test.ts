@@ -92,7 +92,7 @@ function records(offsets: readonly number[], from: number) {
   return fetchedBatch(offsets, { from, end: 100, last });
 }
 
-test("records are handed over as they come, and the fetch goes on behind them", async () => {
+test("records are handed over as they come, and the fetch continues behind them", async () => {
   const { run, taker, take, over, loop } = await world();
   expect(take?.([records([0, 1], 0)])).toBe(true);
   expect(take?.([records([2], 2)])).toBe(true);
@@ -102,7 +102,7 @@ test("records are handed over as they come, and the fetch goes on behind them", 
   await run.stop();
 });
 
-test("an answer to an earlier fetch is left out, and ends this one", async () => {
+test("a response to an earlier fetch is omitted, and ends this one", async () => {
   const { run, taker, take } = await world();
   expect(take?.([records([5], 5)])).toBe(false);
   expect(taker.taken).toEqual([]);

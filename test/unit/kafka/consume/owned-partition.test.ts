@@ -320,7 +320,7 @@ test("the record that the handler gives is handed over", () => {
   expect(admission.admit(RECORD)).toBe(other);
 });
 
-test("with a promise the record waits until that resolves; then somebody is told, once", async () => {
+test("with a promise the record waits until that resolves; then somebody is reported, once", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let reported = 0;
   const admission = new Admission(

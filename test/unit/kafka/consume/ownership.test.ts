@@ -139,7 +139,7 @@ test.each([
   expect(lines.seen).toEqual([]);
 });
 
-test("a log that was cut off is read anew from its beginning, with a new handler", async () => {
+test("a log that was cut off is read again from its beginning, with a new handler", async () => {
   const { taker, offsets, ownership, commits, fetch, lines, resets } = await world();
   await (await fetch("1")).answers(range(0, 100));
   for (const taken of taker.taken.slice(0, 50)) taker.finish(taken);
@@ -157,7 +157,7 @@ test("a log that was cut off is read anew from its beginning, with a new handler
   ]);
 });
 
-test("an answer from before a reset passes nothing that is read after it", async () => {
+test("a response from before a reset passes nothing that is read after it", async () => {
   const { kafka, taker, offsets, ownership, commits, fetch } = await world();
   await (await fetch("1")).answers(range(0, 100));
   const fromFormer = await fetch("1");
@@ -197,7 +197,7 @@ test("where partitions pause, what is fetched of each is its share", async () =>
   expect(asked.topics[0]?.partitions[0]?.maxBytes).toBe(125_000);
 });
 
-test("what is finished while a partition drains is committed before it is given up", async () => {
+test("what is finished while a partition drains is committed before it is abandoned", async () => {
   const taker = new Taker({
     onDrain: async () => {
       for (const taken of taker.taken.slice(0, 3)) taker.finish(taken);
@@ -252,7 +252,7 @@ test.each(["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"])(
   },
 );
 
-test("without an answer nobody knows, so the coordinator is asked again", async () => {
+test("without a response nobody knows, so the coordinator is asked again", async () => {
   stepTimers();
   const { kafka, silence, isOurs } = await world();
   const { coordinator } = kafka;
@@ -276,7 +276,7 @@ test("what was committed in an earlier topic of the same name is not gone on fro
 
 const CORRUPT = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };
 
-test("a batch that is damaged twice is passed: exactly its offsets, and told of once", async () => {
+test("a batch that is corrupt twice is passed: exactly its offsets, and told of once", async () => {
   const skipped: CorruptBatch[] = [];
   const { taker, offsets, ownership, commits, fetch } = await world({
     onSkipped: (batch) => skipped.push(batch),
@@ -295,7 +295,7 @@ test("a batch that is damaged twice is passed: exactly its offsets, and told of 
   expect(commits).toEqual([3]);
 });
 
-test("a batch that was damaged on its way is read at the next try", async () => {
+test("a batch that was corrupt on its way is read at the next try", async () => {
   const skipped: CorruptBatch[] = [];
   const { offsets, fetch } = await world({ onSkipped: (batch) => skipped.push(batch) });
   const batch = { ...CORRUPT, offset: 0, corruption: "its checksum is wrong" };

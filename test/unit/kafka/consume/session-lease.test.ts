@@ -86,7 +86,7 @@ test("one that was not sent, or not answered, proves nothing", async () => {
 test.each([
   ["REBALANCE_IN_PROGRESS", true],
   ["UNKNOWN_MEMBER_ID", false],
-])("after the answer %s it is certain: %s", async (type, isCertain) => {
+])("after the response %s it is certain: %s", async (type, isCertain) => {
   const { lease, pass, ask, refuse } = world();
   lease.start();
   pass(20_000);
@@ -96,7 +96,7 @@ test.each([
   expect(lease.isCertain()).toBe(isCertain);
 });
 
-test("a heartbeat that was under way during a freeze does not do: another one is sent", async () => {
+test("a heartbeat that was in progress during a freeze does not do: another one is sent", async () => {
   const { lease, pass, ask, accept, makeCertain } = world();
   lease.start();
   const underWay = ask();
@@ -111,7 +111,7 @@ test("a heartbeat that was under way during a freeze does not do: another one is
   expect([await certain, lease.isCertain()]).toEqual([true, true]);
 });
 
-test("who cannot become certain is told so, not kept waiting", async () => {
+test("who cannot become certain gets an error, and is not kept waiting", async () => {
   const { pass, lease, passOver, makeCertain } = world();
   lease.start();
   pass(20_000);

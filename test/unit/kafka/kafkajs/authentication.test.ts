@@ -50,13 +50,16 @@ const silent = new KafkaJSRequestTimeoutError("Request SaslAuthenticate timed ou
 const inTheMiddle = createErrorFromCode(34);
 const refused = createErrorFromCode(58);
 
-test.each(["plain", "scram-sha-256", "scram-sha-512"])("what cut %s off is told", async (by) => {
-  expect(await failedWith(by, closed)).toBe(closed);
-  expect(await failedWith(by, silent)).toBe(silent);
-  expect(await failedWith(by, inTheMiddle)).toBe(inTheMiddle);
-});
+test.each(["plain", "scram-sha-256", "scram-sha-512"])(
+  "what cut %s off is reported",
+  async (by) => {
+    expect(await failedWith(by, closed)).toBe(closed);
+    expect(await failedWith(by, silent)).toBe(silent);
+    expect(await failedWith(by, inTheMiddle)).toBe(inTheMiddle);
+  },
+);
 
-test.each(["plain", "scram-sha-256"])("a refused log-in by %s stays one", async (by) => {
+test.each(["plain", "scram-sha-256"])("a refused authentication by %s stays one", async (by) => {
   const failure = await failedWith(by, refused);
   expect(failure).toMatchObject({ name: "KafkaJSSASLAuthenticationError" });
   expect(errorKind(failure)).toBe("fatal");

@@ -68,7 +68,7 @@ test.each(["UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"])(
   },
 );
 
-test("one that stays away is given up after so many tries", async () => {
+test("one that stays away is abandoned after so many tries", async () => {
   const { group, asked } = movedGroup();
   let sent = 0;
   const sending = atCoordinator(

@@ -75,7 +75,7 @@ const corruptBatch = async () => {
   return batch.fill(batch.readUInt8(70) ^ 1, 70, 71);
 };
 
-test("where damaged batches are passed, one comes as no records, and the others' come", async () => {
+test("where corrupt batches are passed, one comes as no records, and the others' come", async () => {
   const whole = await encodeBatch(messages);
   const payload = fetchResponse(11, await corruptBatch(), whole);
   const { responses } = await responseTo(11, 41, true).decode(payload);

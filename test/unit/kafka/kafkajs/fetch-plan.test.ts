@@ -40,7 +40,7 @@ function answersOf(plan: FetchPlan<FetchCursor>, answer: FetchResponse) {
 
 const [one, other] = [{ name: "one" }, { name: "other" }];
 
-test("a session begins with all that is wished, and goes on with what changes", () => {
+test("a session begins with all that is wished, and continues with what changes", () => {
   const plan = new FetchPlan<FetchCursor>();
   const a = cursor(one, "a", 5);
   plan.add(a);
@@ -166,7 +166,7 @@ test("records and errors go to the wish of their partition alone", () => {
 test.each([
   ["nobody wishes any more", null],
   ["is wished at another offset", 6],
-])("an answer for a partition that %s is dropped", (_, offset) => {
+])("a response for a partition that %s is dropped", (_, offset) => {
   const plan = new FetchPlan<FetchCursor>();
   const a = cursor(one, "a", 5);
   plan.add(a);
@@ -176,7 +176,7 @@ test.each([
   expect([...answersOf(plan, response([set("a", "x")]))]).toEqual([]);
 });
 
-test("an answer serves a wish that came meanwhile for the same offset", () => {
+test("a response serves a wish that came meanwhile for the same offset", () => {
   const plan = new FetchPlan<FetchCursor>();
   const a = cursor(one, "a", 5);
   plan.add(a);
@@ -187,7 +187,7 @@ test("an answer serves a wish that came meanwhile for the same offset", () => {
   expect([...answersOf(plan, response([set("a", "x")])).keys()]).toEqual([again]);
 });
 
-test("an answer with partitions that nobody asked for is no answer to anybody", () => {
+test("a response with partitions that nobody asked for is no response to anybody", () => {
   const plan = new FetchPlan<FetchCursor>();
   plan.add(cursor(one, "a", 5));
   plan.request();
@@ -258,7 +258,7 @@ test("a wish was asked when a request that it was in has been answered", () => {
   expect(plan.wasRequested(cursor(one, "x", 1), false)).toBe(false);
 });
 
-test("a wish that goes on is asked for at its new offset, and answered there alone", () => {
+test("a wish that continues is asked for at its new offset, and answered there alone", () => {
   const plan = new FetchPlan<FetchCursor>();
   const a = cursor(one, "a", 5, [0, 1]);
   plan.add(a);
@@ -274,7 +274,7 @@ test("a wish that goes on is asked for at its new offset, and answered there alo
   expect(plan.size).toBe(2);
 });
 
-test("a partition that another wish has taken over does not go on by the first", () => {
+test("a partition that another wish has taken over does not continue by the first", () => {
   const plan = new FetchPlan<FetchCursor>();
   const first = cursor(one, "a", 5, [0, 1]);
   plan.add(first);

@@ -68,7 +68,7 @@ test.each([
   ["refused again and again", Array(9).fill(refused), 1_024],
   ["records after several refusals", [refused, refused, refused, records], MIB / 64],
   ["records again and again", [refused, refused, refused, records, records, records], 4 * MIB],
-])("an answer may have: %s", (_, answers, expected) => {
+])("a response may have: %s", (_, answers, expected) => {
   const bytes = answers.reduce(
     (before, last) => responseMaxBytes(before, last),
     responseMaxBytes(),

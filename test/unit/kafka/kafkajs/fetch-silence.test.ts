@@ -46,7 +46,7 @@ test("looks that come late find nothing", () => {
   expect(findings(20, () => ({}), 20_000)).not.toContain("silent");
 });
 
-test("it is over with an answer, or when nobody fetches any more", () => {
+test("it is over with a response, or when nobody fetches any more", () => {
   const silence = new FetchSilence();
   for (let look = 0; look < 5; look += 1) silence.look(WAITING, look * EVERY_MS);
   expect([silence.recordResponse(), silence.recordResponse()]).toEqual([true, false]);

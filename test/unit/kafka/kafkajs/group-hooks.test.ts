@@ -160,7 +160,7 @@ test("two consumers of one group in one process have hooks of their own", async 
   expect([one.mock.calls.length, other.mock.calls.length]).toEqual([1, 1]);
 });
 
-test("kafkajs is told that nothing is committed where reading begins anew", async () => {
+test("kafkajs sees no commit where reading starts again", async () => {
   const { Offsets, received } = hookedOffsets();
   const offsets = new Offsets(consumer({ offsetsFetched: (all) => all.slice(0, 1) }));
   await offsets.resolveOffsets();

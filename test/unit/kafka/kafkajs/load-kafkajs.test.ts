@@ -23,7 +23,7 @@ test("with the supported version, kafkajs gets the replacement from its own requ
   expect((load(PARTITIONER) as Partitioner)()(message)).toBe(3);
 });
 
-test("with any other version every replacement is left out", () => {
+test("with any other version every replacement is omitted", () => {
   const { active, version, load } = loadKafkajs("2.2.5", [constant]);
   expect(version).toBe("2.2.4");
   expect(active).toEqual([]);
@@ -31,7 +31,7 @@ test("with any other version every replacement is left out", () => {
   expect((load(PARTITIONER) as Partitioner)()(message)).not.toBe(3);
 });
 
-test("a replacement of a module that another one has loaded is refused", () => {
+test("a replacement of a module that another one has loaded is rejected", () => {
   const early: Replacement = {
     name: "early",
     module: PARTITIONER,

@@ -99,7 +99,7 @@ test.each<[string, (w: ReturnType<typeof world>) => unknown, number]>([
   ["the brokers", ({ brokerPool }) => brokerPool.removeBroker(), 1],
   ["the assignment", ({ fetches }) => fetches.end(), 1],
 ])(
-  "fetches under way end when %s changed, and so does one that has not asked yet",
+  "fetches in progress end when %s changed, and so does one that has not asked yet",
   async (_what, change, ended) => {
     const all = world();
     all.onFetch.run = async () => {
@@ -114,7 +114,7 @@ test.each<[string, (w: ReturnType<typeof world>) => unknown, number]>([
   },
 );
 
-test("one that has not asked yet ends when a partition is resumed; the others go on", async () => {
+test("one that has not asked yet ends when a partition is resumed; the others continue", async () => {
   const { state, fetches, onFetch, lasts, fetch } = world();
   onFetch.run = async () => fetches.markResumed();
   await fetch("1");
@@ -149,7 +149,7 @@ test.each([
   ["a partition more", "t", [1, 2, 1], true],
   ["a partition less", "t", [1], true],
   ["a topic that the group has not asked about", "x", [3], false],
-])("what a group knows beside %s", (_what, topic, leaders, isOld) => {
+])("what a group knows next to %s", (_what, topic, leaders, isOld) => {
   expect(isStale(world().group, topic, leaders)).toBe(isOld);
 });
 

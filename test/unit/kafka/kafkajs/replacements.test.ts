@@ -9,7 +9,7 @@ const Runner = loadInternal("src/consumer/runner.js") as new (
   options: object,
 ) => { start(): Promise<void>; stop(): Promise<void> };
 
-test("a stop while the fetch loops are made anew ends all of them", async () => {
+test("a stop while the fetch loops are recreated ends all of them", async () => {
   const silent = () => undefined;
   const logger: object = { namespace: () => logger, debug: silent, info: silent, warn: silent };
   const [fetching, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<[]>()];

@@ -157,7 +157,7 @@ test("answers reach their own requests, in whatever order they come", () => {
   );
 });
 
-test("a request without an answer times out, and the next one is sent", () => {
+test("a request without a response times out, and the next one is sent", () => {
   const queue = createQueue({ maxInFlightRequests: 1 });
   queue.scheduleRequestTimeoutCheck();
   const { reject } = push(queue, 1);
@@ -199,7 +199,7 @@ test.each([
   expect(timeoutCheckMs(requestTimeoutMs)).toBe(checkMs);
 });
 
-test("while a connection logs in, only the log-in is sent; the others follow in their order", () => {
+test("while a connection logs in, only the authentication is sent; the others follow in their order", () => {
   const queue = createQueue();
   queue.hold();
   const held = [push(queue, 1), push(queue, 2)];
@@ -229,7 +229,7 @@ test("held requests fail with their connection", () => {
   expect(closed.sendRequest).not.toHaveBeenCalled();
 });
 
-test("a request that takes too long is told of once, after it was refused; an answered one never", async () => {
+test("a request that takes too long is reported once, after it was rejected; one with a response never", async () => {
   const queue = createQueue({ isConnected: () => true });
   const onTimedOut = vi.fn<() => void>();
   Object.assign(queue, { onTimedOut });

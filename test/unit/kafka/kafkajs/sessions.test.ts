@@ -13,6 +13,6 @@ test.each([
   [2_700, 3_000, true],
   [3_239_999, 3_600_000, false],
   [3_240_000, 3_600_000, true],
-])("%i ms after the log-in, in a session of %i ms: %s", (sinceMs, sessionMs, isTime) => {
+])("%i ms after the authentication, in a session of %i ms: %s", (sinceMs, sessionMs, isTime) => {
   expect(isTimeToAuthenticate(sinceMs, sessionMs, 0.9)).toBe(isTime);
 });

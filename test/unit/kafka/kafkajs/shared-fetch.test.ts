@@ -110,7 +110,7 @@ test("an error of a partition is its member's alone, as kafkajs makes it", async
   expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
 });
 
-test("a damaged batch is its member's alone", async () => {
+test("a corrupt batch is its member's alone", async () => {
   const { connection, fetch } = create();
   const corrupt = fetch.fetch(one, request("a"));
   const fine = fetch.fetch(other, request("b"));
@@ -162,7 +162,7 @@ test("a connection that breaks fails all fetches, and the next ones begin a sess
   expect((await again).responses).toMatchObject([{ topicName: "a" }]);
 });
 
-test("after a session that is lost the fetches go on in another", async () => {
+test("after a session that is lost the fetches continue in another", async () => {
   const { connection, fetch } = create();
   const waiting = fetch.fetch(one, request("a"));
   (await connection.next()).answer(fetchAnswer([], { errorCode: 70, sessionId: 0 }));
@@ -195,7 +195,7 @@ test("a member that leaves has nothing, and takes nothing from the others", asyn
   expect((await staying).responses).toMatchObject([{ topicName: "b" }]);
 });
 
-test("a member that asks anew ends its earlier fetch, whose answer counts for the same offset", async () => {
+test("a member that asks again ends its earlier fetch, whose answer counts for the same offset", async () => {
   const { connection, fetch } = create();
   const earlier = fetch.fetch(one, request("a"));
   const asked = await connection.next();
@@ -216,7 +216,7 @@ test("a partition of one member is taken for another", async () => {
   expect(fetch.isTaken(other, request("a"))).toBe(false);
 });
 
-test("a fetch goes on behind what is taken of it, without another one", async () => {
+test("a fetch continues behind what is taken of it, without another one", async () => {
   const { connection, fetch } = create();
   const records = await batch();
   const taken: (readonly (string | number)[])[] = [];
@@ -245,7 +245,7 @@ test("a fetch goes on behind what is taken of it, without another one", async ()
   ]);
 });
 
-test("a fetch whose records are not taken fails with the error, and others' go on", async () => {
+test("a fetch whose records are not taken fails with the error, and others' continue", async () => {
   const { connection, fetch } = create();
   const broken = new Error("the handler is broken");
   const failing = expect(
@@ -265,7 +265,7 @@ test("a fetch whose records are not taken fails with the error, and others' go o
   expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
 });
 
-test("a fetch that goes on ends when its time is over, with the ends that are known", async () => {
+test("a fetch that continues ends when its time is over, with the ends that are known", async () => {
   const records = await batch();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   const { connection, fetch } = create();
@@ -352,7 +352,7 @@ test("a partition that is asked for again while its batch is inflated is answere
   expect((await later).responses).toMatchObject([{ topicName: "a" }]);
 });
 
-test("a fetch that goes on takes what was inflated, and is over", async () => {
+test("a fetch that continues takes what was inflated, and is over", async () => {
   const { connection, fetch } = create();
   const taken: number[] = [];
   const over = fetch.fetch(one, request("a"), ({ responses }) => {
@@ -386,7 +386,7 @@ test("a member's later fetch ends its earlier one, whatever either asks for", as
   expect(fetch.isTaken(other, request("a"))).toBe(false);
 });
 
-test("a fetch that goes on has been answered as often as its broker has", async () => {
+test("a fetch that continues has been answered as often as its broker has", async () => {
   const { connection, fetch } = create();
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
   void fetch.fetch(one, request("a"));

@@ -166,7 +166,7 @@ test("heartbeats of many members share one connection while no response is throt
 });
 
 test.each([20, 60, 250])(
-  "%i heartbeats that are under way when the broker begins to throttle are answered within seconds",
+  "%i heartbeats that are in progress when the broker begins to throttle are answered within seconds",
   async (count) => {
     const { broker, askAll } = await connected();
     broker.throttleMs = MUTED_MS;
@@ -177,7 +177,7 @@ test.each([20, 60, 250])(
   },
 );
 
-test("heartbeats and commits go on for as long as it throttles, by half as many connections", async () => {
+test("heartbeats and commits continue for as long as it throttles, by half as many connections", async () => {
   const { broker, askAll } = await connected();
   broker.throttleMs = MUTED_MS;
   askAll([heartbeat(0)]);

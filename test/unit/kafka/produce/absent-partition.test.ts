@@ -23,7 +23,7 @@ async function madeAnew(): Promise<NumberingCluster> {
   return cluster;
 }
 
-test("they wait and are told, others go on, and they are written when the partition is there", async () => {
+test("they wait and are reported, others continue, and they are written when the partition is there", async () => {
   const cluster = await madeAnew();
   const waiting = Promise.all([cluster.send(1, "b1"), cluster.send(1, "b2")]);
   await until(() => cluster.producer.blocked().length > 0);

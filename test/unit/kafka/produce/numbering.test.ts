@@ -38,7 +38,7 @@ test("a record is acknowledged when all replicas in sync have it", async () => {
 test.each([
   ["that is written", { isSkipped: true }],
   ["that is not written", { isSkipped: true, isIgnored: true }],
-])("a batch %s and left out of the answer is repeated as it was", async (_name, finalState) => {
+])("a batch %s and omitted of the response is repeated as it was", async (_name, finalState) => {
   const cluster = await begun();
   cluster.finalStates.set(2, [finalState]);
   const first = cluster.send(1, "b1");
@@ -88,7 +88,7 @@ test("a batch that may be written keeps its id and sequence when others get a ne
   expect(cluster.sent.at(-1)).toEqual({ partition: 1, id: "2", sequence: 0, values: ["b2"] });
 });
 
-test("an answer under the id before does not count under the new one", async () => {
+test("a response under the id before does not count under the new one", async () => {
   const cluster = await begun();
   const answer = Promise.withResolvers<void>();
   cluster.finalStates.set(2, [{ after: answer.promise }]);
@@ -104,7 +104,7 @@ test("an answer under the id before does not count under the new one", async () 
   expect(cluster.written[1]).toEqual(["b0", "b1", "b2"]);
 });
 
-test("an id that is refused late does not take the newer one along", async () => {
+test("an id that is rejected late does not take the newer one along", async () => {
   const cluster = await begun();
   const answer = Promise.withResolvers<void>();
   const rejected = { isIgnored: true, errorCode: OUT_OF_ORDER };
@@ -239,7 +239,7 @@ test("what is acknowledged is written, once and in order", async () => {
   );
 });
 
-test("with ids that are refused, it is written at least once and in order", async () => {
+test("with ids that are rejected, it is written at least once and in order", async () => {
   await fc.assert(
     fc.asyncProperty(steps([...CUT, ...UNKNOWN_ID]), async (all) => {
       const { sent, written } = await played(all);

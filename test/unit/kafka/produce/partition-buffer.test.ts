@@ -113,7 +113,7 @@ describe("a buffer", () => {
     expect(buffer.failures).toBe(0);
   });
 
-  test("begins to number anew with another producer id, but not in the midst of a batch", () => {
+  test("begins to number again with another producer id, but not in the midst of a batch", () => {
     const buffer = new PartitionBuffer(laneTopic(25), 0);
     const cut = (current: ProducerId) => {
       buffer.cut();
@@ -213,7 +213,7 @@ describe("a bundle in a buffer", () => {
   });
 });
 
-test("a buffer whose id is refused takes the next one, whatever may be written", () => {
+test("a buffer whose id is rejected takes the next one, whatever may be written", () => {
   const buffer = new PartitionBuffer(laneTopic(25), 0);
   send(buffer, ["a", "b", "c"]);
   buffer.cut();
@@ -227,7 +227,7 @@ test("a buffer whose id is refused takes the next one, whatever may be written",
   expect([buffer.idFor(secondId), buffer.sequence, buffer.failures]).toEqual([secondId, 0, 2]);
 });
 
-test("whatever the broker takes: exactly the records above it are refused, the rest in order", () => {
+test("whatever the broker takes: exactly the records above it are rejected, the rest in order", () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 60 });
   const limits = fc.record({ broker: fc.integer({ min: 1, max: 300 }), sizes });
   fc.assert(
@@ -269,7 +269,7 @@ describe("a buffer with a record that may be compressed", () => {
     return call;
   };
 
-  test("compresses it once it is refused, and sends it as a batch of its own", async () => {
+  test("compresses it once it is rejected, and sends it as a batch of its own", async () => {
     const buffer = new PartitionBuffer(laneTopic(10_000), 0);
     const record = large();
     const call = added(buffer, record);
@@ -287,7 +287,7 @@ describe("a buffer with a record that may be compressed", () => {
     expect(texts(buffer.cut().records)).toEqual(["next"]);
   });
 
-  test("gives the record back when it is refused again", () => {
+  test("gives the record back when it is rejected again", () => {
     const buffer = new PartitionBuffer(laneTopic(10_000), 0);
     const record = large();
     const call = added(buffer, record);

@@ -72,7 +72,7 @@ test("a topic without the permission to write it says so", async () => {
 test.each([
   [NOT_ENOUGH_REPLICAS, "kafka.produce.failing", "NOT_ENOUGH_REPLICAS"],
   [TOPIC_AUTHORIZATION_FAILED, "kafka.produce.permission-missing", PERMISSION],
-])("error %i of a topic is told as %s, with the topic", async (code, msg, error) => {
+])("error %i of a topic is reported as %s, with the topic", async (code, msg, error) => {
   const cluster = new NumberingCluster();
   cluster.finalStates.set(2, refusing(1_000, code));
   await ended(giveBack(cluster, 1, "b0"));
@@ -100,7 +100,7 @@ test("a partition that answers with errors is probed with one record at a time",
   expect(cluster.written[1]).toEqual(["b5", "b6"]);
 });
 
-test("a batch that is refused is sent again with pauses, never two of a partition at a time", async () => {
+test("a batch that is rejected is sent again with pauses, never two of a partition at a time", async () => {
   const cluster = new NumberingCluster();
   cluster.finalStates.set(2, refusing(1_000));
   void cluster.send(1, "b0");
@@ -109,7 +109,7 @@ test("a batch that is refused is sent again with pauses, never two of a partitio
   expect(1_000 - (cluster.finalStates.get(2)?.length ?? 0)).toBeLessThan(12);
 });
 
-test("a batch of which the answer was lost comes back once, and the next one has other numbers", async () => {
+test("a batch of which the response was lost comes back once, and the next one has other numbers", async () => {
   const cluster = new NumberingCluster();
   // It is written, and the brokers say something else until it comes back.
   cluster.finalStates.set(2, [{ errorCode: NOT_ENOUGH_REPLICAS + 1 }, ...refusing(1_000)]);

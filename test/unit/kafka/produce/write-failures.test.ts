@@ -20,7 +20,7 @@ test("it is blocked when it has refused for 2 s, counted from the first refusal"
   expect(block.error).toBe("UNKNOWN_TOPIC_OR_PARTITION");
 });
 
-test("an acknowledgement ends it, and the next refusal counts anew", () => {
+test("an acknowledgement ends it, and the next refusal counts again", () => {
   const block = new WriteFailures();
   block.recordRejection("unavailable", "NOT_ENOUGH_REPLICAS", 0);
   block.recordSuccess();

@@ -56,11 +56,11 @@ test.each([
     ...([40, 50, { offset: 45, behind: 48, isEndKnown: false }] as const),
   ],
   ["hardly a byte", three.subarray(0, 5), 40, 50, UNKNOWN],
-])("a damaged batch with %s", (_what, records, from, end, offsets) => {
+])("a corrupt batch with %s", (_what, records, from, end, offsets) => {
   expect(corruptOffsets(records, from, end)).toEqual(offsets);
 });
 
-test("batches before a damaged one are read, and it is left for the next fetch", async () => {
+test("batches before a corrupt one are read, and it is left for the next fetch", async () => {
   const broken = Buffer.from(next);
   broken.writeUInt8((broken.at(-1) ?? 0) ^ 1, broken.length - 1);
   const old = () => Promise.reject(new Error("taken for an old message set"));

@@ -39,13 +39,13 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   ["no length", (copy) => copy.writeInt32BE(-12, 8), /its length is -12/],
   ["less than a header", (copy) => copy.writeInt32BE(20, 8), /fewer than its header/],
   ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it announces 100012 bytes/],
-])("a batch that has %s is damaged", async (_what, alter, corruption) => {
+])("a batch that has %s is corrupt", async (_what, alter, corruption) => {
   expect(await corruptionOf(altered(await encodeBatch(messages), alter))).toMatch(corruption);
 });
 
 const unexpected = () => Promise.reject(new Error("taken for an old message set"));
 
-test("a batch whose offsets are not the partition's is damaged: the checksum does not cover them", async () => {
+test("a batch whose offsets are not the partition's is corrupt: the checksum does not cover them", async () => {
   const batch = await encodeBatch(messages, { baseOffset: 2_313 });
   await expect(decodeRecords(batch, { ...ALL_WANTED, end: 6 }, unexpected)).rejects.toThrow(
     "its last offset is 2315, and the partition ends before 6",

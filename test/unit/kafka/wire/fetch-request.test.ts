@@ -45,7 +45,7 @@ test.each([
   expect(encoded.subarray(roomBytes).equals(buffer)).toBe(true);
 });
 
-test("an answer is read whole", async () => {
+test("a response is read whole", async () => {
   const records = await encodeBatch([{ key: null, value: Buffer.from("a"), headers: [] }]);
   const payload = fetchResponse(11, records, Buffer.alloc(0), 6);
   payload.writeInt32BE(250, 0);

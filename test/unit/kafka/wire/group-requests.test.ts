@@ -43,7 +43,7 @@ test.each([
   expect(encoded).toEqual(await theirs("offsetCommit/v5", { ...THEIRS, topics }));
 });
 
-test("the answer to a heartbeat has its error and the pause that is asked for", () => {
+test("the response to a heartbeat has its error and the pause that is asked for", () => {
   const payload = new Encoder().writeInt32(250).writeInt8(0).writeInt8(27).buffer;
   expect(readHeartbeatResponse(payload)).toEqual({ errorCode: 27 });
 });
@@ -67,7 +67,7 @@ test.each([
     16,
   ],
   ["of nothing", [], 0],
-])("the answer to a commit has its first error: %s", (_, errors, errorCode) => {
+])("the response to a commit has its first error: %s", (_, errors, errorCode) => {
   const topics = errors.map((errorCodes, at) => topic(`tôpic-${at}`, errorCodes));
   const payload = new Encoder().writeInt32(7).writeArray(topics).buffer;
   expect(readCommitResponse(payload)).toEqual({ errorCode });

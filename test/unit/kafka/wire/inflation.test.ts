@@ -50,7 +50,7 @@ test.each(CODECS)("%s: a record above the limit comes without its value", async 
 const value = Buffer.from('{"type":"track"}');
 const sized = (name: string, bytes: number) => [name, Buffer.alloc(bytes)] as const;
 
-test.each(CODECS)("%s: headers are left out before the value", async (_name, type) => {
+test.each(CODECS)("%s: headers are omitted before the value", async (_name, type) => {
   const headers = [
     sized("first", 10),
     sized("big", 2 * PART_MAX_BYTES),
@@ -93,7 +93,7 @@ test("of millions of small headers those are kept that come first", async () => 
   expect(next?.value).toEqual(Buffer.from("b"));
 });
 
-test("a value goes before its key, and a key beside which it does not fit goes", async () => {
+test("a value goes before its key, and a key next to which it does not fit goes", async () => {
   const keys = [LIMIT + 1, LIMIT - 10, 10].map((bytes) => Buffer.alloc(bytes));
   const headers = [sized("big", 2 * PART_MAX_BYTES)];
   const batch = await encodeBatch(

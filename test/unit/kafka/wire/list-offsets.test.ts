@@ -64,32 +64,35 @@ test.each([
   },
 );
 
-test.each([2, 3, 4, 5])("the answer in version %d is read as kafkajs reads it", async (version) => {
-  const partition = (id: number, errorCode: number, offset: number) => {
-    const buffer = Buffer.alloc(version < 4 ? 22 : 26);
-    buffer.writeInt32BE(id, 0);
-    buffer.writeInt16BE(errorCode, 4);
-    buffer.writeBigInt64BE(-1n, 6);
-    buffer.writeBigInt64BE(BigInt(offset), 14);
-    return buffer;
-  };
-  const topic = (name: string, ...partitions: readonly Buffer[]) => {
-    const head = Buffer.alloc(2 + Buffer.byteLength(name) + 4);
-    head.writeInt16BE(head.write(name, 2), 0);
-    head.writeInt32BE(partitions.length, head.length - 4);
-    return Buffer.concat([head, ...partitions]);
-  };
-  const payload = Buffer.concat([
-    Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]),
-    topic("a", partition(3, 0, 2 ** 40), partition(0, 6, -1)),
-    topic("zwölf", partition(1, 0, 5)),
-  ]);
-  const { responses } = await ofKafkajs(version, { topics: [] }).response.decode(payload);
-  const expected = responses.flatMap(({ topic: name, partitions }) =>
-    partitions.map(({ partition: id, errorCode, offset }) => {
-      return { topic: name, partition: id, errorCode, offset: Number(offset) };
-    }),
-  );
-  expect(expected).toHaveLength(3);
-  expect(readListedOffsets(payload, version)).toEqual(expected);
-});
+test.each([2, 3, 4, 5])(
+  "the response in version %d is read as kafkajs reads it",
+  async (version) => {
+    const partition = (id: number, errorCode: number, offset: number) => {
+      const buffer = Buffer.alloc(version < 4 ? 22 : 26);
+      buffer.writeInt32BE(id, 0);
+      buffer.writeInt16BE(errorCode, 4);
+      buffer.writeBigInt64BE(-1n, 6);
+      buffer.writeBigInt64BE(BigInt(offset), 14);
+      return buffer;
+    };
+    const topic = (name: string, ...partitions: readonly Buffer[]) => {
+      const head = Buffer.alloc(2 + Buffer.byteLength(name) + 4);
+      head.writeInt16BE(head.write(name, 2), 0);
+      head.writeInt32BE(partitions.length, head.length - 4);
+      return Buffer.concat([head, ...partitions]);
+    };
+    const payload = Buffer.concat([
+      Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]),
+      topic("a", partition(3, 0, 2 ** 40), partition(0, 6, -1)),
+      topic("zwölf", partition(1, 0, 5)),
+    ]);
+    const { responses } = await ofKafkajs(version, { topics: [] }).response.decode(payload);
+    const expected = responses.flatMap(({ topic: name, partitions }) =>
+      partitions.map(({ partition: id, errorCode, offset }) => {
+        return { topic: name, partition: id, errorCode, offset: Number(offset) };
+      }),
+    );
+    expect(expected).toHaveLength(3);
+    expect(readListedOffsets(payload, version)).toEqual(expected);
+  },
+);

@@ -59,7 +59,7 @@ test("it says how many bytes a record has, and has all of them", () => {
   expect(bundle.encoded).toHaveLength(sum);
 });
 
-test("a record that is not ended is written over, and the next use begins anew", () => {
+test("a record that is not ended is written over, and the next use begins again", () => {
   const bundle = new RecordBundle("t");
   bundle.begin(0);
   bundle.open(Buffer.from("half"), 4).text("x".repeat(40_000));

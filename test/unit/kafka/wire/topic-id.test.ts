@@ -63,7 +63,7 @@ test("reads the id of a topic that exists", () => {
   expect([...decodeTopicIds(response("0000", ID))]).toEqual([["call", UUID]]);
 });
 
-test("a topic that does not exist, or has no id, is left out", () => {
+test("a topic that does not exist, or has no id, is omitted", () => {
   expect(decodeTopicIds(response("0003", ID)).size).toBe(0);
   expect(decodeTopicIds(response("0000", "00".repeat(16))).size).toBe(0);
 });

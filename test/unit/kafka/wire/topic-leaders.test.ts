@@ -46,7 +46,7 @@ test("topics are asked for by name, and none is created", () => {
   expect([...encodeLeadersRequest(["a", "bc"])]).toEqual([...array([text("a"), text("bc")]), 0]);
 });
 
-test("leaders come by partition; a topic that lacks one, or has an error, is left out", () => {
+test("leaders come by partition; a topic that lacks one, or has an error, is omitted", () => {
   const payload = answer([
     topic("whole", [2, 1, 3]),
     topic("lacking", [1, -1]),

@@ -29,12 +29,12 @@ const kept = (
   abortedTransactions: ReturnType<typeof aborted>[] | null,
 ) => withoutAborted({ messages, abortedTransactions }).map(({ offset }) => Number(offset));
 
-test("without aborted transactions nothing is left out", () => {
+test("without aborted transactions nothing is omitted", () => {
   expect(kept([record(1, 7)], null)).toEqual([1]);
   expect(kept([record(1, 7)], [])).toEqual([1]);
 });
 
-test("an aborted transaction is left out up to its marker, others are not", () => {
+test("an aborted transaction is omitted up to its marker, others are not", () => {
   const messages = [
     record(0, 7),
     record(1, 8),
@@ -55,7 +55,7 @@ test("a commit marker ends no aborted transaction", () => {
   expect(kept([record(0, 7), commit, record(2, 7)], [aborted(0, 7)])).toEqual([1]);
 });
 
-test("several transactions that began before the first record are all left out", () => {
+test("several transactions that began before the first record are all omitted", () => {
   // The fetch began at 10; whichever producer's record comes first, both are known.
   const messages = [record(10, 8), record(11, 7), abort(12, 8), abort(13, 7), record(14, 8)];
   expect(kept(messages, [aborted(5, 7), aborted(3, 8)])).toEqual([12, 13, 14]);

@@ -104,7 +104,7 @@ test("an incident has the same id whoever tells of it", () => {
   expect(one?.event?.id).not.toBe(later?.event?.id);
 });
 
-test("an outage is told once: another process's that overlaps it is the same", () => {
+test("an outage is reported once: another process's that overlaps it is the same", () => {
   const outage = { sinceMs: T, untilMs: T + 90_000 };
   const first = outageWriting(outage, new Map(), SOURCE);
   expect(first).toMatchObject({

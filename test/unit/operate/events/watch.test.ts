@@ -105,7 +105,7 @@ class World {
   }
 }
 
-test("an incident is told once: over looks, processes and restarts", async () => {
+test("an incident is reported once: over looks, processes and restarts", async () => {
   const world = new World();
   const one = world.process();
   const beganMs = world.clock.nowMs();
@@ -170,7 +170,7 @@ test("a refused configuration is one incident for all processes, and is closed w
   ).toBe(true);
 });
 
-test("an outage of Kafka is told when it is over, and a short one is not", async () => {
+test("an outage of Kafka is reported when it is over, and a short one is not", async () => {
   const world = new World();
   const { sees } = world.process();
   const away = () => [
@@ -189,7 +189,7 @@ test("an outage of Kafka is told when it is over, and a short one is not", async
   expect(world.types()).toEqual(["kafka.unreachable"]);
 });
 
-test("while the topic is gone a line says so now and then, and later it is told", async () => {
+test("while the topic is gone a line says so now and then, and later it is reported", async () => {
   const world = new World();
   const admin = world.cluster.connect().admin;
   const deleted = admin.deleteTopics([TOPIC]);
@@ -205,7 +205,7 @@ test("while the topic is gone a line says so now and then, and later it is told"
   expect(world.types()).toEqual(["destination.failing"]);
 });
 
-test("deliveries near the end of their window are told once, over processes, restarts and hours", async () => {
+test("deliveries near the end of their window are reported once, over processes, restarts and hours", async () => {
   const world = new World();
   const [one, two] = [world.process(), world.process()];
   const hour = 3_600_000;
@@ -228,7 +228,7 @@ test("deliveries near the end of their window are told once, over processes, res
   expect(world.types()).toEqual(["deliveries.expiring"]);
 });
 
-test("where none expires when they are counted, nothing is told", async () => {
+test("where none expires when they are counted, nothing is reported", async () => {
   const world = new World();
   const { sees } = world.process();
   sees.expiring = 0;

@@ -113,7 +113,7 @@ test("one that is not taken is posted again, before the next, also by another pr
   await second.stop();
 });
 
-test("one that is rejected is given up, with a line", async () => {
+test("one that is rejected is abandoned, with a line", async () => {
   const world = new World();
   world.answer = { kind: "rejected", cause: "410" };
   world.write("a");

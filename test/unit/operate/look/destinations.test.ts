@@ -177,13 +177,13 @@ const TROUBLES = [
   destinationReport({ destination: "q", state: "delivering" }),
 ];
 
-test("those in trouble come first, of those the longer lines", () => {
+test("those in problem come first, of those the longer lines", () => {
   expect(TROUBLES.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
   const sorted = bySeverity(TROUBLES.toReversed());
   expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");
 });
 
-test("--failing leaves out those that somebody paused or disabled, and those without trouble", () => {
+test("--failing omits those that somebody paused or disabled, and those without problem", () => {
   const shown = TROUBLES.filter(isFailing).map(({ destination }) => destination);
   expect(shown).toEqual(["h", "b", "f", "e"]);
 });

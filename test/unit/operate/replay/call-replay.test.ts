@@ -54,7 +54,7 @@ test("calls of a key keep their order", async () => {
   }
 });
 
-test("interrupted, it commits what it has written; resumed, it repeats and leaves out nothing", async () => {
+test("interrupted, it commits what it has written; resumed, it repeats and omits nothing", async () => {
   const world = new CallReplayWorld({ partitions: 3 });
   await world.fill(900, (number) => (number % 9 === 0 ? { integrations: { All: false } } : {}));
   const stop = new AbortController();
@@ -70,7 +70,7 @@ test("interrupted, it commits what it has written; resumed, it repeats and leave
   expect(world.counts).toEqual({ written: 800, "skipped:all-false": 100 });
 });
 
-test("killed, it repeats at most the batch in hand", async () => {
+test("killed, it repeats at most the batch in flight", async () => {
   const world = new CallReplayWorld({ partitions: 3 });
   await world.fill(700);
   const first = world.process("one");

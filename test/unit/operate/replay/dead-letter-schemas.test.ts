@@ -83,7 +83,7 @@ test("Avro, also by a header, and JSON Schema are read; each schema is asked for
   expect({ asked, said: said() }).toEqual({ asked: [7, 8], said: "" });
 });
 
-test("those that cannot be read are counted by the reason, and the others go on", async () => {
+test("those that cannot be read are counted by the reason, and the others continue", async () => {
   const { schemas, said } = world();
   for (const id of [9, 10, 10, 11]) expect(await idOf(schemas, framed(id, AVRO))).toBeNull();
   expect(await idOf(schemas, framed(7, AVRO))).toBe("m-avro");
@@ -115,7 +115,7 @@ test("without a registry in the configuration they are counted, too", async () =
   expect(shell.errors()).toContain("no schema registry is configured (registry.url)");
 });
 
-test("only letters that pass all other filters are read", async () => {
+test("only dead letters that pass all other filters are read", async () => {
   const { schemas, asked } = world();
   const given = deadLetter(framed(7, AVRO));
   const filter = { ...EVERY_DEAD_LETTER, messageIds: ["m-avro"] };

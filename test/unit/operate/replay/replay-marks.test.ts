@@ -31,7 +31,7 @@ test("a letter with its place and its time is replayed, every other one waits", 
   expect(marks.of(place(0, 5, 6))).toBeNull();
 });
 
-test("a mark is removed when all its letters have left the topic", () => {
+test("a mark is removed when all its dead letters have left the topic", () => {
   const marks = taken([place(0, 5), place(0, 9), place(1, 5)]);
   const at = (first: number, end: number) => [
     { partition: 0, first, end },
@@ -56,7 +56,7 @@ test("records that are no marks count for nothing", () => {
   expect(marks.tombstones("t", [])).toEqual([]);
 });
 
-test("what one replay has sent, the next one leaves out, unless it sends again", async () => {
+test("what one replay has sent, the next one omits, unless it sends again", async () => {
   const world = new ReplayWorld({ partitions: 3 });
   await world.fill(700, (number) => ({ reason: number % 2 === 0 ? "rejected" : "expired" }));
   await world.finish(world.process("one").begin("replay-1", {}, { reasons: ["rejected"] }));

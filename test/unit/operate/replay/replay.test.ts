@@ -31,7 +31,7 @@ test("reads up to the ends that it found: what a replay causes is not replayed",
   expect(world.delivered()).toEqual(ids(0, 600));
 });
 
-test("a limit counts what is refused too, and the rest is left", async () => {
+test("a limit counts what is rejected too, and the rest is left", async () => {
   const world = new ReplayWorld();
   await world.fill(10, (number) => (number === 1 ? { reason: "invalid-sync" } : {}));
   await world.finish(world.process("one").begin("replay-1", { limit: 3 }));
@@ -40,7 +40,7 @@ test("a limit counts what is refused too, and the rest is left", async () => {
   expect(world.progress.at(-1)).toEqual({ replayed: 2, refused: 1 });
 });
 
-test("what the brokers find too large is refused, and the others are replayed", async () => {
+test("what the brokers find too large is rejected, and the others are replayed", async () => {
   const world = new ReplayWorld({
     recordMaxBytes: (topic) => (topic === topics.deadLetters ? 10_000 : 1_000),
   });
@@ -51,7 +51,7 @@ test("what the brokers find too large is refused, and the others are replayed", 
   expect(world.progress.at(-1)).toEqual({ replayed: 2, refused: 1 });
 });
 
-test("interrupted, it commits what it has sent; resumed, it repeats and leaves out nothing", async () => {
+test("interrupted, it commits what it has sent; resumed, it repeats and omits nothing", async () => {
   const world = new ReplayWorld({ partitions: 3 });
   await world.fill(900);
   const stop = new AbortController();
@@ -89,7 +89,7 @@ test("a resumed replay keeps its filters and its limit", async () => {
 });
 
 test.each([40, 90, 200, 333])(
-  "killed after %i were written, it repeats at most what was in hand",
+  "killed after %i were written, it repeats at most what was in flight",
   async (killAt) => {
     const world = new ReplayWorld({ partitions: 3 });
     await world.fill(700);
@@ -140,7 +140,7 @@ test("interrupted in an outage, it gives up after a while", async () => {
   expect(new Set(world.delivered())).toEqual(new Set(ids(0, 600)));
 });
 
-test("letters since a time are found although their stage's clock ran ahead of the brokers'", async () => {
+test("dead letters since a time are found although their stage's clock ran ahead of the brokers'", async () => {
   const world = new ReplayWorld();
   const aheadMs = 60_000;
   await world.fill(3, () => ({ failedAtMs: world.clock.nowMs() + aheadMs }));

@@ -95,7 +95,7 @@ test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
     {},
     "do not name the topic",
   ],
-])("refused: %s", (_what, spec, delivery, why) => {
+])("rejected: %s", (_what, spec, delivery, why) => {
   expect(decide(spec, delivery)).toEqual({ kind: "refused", why: expect.stringContaining(why) });
 });
 

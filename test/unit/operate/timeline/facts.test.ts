@@ -45,7 +45,7 @@ test("JSON needs no registry, and waits for none", () => {
   });
 });
 
-test("without its schema it is told as unusable, with the reason", async () => {
+test("without its schema it is reported as unusable, with the reason", async () => {
   const away = "the registry refuses connections";
   expect(await facts({ kind: "outage", error: away }, framed(7, AVRO))).toEqual({
     ...{ kind: "unusable", reason: "schema not known", error: away },

@@ -34,7 +34,7 @@ function world(partitions: number) {
 
 const values = (found: readonly { readonly value: string }[]) => found.map(({ value }) => value);
 
-test("all that is wanted is told over all partitions, the latest first", async () => {
+test("all that is wanted is reported over all partitions, the latest first", async () => {
   const { append, latest, startMs } = world(3);
   for (let number = 0; number < 9; number += 1) await append(number % 3, `r${number}`);
   const reported = await latest();

@@ -223,7 +223,7 @@ test("a gap says how it would be known", () => {
   expect(said.join("")).not.toMatch(CONTROL);
 });
 
-test("as JSON instants are texts, and fates and gaps are told apart", () => {
+test("as JSON instants are texts, and fates and gaps are reported apart", () => {
   const finalState: FinalState = {
     destination: "crm",
     kind: "accepted",

@@ -143,7 +143,7 @@ test.each<[string, unknown, string]>([
     "over 200 records",
   ],
   ["300 KB of text", { type: "int", doc: "x".repeat(300_000) }, "over 262144 characters"],
-])("a schema with %s is refused", (_name, schema, error) => {
+])("a schema with %s is rejected", (_name, schema, error) => {
   const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   expect(compiled).toEqual({ kind: "refused", error: expect.stringContaining(error) });
   expect(globalThis).not.toHaveProperty("polluted");
@@ -205,7 +205,7 @@ test.each<[string, readonly string[], string]>([
   expect(read?.kind === "json" ? `${read.bytes}` : (read ?? compiled)).toBe(json);
 });
 
-test("a schema that is no JSON, and one with 101 references, is refused", () => {
+test("a schema that is no JSON, and one with 101 references, is rejected", () => {
   expect(compileAvro([{ text: "{" }])).toMatchObject({
     kind: "refused",
     error: "the schema is not JSON",
@@ -215,7 +215,7 @@ test("a schema that is no JSON, and one with 101 references, is refused", () => 
   });
 });
 
-test("JSON that nests 20,000 levels deep as a schema is refused", () => {
+test("JSON that nests 20,000 levels deep as a schema is rejected", () => {
   const text = `${'{"type":'.repeat(20_000)}"int"${"}".repeat(20_000)}`;
   expect(compileAvro([{ text }])).toMatchObject({ error: expect.stringContaining("64 levels") });
   expect(compileAvro([{ text: "[".repeat(20_000) + "]".repeat(20_000) }])).toMatchObject({

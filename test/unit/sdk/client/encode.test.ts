@@ -34,7 +34,7 @@ test.each([
   );
 });
 
-test("a call of 40 KiB in multi-byte characters is refused though it has few characters", () => {
+test("a call of 40 KiB in multi-byte characters is rejected though it has few characters", () => {
   const text = "☕".repeat((40 * 1_024) / 3);
   expect(text.length).toBeLessThan(CALL_MAX_BYTES);
   expect(() => track(text)).toThrow(/the limit is 32768 bytes/);
@@ -68,7 +68,7 @@ test.each<[string, () => object]>([
   ],
   ["10,000 levels", () => JSON.parse(`{"a":${"[".repeat(10_000)}${"]".repeat(10_000)}}`)],
   ["1,001 levels", () => JSON.parse(`{"a":${"[".repeat(1_001)}${"]".repeat(1_001)}}`)],
-])("what cannot be sent is refused with the field's name: %s", (_, properties) => {
+])("what cannot be sent is rejected with the field's name: %s", (_, properties) => {
   const call = { userId: "u", event: "e", properties: properties() };
   expect(() => encode(validate("track", call, () => "m"))).toThrow(
     expect.objectContaining({ name: "ValidationError", field: "properties" }),

@@ -31,7 +31,7 @@ describe("what each method needs", () => {
     ["group", U, "groupId"],
     ["alias", { previousId: "p" }, "userId"],
     ["alias", U, "previousId"],
-  ])("%s %j is refused for %s", (type, call, field) => {
+  ])("%s %j is rejected for %s", (type, call, field) => {
     expect(refusedField(type, call)).toBe(field);
   });
 
@@ -85,7 +85,7 @@ describe("values", () => {
     ["timestamp", new Date(Number.NaN)],
     ["traits", {}],
     ["propertys", {}],
-  ])("track refuses %s: %j", (field, value) => {
+  ])("track rejects %s: %j", (field, value) => {
     expect(refusedField("track", { userId: "u", event: "e", [field]: value })).toBe(field);
   });
 
@@ -112,7 +112,7 @@ describe("values", () => {
     expect(validate("identify", { ...U, timestamp }, () => "m").timestamp).toBe(sent);
   });
 
-  test("numbers become text, null and empty text are left out, toJSON counts", () => {
+  test("numbers become text, null and empty text are omitted, toJSON counts", () => {
     const call = { userId: 12, anonymousId: "", traits: new Money(), context: null };
     expect(JSON.parse(JSON.stringify(validate("identify", call, () => "m")))).toEqual({
       type: "identify",
@@ -145,7 +145,7 @@ describe("ids", () => {
     ["track", "anonymousId"],
     ["group", "groupId"],
     ["alias", "previousId"],
-  ])("%s refuses a rounded %s, and says to pass text", (type, field) => {
+  ])("%s rejects a rounded %s, and says to pass text", (type, field) => {
     const needed = type === "track" ? { event: "e" } : {};
     const call = { ...U, ...needed, [field]: 2 ** 60 };
     expect(() => validate(type, call, () => "m")).toThrow(/must be a string, .* as a string/);

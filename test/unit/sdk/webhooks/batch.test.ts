@@ -93,7 +93,7 @@ describe("eachResponse", () => {
     expect(eachResponse(CALLS)).toBe('[{"status":200},{"status":200},{"status":200}]');
   });
 
-  test("leaves out the errors rather than to be longer than Switchyard reads", () => {
+  test("omits the errors rather than to be longer than Switchyard reads", () => {
     const calls = Array.from({ length: 1_000 }, () => null);
     const failures = (error: string) =>
       new Map(calls.map((_, index) => [index, { status: 503, error }]));

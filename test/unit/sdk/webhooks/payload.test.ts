@@ -44,7 +44,7 @@ describe("parsePayload", () => {
     expect(() => parsePayload({ type: "page" } as never)).toThrow(/rawBody is a parsed body/);
   });
 
-  test("bytes that are not UTF-8 are refused", () => {
+  test("bytes that are not UTF-8 are rejected", () => {
     expect(() => parsePayload(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(/UTF-8/);
   });
 });

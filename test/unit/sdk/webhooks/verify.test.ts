@@ -28,7 +28,7 @@ describe("verify", () => {
     ["more than the signature", BODY, `${SIGNATURE}0`, "s3cr3t"],
     ["one digit changed", BODY, SIGNATURE.replace("7", "8"), "s3cr3t"],
     ["40 characters of other bytes", BODY, "☕".repeat(40), "s3cr3t"],
-  ])("refuses %s", (_, body, header, secret) => {
+  ])("rejects %s", (_, body, header, secret) => {
     expect(verify(body, header, secret)).toBe(false);
   });
 
@@ -145,11 +145,11 @@ test.each([
   ["another version", { "webhook-signature": STANDARD_SIGNATURE.replace("v1,", "v2,") }],
   ["the signature without its version", { "webhook-signature": STANDARD_SIGNATURE.slice(3) }],
   ["a part of the signature", { "webhook-signature": STANDARD_SIGNATURE.slice(0, -1) }],
-])("refuses %s", (_, changed) => {
+])("rejects %s", (_, changed) => {
   expect(verified({ ...HEADERS, ...changed })).toBe(false);
 });
 
-test("refuses another body and another secret", () => {
+test("rejects another body and another secret", () => {
   expect(verifyStandard(`${BODY} `, HEADERS, SECRET, { nowMs: NOW_MS })).toBe(false);
   expect(verified(HEADERS, "whsec_AAAA")).toBe(false);
 });

@@ -12,7 +12,7 @@ test("a page's blocks have a language, what follows it, and their text", () => {
   ]);
 });
 
-test("a block in a list is told without its indentation", () => {
+test("a block in a list is reported without its indentation", () => {
   const page = "1. First:\n\n   ```sh status 1\n   ls\n     x\n   ```\n\n```sh\npwd\n```\n";
   expect(fencedBlocks(page)).toEqual([
     { language: "sh", info: "status 1", text: "ls\n  x\n" },

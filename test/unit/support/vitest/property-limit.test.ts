@@ -43,7 +43,7 @@ test("a property that takes too long for its inputs is a failure", async () => {
   await expect(fc.assert(asynchronous, many)).rejects.toThrow(message);
 });
 
-test("an input that fails is told, with its cause", () => {
+test("an input that fails is reported, with its cause", () => {
   const cause = new Error("it is 7");
   const fails = fc.property(fc.constant(7), () => {
     throw cause;

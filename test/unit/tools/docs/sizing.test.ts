@@ -38,7 +38,7 @@ test.each(["b", "c"])("part %s cannot be used", (name) => {
   expect(() => measured(name, RESULTS)).toThrow(/bench\/RESULTS.md/);
 });
 
-test("a row or column that is not there is told", () => {
+test("a row or column that is not there is reported", () => {
   const part = measured("a", RESULTS);
   expect(() => cell(part, { who: "z" }, "MB")).toThrow(/MB of/);
   expect(() => cell(part, { who: "x" }, "KB")).toThrow(/KB of/);

@@ -43,7 +43,7 @@ test.each([
   expect(rangeOf(wanted)).toBe(range);
 });
 
-test.each(["", "latest", "4", "4.x", "4.0.2-rc0"])("%j is refused", (wanted) => {
+test.each(["", "latest", "4", "4.x", "4.0.2-rc0"])("%j is rejected", (wanted) => {
   expect(() => rangeOf(wanted)).toThrow("is not");
 });
 

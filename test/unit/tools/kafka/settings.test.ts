@@ -37,13 +37,16 @@ describe("clients", () => {
     [true, false, "SSL"],
     [false, true, "SASL_PLAINTEXT"],
     [true, true, "SASL_SSL"],
-  ])("with TLS %s and a log-in %s speak %s, and nobody else does", (tls, sasl, protocol) => {
-    const own = tls || sasl ? `CLIENT:${protocol},` : "";
-    expect(settings(3, { tls, sasl })["listener.security.protocol.map"]).toBe(
-      `PLAINTEXT:PLAINTEXT,${own}FRONTED0:PLAINTEXT,CONTROLLER:PLAINTEXT`,
-    );
-    expect(scramArguments({ tls, sasl })).toHaveLength(sasl ? 4 : 0);
-  });
+  ])(
+    "with TLS %s and a authentication %s speak %s, and nobody else does",
+    (tls, sasl, protocol) => {
+      const own = tls || sasl ? `CLIENT:${protocol},` : "";
+      expect(settings(3, { tls, sasl })["listener.security.protocol.map"]).toBe(
+        `PLAINTEXT:PLAINTEXT,${own}FRONTED0:PLAINTEXT,CONTROLLER:PLAINTEXT`,
+      );
+      expect(scramArguments({ tls, sasl })).toHaveLength(sasl ? 4 : 0);
+    },
+  );
 
   test("are shown a certificate, in one line of the properties", () => {
     const text = propertiesText(settings(3, { tls: true, sasl: true }));
