@@ -91,7 +91,7 @@ function rowsOf(
     if (isTop) return [];
     if (node.kind === "section") {
       const own = node.takesFlag ? variable : variable.map(() => "");
-      const fallback = node.isOptional ? "left out" : "";
+      const fallback = node.isOptional ? "not set" : "";
       const value = node.takesFlag ? "true, false, or a map" : "a map";
       const head = row(name, [...own, value, fallback, node.doc]);
       return [head, ...rowsOf(node.fields, path, name, inEnvironment)];
@@ -104,7 +104,7 @@ function rowsOf(
       return [head, ...rowsOf(item, path, [...below, `${key}[]`], inEnvironment)];
     }
     return [
-      row(name, [...blank, "a map", "left out", node.doc]),
+      row(name, [...blank, "a map", "not set", node.doc]),
       ...variantRows(node, path, name, inEnvironment),
     ];
   });
