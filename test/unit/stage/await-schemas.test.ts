@@ -57,7 +57,7 @@ test("without a registry nothing stands between a consumer and its stage", () =>
   expect(awaitSchemas(undefined, onAssigned, () => undefined)).toBe(onAssigned);
 });
 
-test("what has no schema, or one that is known or refused, is admitted", () => {
+test("what has no schema, or one that is known or rejected, is admitted", () => {
   schemas.learnAvro(7, "long");
   schemas.learn(8, UNKNOWN);
   const header = (bytes: Buffer) => [["__value_schema_id", bytes]] as const;

@@ -145,7 +145,7 @@ test("lag counts what is not committed, and the oldest is the first of it", asyn
   ]);
 });
 
-test("tiers: what waits, when the next is due, and those that are retired", async () => {
+test("retry delays: what waits, when the next is due, and those that are retired", async () => {
   const { append, clock, finish, kafka, status } = world(...ALL, "delays.2m", "delays.strange");
   const startMs = clock.nowMs();
   const waits = (dueInMs: number) => waiting("crm", startMs, startMs + dueInMs);
@@ -204,7 +204,7 @@ test("--destination reads of that one alone", async () => {
   expect(destinations.map(({ destination }) => destination)).toEqual(["late"]);
 });
 
-test("deliveries that wait are counted in Kafka, by destination and tier, with the next one due", async () => {
+test("deliveries that wait are counted in Kafka, by destination and retry delay, with the next one due", async () => {
   const { append, clock, show } = world(...ALL, "delays.strange");
   const waits = (destination: string, dueInMs: number) =>
     waiting(destination, clock.nowMs(), clock.nowMs() + dueInMs);
@@ -285,7 +285,7 @@ test("--failing shows none that is only disabled", async () => {
   expect((JSON.parse(out) as StatusReport).destinations).toEqual([]);
 });
 
-test("without Kafka, and with nobody else to ask, the error is the answer", async () => {
+test("without Kafka, and with nobody else to ask, the error is the response", async () => {
   const use: UseKafka = () => Promise.reject(new Error("no broker answers"));
   const shown = showStatus(use, SHOWN, fakeShell(), never);
   await expect(shown).rejects.toThrow("no broker answers");
@@ -552,7 +552,7 @@ const found = (polled: readonly Polled[]) => {
 };
 const notes = (report: StatusReport) => statusText(report, fakeShell().colors);
 
-test("processes that run different configurations are told, and one that does not run the file", () => {
+test("processes that run different configurations are reported, and one that does not run the file", () => {
   const other = processReport({ admin: "b:9464", configHash: "ffffffffffff" });
   const differ = notes({ ...REPORT, processes: [processReport(), other] });
   expect(differ).toContain("The processes run different configurations");
@@ -589,7 +589,7 @@ test("of a process that is unreachable only that is known", () => {
   expect(notes({ ...REPORT, processes })).toContain("c:1 is unreachable (ECONNREFUSED)");
 });
 
-test("a state store that cannot be used is told of its process", () => {
+test("a state store that cannot be used is reported of its process", () => {
   const of = (value: number) =>
     notes(measured((metrics) => metrics.audienceStoresUnavailable.bind({}).set(value)));
   expect(of(0)).not.toContain("state store");
@@ -623,7 +623,7 @@ test.each([
   );
 });
 
-test("a refused file, and what waits for a restart or for topics, is told of its process", () => {
+test("a refused file, and what waits for a restart or for topics, is reported of its process", () => {
   const report = measured((metrics) => {
     metrics.configInvalidSince.bind({}).set(Date.parse("2026-03-01T09:12:00Z") / 1_000);
     metrics.configNeedsRestart.bind({}).set(2);
@@ -637,7 +637,7 @@ test("a refused file, and what waits for a restart or for topics, is told of its
   ]);
 });
 
-test("a process that a broker does not answer tells it, and since when", () => {
+test("a process that a broker does not respond tells it, and since when", () => {
   const nothing: Count = () => undefined;
   const outage = { broker: "k:2", since: "2026-03-01T09:30:15.000Z", error: "no answer" };
   const report = found([polledProcess(nothing, nothing, { unreachableBrokers: [outage] })]);
@@ -654,7 +654,7 @@ test("the page on monitoring shows what is printed", () => {
   expect(page).toContain(statusText(REPORT, fakeShell().colors));
 });
 
-test("a topic that takes nothing is told of first, and how much went around it", () => {
+test("a topic that takes nothing is reported of first, and how much went around it", () => {
   const since = "2026-03-01T09:12:00.000Z";
   const blocked = [
     { topic: "sw.deliveries.crm", since, rerouted: 11_243 },
