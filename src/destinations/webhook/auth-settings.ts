@@ -88,7 +88,7 @@ const oauth2 = section(
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",
-      "Where the client ID and secret are sent: in the header `Authorization`, or in the form.",
+      "How the client ID and secret are sent: in the header `Authorization`, or in the form.",
     ),
     parameters: setting(
       parameters,
