@@ -4,6 +4,7 @@
  * count from 0.
  */
 
+import { SKIP_REASONS } from "../words/skip-reason.ts";
 import { RESPONSE_CLASSES } from "./view.ts";
 
 /** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */
@@ -16,8 +17,10 @@ export const AT = {
   responses: 2,
   /** Attempts by duration, one place per bucket; the last: longer than all bounds. */
   buckets: 2 + RESPONSE_CLASSES.length,
+  /** Skipped calls, as `SKIP_REASONS`. */
+  skipped: 2 + RESPONSE_CLASSES.length + ATTEMPT_BOUNDS_S.length + 1,
 } as const;
-export const DESTINATION_WIDTH = AT.buckets + ATTEMPT_BOUNDS_S.length + 1;
+export const DESTINATION_WIDTH = AT.skipped + SKIP_REASONS.length;
 
 /** Places of the row of all: as `FLOW_NAMES`. */
 export const FLOW_AT = { calls: 0, routed: 1, accepted: 2, failed: 3, deadLetters: 4 } as const;

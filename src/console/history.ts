@@ -4,9 +4,11 @@
  *   kept                        in steps of   for        of at most
  *   rates of all                1 min         4 h        1 row
  *   a destination's             2 min         4 h        2,000 destinations, about 14 KB each
+ *   its skipped calls           1 h           24 h       2,000 destinations, about 1 KB each
  *   the present                 each poll     1 min      60 polls
  */
 
+import { SKIP_REASONS, type SkipReason } from "../words/skip-reason.ts";
 import {
   AT,
   addTo,
@@ -29,7 +31,8 @@ import {
 
 const MINUTE_MS = 60_000;
 const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
-const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: DESTINATION_WIDTH };
+const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
+const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
 /** The present: rates are over at most this time, shares and latencies over four times as much. */
 const NOW_MS = 15_000;
@@ -53,13 +56,21 @@ const UNKNOWN: DestinationRates = {
 export class History {
   readonly #flow = new Ring(FLOW_SHAPE);
   readonly #destinations = new Map<string, Ring>();
+  readonly #skipped = new Map<string, Ring>();
+  /** The hours in which a process that counts skipped calls was read. */
+  readonly #routed = new Ring({ ...SKIPPED_SHAPE, width: 0 });
   #recent: readonly Recent[] = [];
 
   /** @param counted in the `overMs` before `atMs`. */
   add(counted: Counters, overMs: number, atMs: number): void {
     if (overMs <= 0) return;
     this.#flow.add(counted.flow, overMs, atMs);
-    for (const [id, row] of counted.destinations) this.#ringOf(id, row)?.add(row, overMs, atMs);
+    if (counted.counts[FLOW_AT.calls] === true) this.#routed.add([], overMs, atMs);
+    for (const [id, row] of counted.destinations) {
+      const [attempted, skipped] = [row.subarray(0, AT.skipped), row.subarray(AT.skipped)];
+      ringOf(this.#destinations, DESTINATION_SHAPE, id, attempted)?.add(attempted, overMs, atMs);
+      ringOf(this.#skipped, SKIPPED_SHAPE, id, skipped)?.add(skipped, overMs, atMs);
+    }
     const since = atMs - RECENT_MS;
     const kept = this.#recent.filter((each) => each.atMs > since).slice(-POLLS_MAX + 1);
     this.#recent = [...kept, { counted, overMs, atMs }];
@@ -126,6 +137,20 @@ export class History {
     ]);
   }
 
+  /** Calls that were skipped for a destination, per hour. */
+  skipped(id: string, nowMs: number): Series<SkipReason> {
+    const measured = this.#routed.read(nowMs, () => 0);
+    const ring = this.#skipped.get(id) ?? null;
+    const all = SKIP_REASONS.map((name, place) => {
+      const counts = ring?.read(nowMs, (row) => Math.round(row[place] ?? 0)).values ?? [];
+      const values = measured.values.map((zero, index) =>
+        zero === null ? null : (counts[index] ?? zero),
+      );
+      return [name, { ...measured, values }] as const;
+    });
+    return series(SKIPPED_SHAPE.stepMs, all);
+  }
+
   #read(
     id: string,
     nowMs: number,
@@ -133,17 +158,6 @@ export class History {
   ) {
     const ring = this.#destinations.get(id) ?? new Ring({ ...DESTINATION_SHAPE, width: 0 });
     return ring.read(nowMs, read);
-  }
-
-  /** Null: it has not been active yet, or there are too many. */
-  #ringOf(id: string, row: Float64Array): Ring | null {
-    const known = this.#destinations.get(id);
-    if (known !== undefined) return known;
-    const isQuiet = row.every((count) => count === 0);
-    if (isQuiet || this.#destinations.size >= DESTINATIONS_MAX) return null;
-    const ring = new Ring(DESTINATION_SHAPE);
-    this.#destinations.set(id, ring);
-    return ring;
   }
 
   #sums(withinMs: number) {
@@ -165,6 +179,22 @@ export class History {
     if (latest === undefined) return [];
     return this.#recent.filter(({ atMs }) => atMs === latest.atMs || atMs > latest.atMs - ms);
   }
+}
+
+/** Null: nothing has been counted yet, or there are too many. */
+function ringOf(
+  rings: Map<string, Ring>,
+  shape: ConstructorParameters<typeof Ring>[0],
+  id: string,
+  row: Float64Array,
+): Ring | null {
+  const known = rings.get(id);
+  if (known !== undefined) return known;
+  const isQuiet = row.every((count) => count === 0);
+  if (isQuiet || rings.size >= DESTINATIONS_MAX) return null;
+  const ring = new Ring(shape);
+  rings.set(id, ring);
+  return ring;
 }
 
 type Column = {

@@ -62,8 +62,19 @@ export interface CallRequest {
   readonly note: string | null;
 }
 
+/** What the route stage would do with the call for a destination that its source is connected to, as `explain` shows it. */
+export interface CallDecision {
+  readonly destination: string;
+  readonly gets: boolean;
+  /** Names the step that decided, such as `filtered`. */
+  readonly reason: string;
+  /** Names the filter that skipped the call, or the properties that the rules change, never their values. */
+  readonly text: string;
+}
+
 /** The timeline of a call. */
 export interface CallView {
+  readonly decisions: readonly CallDecision[];
   readonly requests: readonly CallRequest[];
   readonly steps: readonly CallStep[];
   /** The state for each destination. */

@@ -10,6 +10,7 @@ import type {
   HoldReason,
   LastOutcome,
 } from "../domain/destination-status.ts";
+import type { SkipReason } from "../words/skip-reason.ts";
 
 export interface Session {
   /** Nothing else is available before. */
@@ -213,6 +214,8 @@ export interface DestinationView extends DestinationSnapshot, DestinationRates {
   readonly responses: Series<ResponseClass>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;
+  /** Calls that it did not get, per hour, by reason. */
+  readonly skipped: Series<SkipReason>;
   /** Sources that are connected to it. */
   readonly sources: readonly string[];
 }

@@ -129,6 +129,7 @@ export function destinationOf(
     kafkaError: snapshot.kafkaError,
     responses: history.responses(id, nowMs),
     latency: history.latency(id, nowMs),
+    skipped: history.skipped(id, nowMs),
     sources,
   };
 }

@@ -8,6 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
 import type { DeadLetterView } from "../../src/console/query-view.ts";
+import { SKIP_REASONS } from "../../src/words/skip-reason.ts";
 import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
@@ -104,6 +105,13 @@ function tellEverything(): void {
       { destination: "flaky-hook", text: `waits, due at ${SINCE}, attempts: 1`, tone: "warn" },
     ],
     gaps: ["There is no topic of attempts."],
+    decisions: [
+      { destination: "crm-hook", gets: true, reason: "by-default", text: "it is connected" },
+      {
+        ...{ destination: "flaky-hook", gets: false, reason: "filtered" },
+        text: 'the filter "no tests" drops it',
+      },
+    ],
     requests: [
       {
         destination: "flaky-hook",
@@ -160,6 +168,8 @@ function countOn(): void {
   row[AT.failed] = (row[AT.failed] ?? 0) + 10;
   row[AT.responses + 4] = (row[AT.responses + 4] ?? 0) + 10;
   row[AT.buckets + 2] = (row[AT.buckets + 2] ?? 0) + 10;
+  const filtered = AT.skipped + SKIP_REASONS.indexOf("filtered");
+  row[filtered] = (row[filtered] ?? 0) + 10;
   site.data.counters = {
     ...site.data.counters,
     flow,
@@ -173,6 +183,7 @@ const VIEWS = [
   ["/destinations/flaky-hook", "flaky-hook[1] example.com"],
   ["/dead-letters", "No endpoint accepted the delivery within its retry window."],
   ["/calls/m-1", "attempt 1, parked: flaky-hook[1] 503"],
+  ["/calls/m-1", 'the filter "no tests" drops it'],
   ["/calls?user=0a1b", "Order Completed"],
   ["/audiences", "9,000 of 12,000 members would leave"],
   ["/configuration", "host-1:9464"],
@@ -237,6 +248,12 @@ test("rates and plots follow the counters", async ({ skip }) => {
       async () => await opened.page.locator(".plot .legend li", { hasText: "5xx" }).textContent(),
     )
     .toMatch(/5xx [1-9]/);
+  const skipped = opened.page.getByRole("region", { name: "Skipped calls per hour" });
+  await skipped.waitFor();
+  expect(await skipped.locator("thead th").allTextContents()).toEqual(["Hour from", "filtered"]);
+  expect(await skipped.locator("tbody td").first().textContent()).toMatch(/^[1-9]/);
+  await opened.page.getByText("a filter drops the call").waitFor();
+  expect(await brokenRules(opened.page)).toEqual([]);
   await opened.page.goBack();
   await opened.page.getByRole("heading", { name: "Received" }).waitFor();
   expect(opened.errors).toEqual([]);
@@ -331,7 +348,9 @@ test("names, sentences and values that want to be scripts are only read", async 
     ...{ isOn: true, since: SINCE, isCut: true },
     attempts: [{ ...attempt, retryAt: SINCE, tone: "bad" }],
   };
-  site.data.call = { steps: [step], finalStates: [step], gaps: [HOSTILE], requests: [request] };
+  const decisions = [{ destination: HOSTILE, gets: false, reason: HOSTILE, text: HOSTILE }];
+  const found = { steps: [step], finalStates: [step], gaps: [HOSTILE] };
+  site.data.call = { ...found, decisions, requests: [request] };
   site.data.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],

@@ -1,9 +1,9 @@
 /**
- * One call: its timeline over all topics and attempts, and the requests that the deliver stage would send
- * for it now, as `switchyard explain` shows them.
+ * One call: its timeline over all topics and attempts, and what would happen to it now, as `switchyard explain`
+ * shows it: which destinations get it, and the requests that the deliver stage would send.
  */
 
-import type { CallRequest, CallStep, CallView } from "../query-view.ts";
+import type { CallDecision, CallRequest, CallStep, CallView } from "../query-view.ts";
 import { durationText } from "./format.ts";
 import {
   Choice,
@@ -14,10 +14,12 @@ import {
   Refresh,
   Result,
   Sentence,
+  State,
   Time,
 } from "./parts.tsx";
 import { useHere } from "./router.tsx";
 import { useQuery } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 
 export const CALL_TIMES = ["1h", "1d", "7d"] as const;
 
@@ -35,7 +37,8 @@ export function Call({ id }: { readonly id: string }) {
   );
 }
 
-function Known({ view: { steps, finalStates, gaps, requests } }: { readonly view: CallView }) {
+function Known({ view }: { readonly view: CallView }) {
+  const { steps, finalStates, gaps, decisions, requests } = view;
   if (steps.length === 0) {
     return <Empty>Nothing was found. Choose a longer time to look further back.</Empty>;
   }
@@ -63,6 +66,22 @@ function Known({ view: { steps, finalStates, gaps, requests } }: { readonly view
           ))}
         </ol>
       </Panel>
+      <Panel title="Routing">
+        <p class="quiet">
+          Which destinations of its source get the call, and why, with the current configuration.
+          Values are never shown.
+        </p>
+        {decisions.length === 0 ? (
+          <Empty>The call itself was not found, or its source is not connected.</Empty>
+        ) : (
+          <Table
+            label="Routing"
+            columns={DECISION_COLUMNS}
+            rows={decisions}
+            keyOf={({ destination }) => destination}
+          />
+        )}
+      </Panel>
       <Panel title="Requests">
         <p class="quiet">
           The requests that would be sent now, with the current configuration. Nothing is sent.
@@ -78,6 +97,17 @@ function Known({ view: { steps, finalStates, gaps, requests } }: { readonly view
     </>
   );
 }
+
+const DECISION_COLUMNS: readonly Column<CallDecision>[] = [
+  { label: "Destination", of: ({ destination }) => <DestinationLink id={destination} /> },
+  {
+    label: "Call",
+    of: ({ gets }) =>
+      gets ? <State tone="good" text="Gets it" /> : <State tone="quiet" text="Skipped" />,
+  },
+  { label: "Reason", of: ({ reason }) => <code>{reason}</code> },
+  { label: "Why", of: ({ text }) => text },
+];
 
 function Step({
   step: { at, destination, text, tone },

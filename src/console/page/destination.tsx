@@ -19,6 +19,7 @@ import { Age, Empty, Loading, None, Panel, Problem, State, Time, useNow } from "
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
 import { useLatest } from "./server.ts";
+import { SkippedCalls } from "./skipped-calls.tsx";
 import { type Column, Table } from "./table.tsx";
 
 const RESPONSE_LINES: readonly Line[] = [
@@ -111,6 +112,9 @@ function Known({ view }: Props) {
       </Panel>
       <Panel title="Backlog">
         <Backlog view={view} />
+      </Panel>
+      <Panel title="Skipped calls">
+        <SkippedCalls series={view.skipped} />
       </Panel>
       {isAttempted ? <Attempts destination={id} /> : null}
       <p>

@@ -1,5 +1,6 @@
 /**
- * The requests that the deliver stage would send for a call now, as `explain` shows them. Nothing is sent.
+ * What the stages would do with a call now, as `explain` shows it: which destinations get it and why, and the requests that the
+ * deliver stage would send. Nothing is sent.
  * Static headers may be secret, and so may all of a URL but scheme, host and port. A body is data of users,
  * which `console.showPayloads` allows.
  */
@@ -12,8 +13,8 @@ import {
   type EndpointRequest,
   type ExplainedDestination,
 } from "../../operate/timeline/explanation.ts";
-import { noRequestText } from "../../operate/timeline/explanation-text.ts";
-import type { CallRequest } from "../query-view.ts";
+import { noRequestText, reasonText } from "../../operate/timeline/explanation-text.ts";
+import type { CallRequest, CallView } from "../query-view.ts";
 
 const DESTINATIONS_MAX = 50;
 const BODY_CHARACTERS = 16_384;
@@ -28,17 +29,27 @@ const NO_REQUEST = {
 };
 
 /** @param record of `calls`, with the schema of its value if it has one. */
-export function callRequests(
+export function explainedCall(
   record: IncomingRecord,
   config: Config,
   nowMs: number,
-): readonly CallRequest[] {
+): Pick<CallView, "decisions" | "requests"> {
   const explained = createRecordExplainer(config, configuredTopics(config))(record, nowMs);
-  if (explained.kind === "unusable") return [];
-  const getting = explained.destinations.filter(({ copy }) => copy !== null);
-  return getting
-    .slice(0, DESTINATIONS_MAX)
-    .flatMap((each) => requestsOf(each, config.console.showPayloads));
+  if (explained.kind === "unusable") return { decisions: [], requests: [] };
+  const { destinations, read } = explained;
+  const getting = destinations.filter(({ copy }) => copy !== null);
+  const connected = destinations.filter(({ reason }) => reason !== "not-connected");
+  return {
+    decisions: connected.slice(0, DESTINATIONS_MAX).map(({ destination, copy, ...why }) => ({
+      destination: destination.id,
+      gets: copy !== null,
+      reason: why.reason,
+      text: reasonText(why, destination.name, read.source.id),
+    })),
+    requests: getting
+      .slice(0, DESTINATIONS_MAX)
+      .flatMap((each) => requestsOf(each, config.console.showPayloads)),
+  };
 }
 
 function requestsOf(

@@ -1,7 +1,7 @@
 /**
  * The timeline of one call for the console, in the sentences of `switchyard timeline`, for 20 s at most,
  * because somebody is waiting. Names of events and starts of responses are data of users, which
- * `console.showPayloads` allows. The call's requests are those of `call-requests.ts`.
+ * `console.showPayloads` allows. What would happen to the call now is that of `call-requests.ts`.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -19,7 +19,7 @@ import {
 import type { CallTimeline, FinalStateKind, Step } from "../../operate/timeline/steps.ts";
 import type { CallQuery } from "../ports.ts";
 import type { CallStep, CallView } from "../query-view.ts";
-import { callRequests } from "./call-requests.ts";
+import { explainedCall } from "./call-requests.ts";
 
 const LIMIT_MS = 20_000;
 
@@ -43,10 +43,11 @@ export async function readCallView(
   const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
-  // Without its schema there are no requests; the timeline shows why.
+  // Without its schema nothing can be explained; the timeline shows why.
   const read = record === null ? "" : await schemas.given(record);
-  const requests = typeof read === "string" ? [] : callRequests(read, config, nowMs);
-  return { ...callView(found, names, config.console.showPayloads), requests };
+  const explained =
+    typeof read === "string" ? { decisions: [], requests: [] } : explainedCall(read, config, nowMs);
+  return { ...callView(found, names, config.console.showPayloads), ...explained };
 }
 
 /** The call itself, if it still exists. */
@@ -64,11 +65,11 @@ async function recordOf(
 }
 
 /** @param payloads whether data of users may be shown. */
-function callView(
+export function callView(
   { steps, finalStates, gaps }: CallTimeline,
   names: Names,
   payloads: boolean,
-): Omit<CallView, "requests"> {
+): Omit<CallView, "decisions" | "requests"> {
   return {
     steps: steps.map((step) => ({
       at: new Date(step.atMs).toISOString(),
@@ -89,7 +90,7 @@ function callView(
 function withoutData(step: Step): Step {
   if (step.kind === "received") return { ...step, event: null };
   if (step.kind !== "attempt") return step;
-  return { ...step, requests: step.requests.map((each) => ({ ...each, answer: null })) };
+  return { ...step, requests: step.requests.map((each) => ({ ...each, response: null })) };
 }
 
 const FINAL_STATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {

@@ -2,6 +2,7 @@
 
 import type { MetricValues } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
+import { isSkipReason, SKIP_REASONS } from "../../words/skip-reason.ts";
 import { AT, type Counters, DESTINATION_WIDTH, FLOW_AT, FLOW_WIDTH } from "../counters.ts";
 import { RESPONSE_CLASSES } from "../view.ts";
 
@@ -28,6 +29,10 @@ export function digest(metrics: MetricValues): Counters {
     addTo(labels.destination ?? "", AT.responses + responseAt(labels.outcome ?? ""), value);
   }
   for (const { value } of valuesOf(METRICS.callsRouted)) count(FLOW_AT.routed, value);
+  for (const { labels, value } of valuesOf(METRICS.callsSkipped)) {
+    const { destination = "", reason = "" } = labels;
+    if (isSkipReason(reason)) addTo(destination, AT.skipped + SKIP_REASONS.indexOf(reason), value);
+  }
   for (const { labels, value } of valuesOf(METRICS.recordsIn)) {
     if (labels.stage === "route") count(FLOW_AT.calls, value);
   }

@@ -69,7 +69,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     },
     deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
-    call: { steps: [], finalStates: [], gaps: [], requests: [] },
+    call: { steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
     latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },

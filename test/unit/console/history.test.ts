@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { AT, type Counters, DESTINATION_WIDTH, FLOW_AT } from "../../../src/console/counters.ts";
 import { History } from "../../../src/console/history.ts";
+import { SKIP_REASONS } from "../../../src/words/skip-reason.ts";
 
 const START = 1_000_000 * 120_000;
 
@@ -70,6 +71,41 @@ test("answers over time are by class; a destination that did nothing has none", 
   expect([values["2xx"].at(-1), values["5xx"].at(-1), values["2xx"].at(-2)]).toEqual([8, 2, null]);
   expect(history.responses("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
   expect(history.latency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
+});
+
+function skipping(rows: Readonly<Record<string, number>>, routes = true): Counters {
+  const { flow, counts } = counted(0);
+  const destinations = Object.entries(rows).map(([id, filtered]) => {
+    const row = new Float64Array(DESTINATION_WIDTH);
+    row[AT.skipped + SKIP_REASONS.indexOf("filtered")] = filtered;
+    return [id, row] as const;
+  });
+  const [, ...others] = counts;
+  return { flow, destinations: new Map(destinations), counts: [routes, ...others] };
+}
+
+test("skipped calls are counted per hour, for as long as a process that routes was read", () => {
+  const history = new History();
+  const hour = 3_600_000;
+  const at = Math.ceil(START / hour) * hour;
+  history.add(skipping({ shop: 9 }, false), 60_000, at + 60_000);
+  history.add(skipping({ crm: 5 }), 60_000, at + hour + 60_000);
+  history.add(skipping({ crm: 7 }), 60_000, at + hour + 120_000);
+  history.add(skipping({ crm: 0 }), 60_000, at + 2 * hour + 60_000);
+  const { values, fromMs, stepMs } = history.skipped("crm", at + 3 * hour);
+  expect([fromMs, stepMs, values.filtered.length]).toEqual([at - 20 * hour, hour, 24]);
+  expect(values.filtered.slice(-4)).toEqual([null, 12, 0, null]);
+  expect(values.disabled.slice(-4)).toEqual([null, 0, 0, null]);
+  expect(history.skipped("quiet", at + 3 * hour).values.filtered.slice(-4)).toEqual([
+    null,
+    0,
+    0,
+    null,
+  ]);
+  // Nothing was attempted.
+  expect(history.responses("crm", at + 3 * hour).values["2xx"].every((each) => each === null)).toBe(
+    true,
+  );
 });
 
 test("destinations beyond the bound have rates of now, and no history", () => {

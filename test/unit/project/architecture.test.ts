@@ -98,7 +98,7 @@ const TABLE: readonly Row[] = [
     "commander",
   ],
   // Faces.
-  ["console", "domain runtime telemetry stage", "node"],
+  ["console", "domain words runtime telemetry stage", "node"],
   ["console/page", "words console", "preact uplot"],
   [
     "console/read",

@@ -38,7 +38,12 @@ destinations:
     sharedSecret: a-secret-of-24-characters
     endpoints: [{ url: "https://a.example.com/path?key=${SECRET}", headers: { X-Api-Key: ${SECRET} } }]
   - { id: still, type: webhook, paused: true, endpoints: [{ url: "https://b.example.com/" }] }
-  - { id: sheet, type: topic, name: Sheet }
+  - id: sheet
+    type: topic
+    name: Sheet
+    filters:
+      - { name: no tests, if: "event = 'Tested'", drop: true }
+      - { name: no emails, dropProperties: { properties: [email] } }
 attempts: { enabled: true }
 console: { showPayloads: ${payloads} }
 `;
@@ -178,6 +183,49 @@ test.each([false, true])(
     expect(sheet?.note).toBe("receives no requests: its topic is read by other consumers");
     expect(JSON.stringify(reported)).not.toContain(SECRET);
     expect(JSON.stringify(reported).includes("Ordered")).toBe(payloads);
+  },
+);
+
+test("a call's view names the reason, the filter and the changed properties, but no value", async () => {
+  const { reader, call, finish } = world();
+  call({ messageId: "m-1", userId: "ada", event: "Tested" });
+  call({ messageId: "m-2", userId: "ada", properties: { email: "ada@example.com" } });
+  call({ messageId: "m-3", userId: "ada", integrations: { All: false, Sheet: true } });
+  const routed = async (messageId: string) => {
+    const view = await finish(reader.call({ messageId, sinceMs: HOUR }, signal));
+    expect(JSON.stringify(view)).not.toContain("ada@example.com");
+    return view.decisions.map(({ destination, gets, reason, text }) =>
+      [destination, gets ? "gets it" : "skipped", reason, text].join(" | "),
+    );
+  };
+  const connected =
+    "by-default | the source is connected to it, and integrations do not exclude it";
+  const [hook, still] = ["hook", "still"].map((id) => `${id} | gets it | ${connected}`);
+  expect(await routed("m-1")).toEqual([
+    hook,
+    still,
+    'sheet | skipped | filtered | the filter "no tests" drops it',
+  ]);
+  expect(await routed("m-2")).toEqual([
+    hook,
+    still,
+    `sheet | gets it | ${connected}; its rules change properties.email`,
+  ]);
+  expect((await routed("m-3"))[0]).toBe(
+    "hook | skipped | all-false | integrations exclude All, and do not name Webhooks",
+  );
+});
+
+test.each([false, true])(
+  "a call's attempts have their answers with payloads: %s",
+  async (payloads) => {
+    const { reader, append, call, topics, finish } = world({ payloads });
+    call({ messageId: "m-1", userId: "ada" });
+    append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));
+    const { steps } = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const attempt = steps.find(({ kind }) => kind === "attempt");
+    expect(attempt?.text).toContain("503");
+    expect(attempt?.text.includes("of Ada")).toBe(payloads);
   },
 );
 

@@ -44,13 +44,23 @@ test("each cause of deliver has a place of its own, all of TLS one", () => {
   }
 });
 
+test("skipped calls have a place for each reason", () => {
+  const { destinations } = digested((metrics) => {
+    metrics.callsSkipped.bind({ destination: "crm", reason: "filtered" }).inc(4);
+    metrics.callsSkipped.bind({ destination: "crm", reason: "not-connected" }).inc(2);
+    metrics.callsSkipped.bind({ destination: "crm", reason: "of another version" }).inc(9);
+  });
+  const row = destinations.get("crm") ?? [];
+  expect(Array.from(row).slice(AT.skipped)).toEqual([2, 0, 0, 0, 0, 0, 4]);
+});
+
 test("attempts are counted by duration, for destinations that /metrics does not show, too", () => {
   const { destinations } = digested((metrics) => {
     const duration = metrics.attemptDuration.bind({ destination: "crm" });
     for (const seconds of [0.001, 0.002, 0.03, 0.3, 60]) duration.observe(seconds);
   });
   const row = destinations.get("crm") ?? [];
-  const buckets = Array.from(row).slice(AT.buckets);
+  const buckets = Array.from(row).slice(AT.buckets, AT.skipped);
   expect(buckets).toEqual([2, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1]);
   expect(percentileMs(row, 1)).toBe(10_000);
 });

@@ -1,0 +1,46 @@
+/** Why a destination did not get calls: a row for each hour in which calls were skipped, a column for each reason. */
+
+import { SKIP_TEXTS } from "../../words/skip-reason.ts";
+import { countText } from "./format.ts";
+import { Empty, Time } from "./parts.tsx";
+import { hoursOf, reasonsOf, type SkippedHour, type SkippedSeries } from "./skipped-hours.ts";
+import { type Column, Table } from "./table.tsx";
+
+export function SkippedCalls({ series }: { readonly series: SkippedSeries }) {
+  const reasons = reasonsOf(series);
+  if (reasons === null) {
+    return <Empty>Not known yet: no process that routes calls has been read.</Empty>;
+  }
+  if (reasons.length === 0) {
+    return <Empty>No call was skipped since this console started, or in the last 24 hours.</Empty>;
+  }
+  const columns: readonly Column<SkippedHour>[] = [
+    { label: "Hour from", of: ({ at }) => <Time at={at} /> },
+    ...reasons.map((reason) => ({
+      label: reason,
+      isNumber: true,
+      of: ({ counts }: SkippedHour) => countText(counts[reason] ?? null),
+    })),
+  ];
+  return (
+    <>
+      <ul class="flex">
+        {reasons.map((reason) => (
+          <li key={reason}>
+            <b>{reason}</b>: {SKIP_TEXTS[reason]}
+          </li>
+        ))}
+      </ul>
+      <Table
+        label="Skipped calls per hour"
+        columns={columns}
+        rows={hoursOf(series, reasons)}
+        keyOf={({ at }) => at}
+      />
+      <p class="quiet">
+        Calls that the destination did not get, and will not get later. Hours without any are not
+        shown.
+      </p>
+    </>
+  );
+}
