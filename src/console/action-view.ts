@@ -49,15 +49,26 @@ export type Action<When = string> =
   | ({ readonly action: "resume-replay"; readonly destination: string | null } & NamedReplay)
   | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
+/** A comparison of past calls by another configuration. It changes nothing, and the file itself is kept nowhere. */
+export interface ComparingCalls {
+  readonly action: "compare-calls";
+  readonly since: string;
+  /** Share of the calls, above 0 and at most 1. */
+  readonly share: number;
+}
+
+/** What a job does. */
+export type JobAction = Action | ComparingCalls;
+
 export interface NamedReplay {
   readonly kind: "calls" | "dead-letters";
   readonly replay: string;
 }
 
-/** An action in progress, or one that has ended. */
+/** A job in progress, or one that has ended. */
 export interface JobView {
   readonly id: string;
-  readonly action: Action;
+  readonly action: JobAction;
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly state: "running" | "done" | "failed" | "stopped";

@@ -12,7 +12,7 @@
 import { CALL_TYPES } from "../domain/call.ts";
 import { describe, isJsonObject, type JsonObject } from "../domain/json.ts";
 import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
-import type { Action } from "./action-view.ts";
+import type { Action, JobAction } from "./action-view.ts";
 
 export type ReadAction =
   | { readonly kind: "action"; readonly action: Action }
@@ -205,8 +205,10 @@ function parse(body: string): unknown {
 }
 
 /** Identifies what a job works on: its kind and its subject. Only one such job runs at a time. */
-export function keyOf(action: Action): string {
+export function keyOf(action: JobAction): string {
   switch (action.action) {
+    case "compare-calls":
+      return "comparison of past calls";
     case "approve":
       return `approval of ${action.audience}`;
     case "replay-dead-letters":

@@ -87,7 +87,7 @@ function callQuery(query: URLSearchParams): CallQuery {
   return { messageId: query.get("id") ?? "", sinceMs: sinceOf(query) };
 }
 
-function sinceOf(query: URLSearchParams): number {
+export function sinceOf(query: URLSearchParams): number {
   const since = query.get("since") ?? "";
   const known = Object.entries(SINCE).find(([name]) => name === since);
   return known?.[1] ?? SINCE["1d"];

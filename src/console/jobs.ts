@@ -1,5 +1,5 @@
 /**
- * Actions in progress and the latest that ended. They exist in this process only.
+ * Actions and comparisons in progress and the latest that ended. They exist in this process only.
  *
  *   an action                                         result
  *   of a kind and destination that is in progress     rejected (409): one at a time
@@ -18,7 +18,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
-import type { Action, JobView, NamedReplay } from "./action-view.ts";
+import type { Action, JobAction, JobView, NamedReplay } from "./action-view.ts";
 import type { ActionProgress, ActionRunner, Work } from "./ports.ts";
 
 const RUNNING_MAX = 8;
@@ -47,6 +47,11 @@ export class Jobs implements AsyncDisposable {
   }
 
   begin(action: Action, sender: Sender): Begun {
+    return this.beginWork(action, () => this.#deps.runner.begin(action), sender);
+  }
+
+  /** @param prepare gives the work. @throws Error with a sentence, which becomes the reason of the rejection. */
+  beginWork(action: JobAction, prepare: () => Work, sender: Sender): Begun {
     const running = this.#jobs.filter(({ isRunning }) => isRunning);
     const key = keyOf(action);
     if (running.some((job) => keyOf(job.action) === key)) {
@@ -57,7 +62,7 @@ export class Jobs implements AsyncDisposable {
     }
     let work: Work;
     try {
-      work = this.#deps.runner.begin(action);
+      work = prepare();
     } catch (error) {
       return rejected(400, asError(error).message);
     }
@@ -74,6 +79,11 @@ export class Jobs implements AsyncDisposable {
     const job = this.#jobs.find((each) => each.id === id && each.isRunning);
     job?.stop();
     return job !== undefined;
+  }
+
+  /** Null: no job with this ID is kept. */
+  view(id: string): JobView | null {
+    return this.#jobs.find((each) => each.id === id)?.view ?? null;
   }
 
   /** The latest first. */
@@ -109,7 +119,7 @@ export class Jobs implements AsyncDisposable {
 
 class Job implements ActionProgress {
   readonly id: string;
-  readonly action: Action;
+  readonly action: JobAction;
   ended: Promise<void> = Promise.resolve();
   readonly #deps: Omit<JobsDeps, "runner">;
   readonly #onChange: () => void;
@@ -122,7 +132,7 @@ class Job implements ActionProgress {
   #count: number | null = null;
   #unfinished: NamedReplay | null = null;
 
-  constructor(action: Action, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
+  constructor(action: JobAction, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
     this.id = deps.newId();
     this.action = action;
     this.#deps = deps;

@@ -8,8 +8,10 @@ import type {
   CallsView,
   CallView,
   ChangesView,
+  ComparedCallsView,
   ConfigurationView,
   DeadLettersView,
+  ProblemsView,
 } from "./query-view.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 
@@ -40,6 +42,24 @@ export interface CallsQuery {
   readonly sinceMs: number;
 }
 
+export interface ComparedCallsQuery {
+  /** Milliseconds since the epoch. */
+  readonly sinceMs: number;
+  /** Share of the calls, above 0 and at most 1. */
+  readonly share: number;
+}
+
+export type PreparedComparison =
+  | ProblemsView
+  | {
+      readonly kind: "prepared";
+      /** Null: the signal aborted. */
+      readonly compare: (
+        progress: Pick<ActionProgress, "follow">,
+        signal: AbortSignal,
+      ) => Promise<ComparedCallsView | null>;
+    };
+
 export interface ConsoleReader {
   /** Reads Kafka and the processes. */
   readonly pollOnce: (signal: AbortSignal) => Promise<Poll>;
@@ -56,6 +76,8 @@ export interface ConsoleReader {
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
   /** Applies nothing. @param content of a configuration file. */
   readonly changes: (content: Buffer) => Promise<ChangesView>;
+  /** Prepares a comparison of past calls. @param content of a configuration file. */
+  readonly compareCalls: (content: Buffer, query: ComparedCallsQuery) => PreparedComparison;
   readonly configuration: () => Promise<ConfigurationView>;
 }
 

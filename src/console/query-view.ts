@@ -142,14 +142,48 @@ export type ChangesView =
       readonly hash: string;
       readonly isSame: boolean;
     }
-  | {
-      readonly kind: "unusable";
-      readonly problems: readonly {
-        readonly where: string;
-        readonly line: number | null;
-        readonly text: string;
-      }[];
+  | ProblemsView;
+
+/** Why a file is not compared. */
+export interface ProblemsView {
+  /** `unusable`: a reload would reject it. `references`: its rules refer to what viewers may not know. */
+  readonly kind: "unusable" | "references";
+  readonly problems: readonly {
+    readonly where: string;
+    readonly line: number | null;
+    readonly text: string;
+  }[];
+}
+
+/** A number of calls, and message IDs of some of them. */
+export interface CountedCalls {
+  readonly count: number;
+  readonly examples: readonly string[];
+}
+
+/** What another configuration would do with past calls, without any value of them. */
+export interface ComparedCallsView {
+  readonly since: string;
+  readonly share: number;
+  /** Calls that were compared. */
+  readonly calls: number;
+  /** Calls whose schema the registry did not return. */
+  readonly withoutSchema: number;
+  /** Sentences about what could not be read. */
+  readonly unread: readonly string[];
+  /** Destinations with differences, at most 200. */
+  readonly destinations: readonly {
+    readonly destination: string;
+    readonly gained: CountedCalls;
+    readonly lost: readonly (CountedCalls & { readonly reason: string })[];
+    readonly changed: CountedCalls & {
+      /** How many calls differ in a property, by its path, the most first; at most 20. */
+      readonly properties: readonly (readonly [path: string, count: number])[];
     };
+  }[];
+  /** Destinations with differences that are not listed. */
+  readonly others: number;
+}
 
 export interface SyncView {
   readonly syncId: string;

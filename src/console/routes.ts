@@ -11,6 +11,8 @@
  *   /api/events?of=VIEW                  server-sent events of a view
  *   /api/actions                         GET: the jobs; POST: starts one
  *   /api/actions/ID                      DELETE: stops it
+ *   /api/comparisons                     POST: starts a job that compares past calls by the file in the body
+ *   /api/comparisons/ID                  GET: its result; DELETE: stops it
  *   /api/dead-letters, /api/audiences,   JSON
  *     /api/configuration, /api/call,
  *     /api/calls, /api/attempts
@@ -26,6 +28,7 @@ const PAGES =
 /** Assets are found from there, because their addresses are relative to the document's. */
 const DOCUMENT = /^\/(?!api\/|assets\/)[^/]*(?:\/[^/]+)?$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
+const COMPARISONS = /^\/api\/comparisons(?:\/([\da-f-]{36}))?$/;
 const ACTIONS = /^\/api\/actions(?:\/([\da-f-]{36}))?$/;
 
 export type View =
@@ -43,6 +46,11 @@ export type Route =
   | { readonly kind: "sent"; readonly name: SentName }
   /** Without an id: of all of them. */
   | { readonly kind: "actions"; readonly id: string | null }
+  | {
+      readonly kind: "comparisons";
+      readonly id: string | null;
+      readonly query: URLSearchParams;
+    }
   | { readonly kind: "unknown" };
 
 const DATA_NAMES = [
@@ -74,6 +82,10 @@ export function routeOf(target: string): Route {
   }
   const actions = ACTIONS.exec(pathname);
   if (actions !== null) return { kind: "actions", id: actions[1] ?? null };
+  const comparisons = COMPARISONS.exec(pathname);
+  if (comparisons !== null) {
+    return { kind: "comparisons", id: comparisons[1] ?? null, query: searchParams };
+  }
   const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
   const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);

@@ -18,6 +18,7 @@ import {
   sessionCookie,
 } from "./access.ts";
 import { handleAction } from "./action-routes.ts";
+import { Comparisons, handleComparison } from "./comparison-routes.ts";
 import { createData, SENT_MAX_BYTES } from "./data.ts";
 import { eventStreams, type ServerDeps } from "./http.ts";
 import type { ConsoleConfig } from "./ports.ts";
@@ -55,7 +56,8 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   const streams = eventStreams(deps);
   const ended = new AbortController();
   const data = createData({ reader: deps.reader, token });
-  const world = { ...deps, config, streams, data };
+  const comparisons = new Comparisons(deps);
+  const world = { ...deps, config, streams, data, comparisons };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
     (request, response) => {
@@ -90,6 +92,7 @@ interface World extends ServerDeps {
   readonly config: ConsoleConfig;
   readonly streams: ReturnType<typeof eventStreams>;
   readonly data: ReturnType<typeof createData>;
+  readonly comparisons: Comparisons;
 }
 
 async function handle(
@@ -128,6 +131,7 @@ async function respond(
 ): Promise<HttpResponse> {
   if (access.kind === "rejected") return json(access.status, { error: access.why });
   if (route.kind === "actions") return await handleAction(request, route, world);
+  if (route.kind === "comparisons") return await handleComparison(request, route, world);
   if (route.kind === "session") return await session(request, access.isKnown, world);
   if (route.kind === "sent") return await sent(request, route.name, world);
   if (request.method !== "GET" && request.method !== "HEAD") {

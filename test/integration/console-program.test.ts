@@ -308,6 +308,61 @@ test(
 );
 
 test(
+  "a destination shows which calls it did not get, and why, per hour; a call shows the same of itself",
+  async ({ skip }) => {
+    const { call } = there(skip);
+    await using view = await open("/destinations/picky");
+    const { page } = view;
+    await page.getByText(LIVE).waitFor();
+    await call("m-skipped", USER, "Skipped", { integrations: { All: false, Sheet: true } });
+    await page.getByText("integrations exclude All and do not name it").waitFor();
+    const table = page.getByRole("region", { name: "Skipped calls per hour" });
+    expect(await table.locator("thead th").allTextContents()).toContain("all-false");
+    await using ofCall = await opened("/calls/m-skipped", "integrations exclude All");
+    const routing = ofCall.page.getByRole("region", { name: "Routing" }).last();
+    expect(await routing.getByRole("row", { name: /^sheet Gets it named-true/ }).count()).toBe(1);
+    expect(await brokenLooks(page)).toEqual([]);
+    expect([...view.errors, ...ofCall.errors]).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "past calls are compared by a proposed file, which is only read",
+  async ({ skip }) => {
+    const { call, config, url } = there(skip);
+    await call("m-compared", USER, "Compared");
+    const sheet = "name: Sheet }";
+    const rule = `{ name: f, if: "event = 'Compared'", drop: true }`;
+    const proposed = config.replace(sheet, `name: Sheet, filters: [${rule}] }`);
+    const headers = { "x-switchyard-console": "1" };
+    const found = async () => {
+      const path = new URL("/api/comparisons?since=1h", url);
+      const started = await fetch(path, { method: "POST", headers, body: proposed });
+      const { id } = (await started.json()) as { id: string };
+      const read = async () => {
+        const { job, result } = (await (
+          await fetch(new URL(`/api/comparisons/${id}`, url))
+        ).json()) as { job: { state: string }; result: { destinations: object[] } | null };
+        return job.state === "running" ? null : (result?.destinations ?? job.state);
+      };
+      await expect.poll(read, SOON).not.toBeNull();
+      return await read();
+    };
+    const calls = { count: 1, examples: ["m-compared"] };
+    await expect.poll(found, SOON).toEqual([
+      {
+        destination: "sheet",
+        gained: { count: 0, examples: [] },
+        lost: [{ reason: "filtered", ...calls }],
+        changed: { count: 0, examples: [], properties: [] },
+      },
+    ]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
   "a thousand destinations are shown, sorted and found",
   async ({ skip }) => {
     const { admin, config } = there(skip);

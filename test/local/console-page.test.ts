@@ -472,6 +472,58 @@ test("what a file would change is said, of a file that is chosen or pasted", asy
   expect(opened.errors).toEqual([]);
 });
 
+test("past calls by another file: progress, a stop, the result, and its problems", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  site.data.isComparing = true;
+  await using opened = await open("/configuration");
+  const { page } = opened;
+  await page.getByText(LIVE).waitFor();
+  await page.getByLabel("or its content").fill("kafka: {}");
+  await page.getByLabel("Calls of the last").selectOption("7d");
+  await page.getByLabel("Share of them").selectOption("1%");
+  await page.getByRole("button", { name: "Compare past calls" }).click();
+  const shown = page.getByRole("region", { name: "Comparison of past calls" });
+  await shown.getByText("1,234 records read").waitFor();
+  expect(site.data.compared.at(-1)).toMatchObject({ content: "kafka: {}", query: { share: 0.01 } });
+  await shown.getByRole("button", { name: "Stop" }).click();
+  await shown.getByText("Stopped").waitFor();
+  site.data.isComparing = false;
+  const calls = { count: 2, examples: ["m-1", HOSTILE] };
+  site.data.comparedCalls = {
+    ...{ since: SINCE, share: 0.01, calls: 1_204, withoutSchema: 0, unread: [], others: 3 },
+    destinations: [
+      {
+        destination: "crm-hook",
+        gained: { count: 0, examples: [] },
+        lost: [{ reason: "filtered", ...calls }],
+        changed: { ...calls, properties: [[HOSTILE, 2]] },
+      },
+    ],
+  };
+  await page.getByRole("button", { name: "Compare past calls" }).click();
+  await shown.getByText("Compared 1,204 calls, a share of 1 %, since").waitFor();
+  await shown.getByText("filtered: a filter drops the call").waitFor();
+  await shown.getByText("3 more destinations have differences.").waitFor();
+  const rows = shown.getByRole("table").getByRole("row");
+  expect(await rows.count()).toBe(3);
+  expect(await brokenLooks(page)).toEqual([]);
+  expect(await scriptsRun(page)).toEqual([]);
+  // It is there for whoever opens the page later.
+  await using later = await open("/configuration");
+  await later.page.getByText("filtered: a filter drops the call").waitFor();
+  site.data.changes = {
+    kind: "references",
+    problems: [{ where: "destinations[0].filters[0].if", line: 7, text: "found a reference" }],
+  };
+  await page.getByRole("button", { name: "Compare past calls" }).click();
+  await page.getByText("The console does not compare this file.").waitFor();
+  await page.getByText("destinations[0].filters[0].if").waitFor();
+  expect([...opened.errors, ...later.errors]).toEqual([]);
+});
+
 test("a destination whose attempts are not written down says so", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   tellEverything();

@@ -30,6 +30,7 @@ async function send(
 
 const OWN = { "x-switchyard-console": "1" };
 const POLL = { interval: 50 };
+const FILE = "kafka: { brokers: [secret-broker:1] }";
 
 test("the page is the same for everybody, and its files are named by their content", async () => {
   await using page = await startTestConsole({ token: TOKEN });
@@ -91,6 +92,53 @@ test("what may be in no address is sent, bounded, by the page itself", async () 
   const foreign = { authorization: `Bearer ${TOKEN}` };
   expect((await post("/api/changes", "x", foreign)).status).toBe(403);
   expect((await send(page.url, "/api/user", { headers: known })).status).toBe(405);
+});
+
+test("whoever may read may compare past calls, on a read-only console, too", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const known = { ...OWN, authorization: `Bearer ${TOKEN}` };
+  const path = "/api/comparisons?since=1h&share=1%25";
+  const post = (body: string, headers: Record<string, string> = known) =>
+    send(page.url, path, { method: "POST", headers, body });
+  expect((await post(FILE, OWN)).status).toBe(401);
+  expect((await post(FILE, { authorization: `Bearer ${TOKEN}` })).status).toBe(403);
+  expect((await post("x".repeat(4 * 1_048_576 + 1))).status).toBe(413);
+  expect(page.data.compared).toEqual([]);
+  page.data.isComparing = true;
+  const begun = await post(FILE);
+  expect(begun.status).toBe(202);
+  const { id } = JSON.parse(begun.body) as { id: string };
+  expect(page.data.compared).toMatchObject([{ content: FILE, query: { share: 0.01 } }]);
+  expect((await post(FILE)).status).toBe(409);
+  const own = `/api/comparisons/${id}`;
+  const running = await send(page.url, own, { headers: known });
+  expect(JSON.parse(running.body)).toMatchObject({ job: { state: "running" }, result: null });
+  expect((await send(page.url, own, { method: "DELETE", headers: known })).status).toBe(204);
+  const read = async () =>
+    JSON.parse((await send(page.url, own, { headers: known })).body) as object;
+  await expect.poll(read, POLL).toMatchObject({ job: { state: "stopped" }, result: null });
+  expect((await send(page.url, own, { method: "DELETE", headers: known })).status).toBe(404);
+  page.data.isComparing = false;
+  const next = JSON.parse((await post(FILE)).body) as { id: string };
+  const result = `/api/comparisons/${next.id}`;
+  await expect
+    .poll(async () => JSON.parse((await send(page.url, result, { headers: known })).body), POLL)
+    .toMatchObject({ job: { state: "done" }, result: page.data.comparedCalls });
+  expect((await send(page.url, own, { headers: known })).status).toBe(404);
+  page.data.changes = { kind: "unusable", problems: [{ where: "kafka", line: 1, text: "no" }] };
+  const invalid = await post(FILE);
+  expect([invalid.status, JSON.parse(invalid.body)]).toEqual([200, page.data.changes]);
+  for (const [method, at] of [
+    ["GET", path],
+    ["PUT", result],
+  ] as const) {
+    expect((await send(page.url, at, { method, headers: known })).status).toBe(405);
+  }
+  // An action is not a comparison.
+  expect(
+    (await send(page.url, `/api/actions/${next.id}`, { method: "DELETE", headers: known })).status,
+  ).toBe(403);
+  expect(JSON.stringify(page.log.lines)).not.toContain("secret-broker");
 });
 
 test("reading ends for a page that leaves, and others may read then", async () => {

@@ -1,10 +1,12 @@
 /** Actions as text. Pure. */
 
-import type { Action, JobView } from "../action-view.ts";
+import type { JobAction, JobView } from "../action-view.ts";
 import { durationText, type StateText } from "./format.ts";
 
-export function actionText(action: Action): string {
+export function actionText(action: JobAction): string {
   switch (action.action) {
+    case "compare-calls":
+      return "Comparison of past calls";
     case "pause":
       return action.pauseForMs === null ? "Pause" : `Pause for ${durationText(action.pauseForMs)}`;
     case "resume":
@@ -43,12 +45,12 @@ export function jobText({ progress, messages }: Pick<JobView, "progress" | "mess
 }
 
 /** The destination that an action is about; null: none, or all. */
-export function destinationOf(action: Action): string | null {
+export function destinationOf(action: JobAction): string | null {
   return "destination" in action ? action.destination : null;
 }
 
 /** A count changes nothing: its dialog shows the result. */
-export function isCount(action: Action): boolean {
+export function isCount(action: JobAction): boolean {
   return "dryRun" in action && action.dryRun;
 }
 

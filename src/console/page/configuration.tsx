@@ -5,9 +5,12 @@
 
 import { useState } from "preact/hooks";
 
-import type { ChangesView, ConfigurationView } from "../query-view.ts";
+import type { JobView } from "../action-view.ts";
+import type { ChangesView, ConfigurationView, ProblemsView } from "../query-view.ts";
 import type { Overview, ProcessView } from "../view.ts";
+import { LatestComparison, Problems } from "./compared-calls.tsx";
 import type { StateText } from "./format.ts";
+import { tookStart } from "./jobs.tsx";
 import { Empty, Head, Loading, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
 import { errorText, postText, useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
@@ -127,6 +130,17 @@ function Comparison() {
     setView(null);
     postText("/api/changes", content).then((found) => setView(found as ChangesView), fail);
   };
+  const compareCalls = (form: HTMLFormElement) => {
+    setError(null);
+    setView(null);
+    const { since, share } = Object.fromEntries(new FormData(form));
+    const query = new URLSearchParams({ since: String(since), share: String(share) });
+    postText(`/api/comparisons?${query}`, content).then((found) => {
+      const started = found as JobView | ProblemsView;
+      if ("problems" in started) setView(started);
+      else tookStart(started);
+    }, fail);
+  };
   const choose = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
     const [file] = currentTarget.files ?? [];
     file?.text().then(setContent, fail);
@@ -151,31 +165,47 @@ function Comparison() {
           />
         </label>
         <button type="submit">Compare</button>
+        <fieldset class="flex">
+          <legend class="hidden">Past calls</legend>
+          <label>
+            <span>Calls of the last</span>
+            <select name="since">
+              <option value="1h">1 h</option>
+              <option value="1d">24 h</option>
+              <option value="7d">7 d</option>
+            </select>
+          </label>
+          <label>
+            <span>Share of them</span>
+            <select name="share">
+              <option value="all">all</option>
+              <option value="10%">10 %</option>
+              <option value="1%">1 %</option>
+            </select>
+          </label>
+          <button
+            type="button"
+            onClick={({ currentTarget: { form } }) => form && compareCalls(form)}
+          >
+            Compare past calls
+          </button>
+        </fieldset>
+        <p class="quiet">
+          Past calls are routed by the current configuration and by this file, and counted: which
+          calls each destination would gain, lose or get with other properties. Calls are only read.
+        </p>
       </form>
       <div role="status">
         <Problem text={error} />
         {view === null ? null : <Changes view={view} />}
       </div>
+      <LatestComparison />
     </Panel>
   );
 }
 
 function Changes({ view }: { readonly view: ChangesView }) {
-  if (view.kind === "unusable") {
-    return (
-      <>
-        <Problem text="This file is invalid: a reload would reject it." />
-        <ul class="flex">
-          {view.problems.map(({ where, line, text }) => (
-            <li key={`${where} ${line} ${text}`}>
-              <b>{where}</b>
-              {line === null ? "" : ` (line ${line})`}: {text}
-            </li>
-          ))}
-        </ul>
-      </>
-    );
-  }
+  if (view.kind !== "changes") return <Problems view={view} />;
   if (view.isSame) return <p>A reload would change nothing.</p>;
   const groups = [
     ...view.atOnce,

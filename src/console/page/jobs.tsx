@@ -42,6 +42,11 @@ export function useShownJobs(isShown: (job: JobView) => boolean): readonly JobVi
   return useJobs().filter((job) => !isCount(job.action) && isShown(job));
 }
 
+/** The events report it, too, before the response or after it. */
+export function tookStart(job: JobView): void {
+  if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
+}
+
 /** Starts an action, and keeps the reason if the server rejects it. */
 export function useStart(onStarted: (job: JobView) => void) {
   const [error, setError] = useState<string | null>(null);
@@ -53,8 +58,7 @@ export function useStart(onStarted: (job: JobView) => void) {
       .then(
         (job) => {
           setError(null);
-          // The events report it, too, before the response or after it.
-          if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
+          tookStart(job);
           onStarted(job);
         },
         (problem: unknown) => setError(errorText(problem)),

@@ -65,7 +65,7 @@ async function recordOf(
 }
 
 /** @param payloads whether data of users may be shown. */
-export function callView(
+function callView(
   { steps, finalStates, gaps }: CallTimeline,
   names: Names,
   payloads: boolean,

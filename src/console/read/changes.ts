@@ -8,7 +8,7 @@ import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.t
 import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import { HIDDEN, type LocatedProblem, pathText } from "../../settings/problem.ts";
-import type { ChangeGroup, ChangesView } from "../query-view.ts";
+import type { ChangeGroup, ChangesView, ProblemsView } from "../query-view.ts";
 
 const PROBLEMS_MAX = 50;
 
@@ -17,13 +17,7 @@ export type Hide = (text: string) => string;
 
 /** @param inPlace the configuration that a reload would start from. */
 export function changesView(inPlace: Config, given: Loaded, hide: Hide): ChangesView {
-  if (given.kind === "invalid") {
-    const { problems } = given;
-    return {
-      kind: "unusable",
-      problems: problems.slice(0, PROBLEMS_MAX).map((each) => problemView(each, hide)),
-    };
-  }
+  if (given.kind === "invalid") return problemsView("unusable", given.problems, hide);
   const changes = changesOf(inPlace, given.config);
   const { destinations, sources, audiences, atOnce, needsRestart } = changes;
   const groups = [
@@ -40,6 +34,17 @@ export function changesView(inPlace: Config, given: Loaded, hide: Hide): Changes
     needsRestart: needsRestart.map(hide),
     hash: given.hash,
     isSame: isUnchanged(changes),
+  };
+}
+
+export function problemsView(
+  kind: ProblemsView["kind"],
+  problems: readonly LocatedProblem[],
+  hide: Hide,
+): ProblemsView {
+  return {
+    kind,
+    problems: problems.slice(0, PROBLEMS_MAX).map((each) => problemView(each, hide)),
   };
 }
 

@@ -17,6 +17,7 @@ import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
+import { foreignReferences, prepareComparison } from "./compared-calls.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
 import { digest } from "./digest.ts";
 import { readLatestCalls } from "./latest-calls.ts";
@@ -100,10 +101,15 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       return answered((kafka) => readAttempts({ kafka, config, signal }, destination), signal);
     },
     changes: (content) => {
-      const given = load({ content, only: load().files });
+      const inUse = load();
+      const foreign = foreignReferences(content, inUse.kind === "config" ? inUse.given : null);
+      if (foreign !== null) return Promise.resolve(foreign);
+      const given = load({ content, only: inUse.files });
       const hide = hiding(given.taken, content.toString());
       return Promise.resolve(changesView(current().config, given, hide));
     },
+    compareCalls: (content, query) =>
+      prepareComparison({ current, load, useKafka, openSchemas }, content, query),
     configuration: () => {
       const loaded = load();
       const yaml = loaded.kind === "config" ? printConfig(loaded.given) : null;

@@ -28,6 +28,8 @@ import {
 import type { Routing } from "../../route/routing.ts";
 
 const EXAMPLES_MAX = 5;
+/** Paths of a destination that are counted; names in calls may come from anywhere. */
+const PATHS_MAX = 1_000;
 
 /** A number of calls, and the message IDs of some of them. */
 export interface Counted {
@@ -40,7 +42,10 @@ export interface DestinationDifferences {
   readonly gained: Counted;
   readonly lost: readonly (Counted & { readonly reason: string })[];
   readonly changed: Counted & {
-    /** By the path of a property, how many calls differ in it; `(key)` and `(headers)` for the record's own. */
+    /**
+     * By the path of a property, how many calls differ in it; `(key)` and `(headers)` for the record's own, `(others)` for all
+     * paths after the first thousand.
+     */
     readonly properties: Readonly<Record<string, number>>;
   };
 }
@@ -142,7 +147,10 @@ export class RoutingComparison {
     if (paths.length === 0) return;
     const { changed: count, properties } = this.#of(destination);
     count.add(messageIdOf(one));
-    for (const path of paths) properties.set(path, (properties.get(path) ?? 0) + 1);
+    for (const path of paths) {
+      const known = properties.has(path) || properties.size < PATHS_MAX ? path : "(others)";
+      properties.set(known, (properties.get(known) ?? 0) + 1);
+    }
   }
 
   #of(destination: string): Differences {

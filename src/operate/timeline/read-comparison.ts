@@ -23,6 +23,8 @@ export interface ComparisonPorts {
   readonly signal: AbortSignal;
   /** Called repeatedly with the number of records that were read since the last call. */
   readonly onRead: (records: number) => void;
+  /** Called after each call; a promise is awaited, so that other work of the process continues. */
+  readonly pause?: () => Promise<void> | undefined;
 }
 
 export interface ComparisonQuery {
@@ -50,7 +52,7 @@ export async function readComparison(
   ports: ComparisonPorts,
   { current, before, after, sinceMs, share }: ComparisonQuery,
 ): Promise<Comparison | null> {
-  const { schemas, nowMs, signal } = ports;
+  const { schemas, nowMs, signal, pause } = ports;
   const topics = configuredTopics(current);
   const comparison = new RoutingComparison(routedBy(before, topics), routedBy(after, topics));
   let withoutSchema = 0;
@@ -58,7 +60,10 @@ export async function readComparison(
   await scan.know([topics.calls]);
   const take = (record: IncomingRecord): void | Promise<void> => {
     if (record.timestampMs < sinceMs || !isInShare(record, share)) return;
-    if (schemas.of(record) === null) return comparison.add(record, nowMs());
+    if (schemas.of(record) === null) {
+      comparison.add(record, nowMs());
+      return pause?.();
+    }
     return schemas.given(record).then((given) => {
       if (typeof given === "string") withoutSchema += 1;
       else comparison.add(given, nowMs());

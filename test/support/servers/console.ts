@@ -4,7 +4,9 @@ import { once } from "node:events";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type {
+  ActionProgress,
   ActionRunner,
+  ComparedCallsQuery,
   ConsoleConfig,
   ConsoleReader,
   Work,
@@ -16,6 +18,7 @@ import type {
   CallsView,
   CallView,
   ChangesView,
+  ComparedCallsView,
   DeadLettersView,
 } from "../../../src/console/query-view.ts";
 import { readPageFiles } from "../../../src/console/read/start-console.ts";
@@ -36,6 +39,12 @@ export interface ConsoleData {
   latestCalls: CallsView;
   attempts: AttemptsView;
   changes: ChangesView;
+  /** What a comparison of calls finds; problems are those of `changes`. */
+  comparedCalls: ComparedCallsView;
+  /** Files that were compared, and how. */
+  readonly compared: { readonly content: string; readonly query: ComparedCallsQuery }[];
+  /** A comparison ends with its signal alone. */
+  isComparing: boolean;
   /** Reading audiences ends with its signal alone. */
   isSlow: boolean;
   /** How many read audiences just now. */
@@ -73,6 +82,12 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
+    comparedCalls: {
+      ...{ since: "2026-03-01T08:00:00.000Z", share: 1, calls: 0, withoutSchema: 0 },
+      ...{ unread: [], destinations: [], others: 0 },
+    },
+    compared: [],
+    isComparing: false,
     isSlow: false,
     reading: 0,
     yaml: "kafka: {}\n",
@@ -103,6 +118,16 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     latestCalls: () => Promise.resolve(data.latestCalls),
     attempts: () => Promise.resolve(data.attempts),
     changes: () => Promise.resolve(data.changes),
+    compareCalls: (content, query) => {
+      if (data.changes.kind !== "changes") return data.changes;
+      data.compared.push({ content: content.toString(), query });
+      const compare = async (progress: Pick<ActionProgress, "follow">, signal: AbortSignal) => {
+        progress.follow(() => "1,234 records read");
+        if (data.isComparing) await once(signal, "abort");
+        return signal.aborted ? null : data.comparedCalls;
+      };
+      return { kind: "prepared", compare };
+    },
     configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.snapshot.configHash }),
   };
   const runner: ActionRunner = {

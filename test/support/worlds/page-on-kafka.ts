@@ -82,8 +82,8 @@ export async function pageOnKafka() {
     /** Bytes that Kafka was asked with by now, by all together. */
     asked: () => proxy.asked(),
     url: String(url),
-    call: (messageId: string, userId: string, event: string = HOSTILE) =>
-      write("calls", userId, { type: "track", messageId, userId, event }),
+    call: (messageId: string, userId: string, event: string = HOSTILE, more: object = {}) =>
+      write("calls", userId, { type: "track", messageId, userId, event, ...more }),
     /** In the line of a destination. */
     delivery: (destination: string, userId: string) =>
       write(`deliveries.${destination}`, userId, { type: "track", userId, event: "E" }),

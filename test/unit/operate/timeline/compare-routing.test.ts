@@ -102,6 +102,16 @@ test("at most five message IDs are examples", () => {
   ]);
 });
 
+test("a thousand paths are counted one by one, and all others together", () => {
+  const names = Array.from({ length: 1_002 }, (_, at) => `p${at}`);
+  const properties = Object.fromEntries(names.map((name) => [name, 1]));
+  const allow = rulesYaml("filters: [{ name: f, allowProperties: { properties: [none] } }]");
+  const [crm] = compared(PLAIN, allow, [{ ...CALL, properties }]);
+  const counted = crm?.changed.properties ?? {};
+  expect(Object.keys(counted)).toHaveLength(1_001);
+  expect([counted["properties.p0"], counted["(others)"]]).toEqual([1, 2]);
+});
+
 test("a call that cannot be read has no differences", () => {
   expect(compared(PLAIN, rulesYaml("enabled: false"), [{ type: "nothing" }])).toEqual([]);
 });
