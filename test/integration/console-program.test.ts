@@ -225,7 +225,7 @@ test(
     const text = page.getByLabel("or its content");
     const compare = async (yaml: string, words: string) => {
       await text.fill(yaml);
-      await page.getByRole("button", { name: "Compare" }).click();
+      await page.getByRole("button", { name: "Compare", exact: true }).click();
       await page.getByText(words).first().waitFor();
     };
     await compare(config, "A reload would change nothing.");

@@ -456,7 +456,7 @@ test("what a file would change is said, of a file that is chosen or pasted", asy
     if (request.method() === "POST") sent.push(request.postData());
   });
   await page.getByLabel("or its content").fill("kafka: {}");
-  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
   await page.getByText("crm is added").waitFor();
   await page.getByRole("heading", { name: "Only after a restart" }).waitFor();
   expect(await brokenRules(page)).toEqual([]);
@@ -465,7 +465,7 @@ test("what a file would change is said, of a file that is chosen or pasted", asy
   const file = { name: "new.yaml", mimeType: "text/yaml", buffer: Buffer.from("kafka: []") };
   await page.getByLabel("File", { exact: true }).setInputFiles(file);
   await expect.poll(() => page.getByLabel("or its content").inputValue()).toBe("kafka: []");
-  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
   await page.getByText("This file is invalid: a reload would reject it.").waitFor();
   await page.getByText("(line 2)").waitFor();
   expect(sent).toEqual(["kafka: {}", "kafka: []"]);
