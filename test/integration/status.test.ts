@@ -245,6 +245,15 @@ test("those with problems come first; a disabled one is explained, also in table
     .toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|half-open) /m);
 });
 
+test("a destination shows how many calls it did not get, by reason", async () => {
+  const { report } = await heard(["--destination", "fine"]);
+  expect(report.destinations[0]?.skipped).toEqual({ "all-false": expect.any(Number) });
+  const { out } = await world.command(["status", "--admin", admin, "--destination", "fine"]);
+  expect(out).toMatch(
+    /^SKIPPED CALLS +COUNT +REASON\nall-false +\d+ +integrations exclude All and do not name it$/m,
+  );
+});
+
 test("a process that cannot be reached fails the command, and the rest is shown", async () => {
   const { report } = await heard(["--admin", gone], 1);
   expect(report.processes).toMatchObject([

@@ -19,7 +19,11 @@ export interface FieldSpec {
 }
 
 export const LOG_FIELDS = {
-  action: { type: "object", meaning: "An action in the console, as it was requested." },
+  action: {
+    type: "object",
+    meaning:
+      "An action in the console, as it was requested, or a comparison with its time and share.",
+  },
   afterMs: { type: "number", meaning: "Milliseconds until it happened." },
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
   audience: { type: "text", meaning: "ID of an audience." },
