@@ -1,20 +1,20 @@
 /**
- * What the work on a destination is about: a partition that this process owns, a delivery in flight, its attempt, and the
+ * What the work on a destination is about: a partition that this process owns, a delivery in flight, an attempt at a unit, and the
  * ports of the work. An attempt keeps the settings with which it began until it ends, so that each response is judged by the
  * settings of its request.
  */
 
-import type { Sender } from "../destinations/port.ts";
+import type { Measured, Sender, SendResult, UnitName } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import type { AttemptedDestination } from "../domain/destination.ts";
+import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { CircuitState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { AssignedPartition } from "../kafka/port.ts";
-import type { AttemptTrace } from "./attempt-trace.ts";
+import type { AttemptTrace, TracedCall } from "./attempt-trace.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
-import { type Decision, decide, type EndpointResult } from "./decide.ts";
+import { type Decision, type DecisionName, decide, type EndpointResult } from "./decide.ts";
 import type { News } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 
@@ -32,28 +32,86 @@ export interface Item {
   readonly owner: OwnedWork;
   readonly key: string | null;
   readonly record: IncomingRecord;
+  /** When it was fetched. */
+  readonly arrivedAtMs: number;
   behind: Item | null;
   after: Item | null;
+  unit: Unit | null;
 }
 
-export interface Attempt {
+/** A delivery with what its attempt has found out so far. */
+export interface Call {
   readonly item: Item;
-  readonly settings: Settings;
   readonly delivery: Delivery;
   readonly results: EndpointResult[];
-  readonly startedAtMs: number;
-  /** Requests in progress. */
-  pending: number;
-  /** Null: it is not traced. */
-  readonly trace: AttemptTrace | null;
+  /** It has an integer that JavaScript rounds. */
+  readonly isRounded: boolean;
+  /** Null if it is sent alone, without a batch. */
+  readonly measured: Measured | null;
 }
 
-export function decideAttempt(
-  { delivery, settings, results }: Attempt,
+/** A delivery that may share a request. */
+export interface UnitCall extends Call {
+  readonly measured: Measured;
+  /** It has the key of one before it in its unit. */
+  readonly follows: boolean;
+  /** The end of its retry window. */
+  readonly untilMs: number;
+}
+
+/** Deliveries that are put together (`gathering.ts`). */
+export interface Unit {
+  readonly turn: SlotFor;
+  readonly endpoints: readonly Endpoint[];
+  /** Which of the endpoints were unavailable when it was opened, and why. */
+  readonly availability: number;
+  readonly calls: UnitCall[];
+  bytes: number;
+  dueAtMs: number;
+  isClosed: boolean;
+}
+
+/** A request, or several of them: one to each of the endpoints. */
+export interface Part {
+  readonly calls: readonly Call[];
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** One attempt at a unit of deliveries. `request-rounds.ts` changes it. */
+export interface Attempt {
+  readonly settings: Settings;
+  readonly turn: SlotFor;
+  readonly startedAtMs: number;
+  /** Null: it is not traced. */
+  readonly trace: AttemptTrace | null;
+  /** The deliveries of the requests in progress, and what the requests share. */
+  calls: readonly Call[];
+  prepared: unknown;
+  /** Null: the unit can only have one delivery. */
+  name: UnitName | null;
+  /** Requests in progress. */
+  pending: number;
+  /** Endpoints whose responses split the unit, with these responses. */
+  splits: readonly Split[];
+  /** Parts that are sent after this one. */
+  rest: readonly Part[];
+  /** What is done when the last part has ended; null: it is done at once. */
+  later: (() => void)[] | null;
+  /** The first decision that did not accept its delivery. */
+  decision: DecisionName;
+}
+
+export interface Split {
+  readonly endpoint: Endpoint;
+  readonly result: SendResult;
+}
+
+export function decideCall(
+  { delivery, results }: Call,
+  { destination, keys }: Settings,
   policy: RetryPolicy,
   endedAtMs: number,
 ): Decision {
-  const { destination, keys } = settings;
   const configured = delivery.endpoint === null ? keys : [delivery.endpoint];
   return decide(delivery, destination.deliver, configured, results, policy, endedAtMs);
 }
@@ -64,6 +122,8 @@ export interface Attempted {
   readonly results: readonly EndpointResult[];
   readonly decision: Decision;
   readonly endedAtMs: number;
+  /** The batch that its last request sent; null: it was sent alone, without a batch. */
+  readonly batch: UnitName | null;
 }
 
 export interface WorkPorts {
@@ -73,8 +133,7 @@ export interface WorkPorts {
   readonly sender: Sender;
   /** Called when an attempt starts; null or absent: it is not traced. */
   readonly trace?: (
-    record: IncomingRecord,
-    delivery: Delivery,
+    calls: readonly TracedCall[],
     destination: AttemptedDestination,
   ) => AttemptTrace | null;
   /** Calls back asynchronously when all are acknowledged, or when that cannot happen any more. */
@@ -85,6 +144,10 @@ export interface WorkPorts {
   /** Number of partitions of the destination's topics, whoever owns them. */
   readonly partitions: number;
   readonly onStart: () => void;
+  /** Called with the result of each request. */
+  readonly onResult: (result: SendResult) => void;
+  /** Called for a response that should have judged each call. */
+  readonly onUnreadable: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
   /** Informs the other processes; absent if that is not possible. */

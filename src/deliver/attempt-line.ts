@@ -32,7 +32,7 @@ function isAlarming({ result }: EndpointResult): boolean {
 
 /** @param names of the endpoints that are configured. */
 export function attemptFields(
-  { delivery, results, decision }: Attempted,
+  { delivery, results, decision, batch }: Attempted,
   names: ReadonlyMap<EndpointKey, string>,
 ) {
   const [output] = decision.outputs;
@@ -44,6 +44,7 @@ export function attemptFields(
     attempt: delivery.attempt + 1,
     decision: decision.name,
     requests: results.map((each) => requestFields(each, names.get(each.endpoint) ?? each.endpoint)),
+    ...(batch === null ? {} : { batchId: batch.id, batchCalls: batch.calls }),
     ...(output?.kind === "retry" ? nextFields(output) : {}),
   };
 }
@@ -56,7 +57,7 @@ const PLAIN = /^[ !#-[\]-~]*$/;
  * `attemptFields` covers these.
  */
 export function acceptedText(
-  { delivery, results, decision }: Attempted,
+  { delivery, results, decision, batch }: Attempted,
   names: ReadonlyMap<EndpointKey, string>,
 ): string | null {
   const [only] = results;
@@ -69,7 +70,8 @@ export function acceptedText(
   return (
     `"stage":"deliver","destination":"${destination}","source":"${source}","messageId":"${messageId}",` +
     `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpointId":"${endpoint}",` +
-    `"endpointName":"${name}","status":${result.status},"durationMs":${Math.round(result.durationMs)}}]`
+    `"endpointName":"${name}","status":${result.status},"durationMs":${Math.round(result.durationMs)}}]` +
+    (batch === null ? "" : `,"batchId":"${batch.id}","batchCalls":${batch.calls}`)
   );
 }
 

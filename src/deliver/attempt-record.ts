@@ -13,12 +13,13 @@
  *     status or cause  the response, or why there was none
  *     phases           duration of each phase in milliseconds (`attempt-trace.ts`)
  *     response         the start of an unsuccessful response, if it is kept
+ *   batch              the ID and the number of calls of the batch that its last request sent; absent without `batch`
  *   next               for each scheduled retry: the delay, when it is due and, with `every`, its endpoint
  *
  * The message ID is the only part of the call in it.
  */
 
-import type { Phases, SendResult } from "../destinations/port.ts";
+import type { Phases, SendResult, UnitName } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
@@ -59,6 +60,8 @@ const DURATION = piece(',"durationMs":');
 const FIRST_BYTE = piece(',"phases":{"firstByteMs":');
 const BODY = piece(',"bodyMs":');
 const ENDED = piece("}}]}");
+const REQUESTS_ENDED = piece("}}]");
+const CLOSED = piece("}");
 
 /** Writes first attempts that one endpoint accepted on an existing connection. */
 export function acceptedWriter(destination: AttemptedDestination): WriteAccepted {
@@ -71,7 +74,8 @@ export function acceptedWriter(destination: AttemptedDestination): WriteAccepted
       return [key, stamped(started, `","decision":"accepted","requests":[${request},"status":`)];
     }),
   );
-  return ({ delivery, results, decision, endedAtMs }, out) => {
+  const batchPiece = batchPieces();
+  return ({ delivery, results, decision, endedAtMs, batch }, out) => {
     const [only] = results;
     if (decision.name !== "accepted" || results.length !== 1 || only === undefined) return false;
     const { endpoint, result, outcome } = only;
@@ -91,9 +95,30 @@ export function acceptedWriter(destination: AttemptedDestination): WriteAccepted
     out.tenths(Math.max(0, phases.headMs - phases.sentMs));
     out.add(BODY);
     out.tenths(Math.max(0, durationMs - phases.headMs));
-    out.add(ENDED);
+    if (batch === null) {
+      out.add(ENDED);
+      return true;
+    }
+    out.add(REQUESTS_ENDED);
+    out.add(batchPiece(batch));
+    out.add(CLOSED);
     return true;
   };
+}
+
+/** Writes the name of a batch once for all of its calls. */
+function batchPieces(): (batch: UnitName) => Uint8Array {
+  let last: UnitName | null = null;
+  let text = piece("");
+  return (batch) => {
+    if (batch !== last) text = piece(batchText(batch));
+    last = batch;
+    return text;
+  };
+}
+
+function batchText(batch: UnitName | null): string {
+  return batch === null ? "" : `,"batch":{"id":"${batch.id}","calls":${batch.calls}}`;
 }
 
 function piece(text: string): Uint8Array {
@@ -143,7 +168,7 @@ export function attemptTexts(destination: AttemptedDestination): AttemptText {
   const nameOf = (key: EndpointKey) => names.get(key) ?? key;
   const begin = (key: EndpointKey) => `{"endpoint":${JSON.stringify(nameOf(key))}`;
   const begun = new Map(destination.endpoints.map(({ key }) => [key, begin(key)]));
-  return ({ delivery, results, decision, endedAtMs }) => {
+  return ({ delivery, results, decision, endedAtMs, batch }) => {
     let requests = "";
     for (const each of results) {
       if (requests !== "") requests += ",";
@@ -154,7 +179,7 @@ export function attemptTexts(destination: AttemptedDestination): AttemptText {
       `{"time":"${new Date(endedAtMs).toISOString()}","messageId":${JSON.stringify(delivery.messageId)}` +
       `,"destination":${id}` +
       `,"attempt":${delivery.attempt + 1},"firstAttemptAt":"${new Date(first).toISOString()}"` +
-      `,"decision":"${decision.name}","requests":[${requests}]${nextText(decision.outputs, nameOf)}}`
+      `,"decision":"${decision.name}","requests":[${requests}]${batchText(batch)}${nextText(decision.outputs, nameOf)}}`
     );
   };
 }

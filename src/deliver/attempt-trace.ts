@@ -5,6 +5,10 @@
  *   is sampled           starts a trace that is linked to it  names the span of the request
  *   is not sampled       none                                 unchanged
  *   is unknown           none                                 none
+ *   a batch, of which    starts a trace that is linked to     names the span of the request
+ *   some are sampled     each of them, at most 100
+ *   a batch without      none                                 none: it has several traces
+ *   such a record
  *
  * Each attempt has a trace of its own, because hours can pass between two attempts and collectors wait for a trace to end.
  * The record that replaces the delivery names the attempt, so that the next attempt is linked to it.
@@ -37,14 +41,23 @@ import {
   type Span,
   type Tracing,
 } from "../telemetry/tracing/port.ts";
-import type { Decision } from "./decide.ts";
+import type { DecisionName } from "./decide.ts";
 
 /** Replaces the destination's sender for one attempt. */
 export interface AttemptTrace extends Pick<Sender, "send"> {
   /** The record from which a replacement is made. */
   follow(record: IncomingRecord): IncomingRecord;
-  end(decision: Decision, endedAtMs: number): void;
+  end(decision: DecisionName, endedAtMs: number): void;
 }
+
+/** A delivery of the attempt. */
+export interface TracedCall {
+  readonly item: { readonly record: IncomingRecord };
+  readonly delivery: Delivery;
+}
+
+/** Most collectors keep no more of a span. */
+const LINKS_MAX = 100;
 
 export interface TracePorts {
   /** Absent if tracing is off. */
@@ -55,36 +68,46 @@ export interface TracePorts {
 }
 
 /**
+ * @param calls at least one.
  * @param isAsked true if the destination gets `traceparent`.
  * @returns null if the attempt is not traced.
  */
 export function traceAttempt(
   ports: TracePorts,
-  record: IncomingRecord,
-  delivery: Delivery,
+  calls: readonly TracedCall[],
   isAsked: boolean,
 ): AttemptTrace | null {
   const { tracing, sender } = ports;
   if (tracing === undefined && !isAsked) return null;
-  const trace = isAsked ? traceOf(record) : keptTraceOf(record);
-  if (trace === null || trace === "not-kept") return null;
-  if (tracing !== undefined && trace.isSampled) {
+  const [first] = calls;
+  if (first === undefined) return null;
+  const traces = calls.flatMap(({ item }) => knownTrace(item.record, isAsked) ?? []);
+  const links = traces.filter(({ isSampled }) => isSampled).slice(0, LINKS_MAX);
+  const { record } = first.item;
+  if (tracing !== undefined && links.length > 0) {
+    const batch = calls.length === 1 ? {} : { "messaging.batch.message_count": calls.length };
     const span = tracing.begin({
       name: `deliver ${record.topic}`,
       kind: "consumer",
       startMs: ports.nowMs(),
-      attributes: attributesOf(record, delivery, ports.group),
-      links: [trace],
+      attributes: { ...attributesOf(record, first.delivery, ports.group), ...batch },
+      links,
     });
     return kept(ports, tracing, span, isAsked);
   }
-  if (!isAsked) return null;
-  const named = traceParent(trace);
+  const [only] = traces;
+  if (!isAsked || only === undefined || calls.length > 1) return null;
+  const named = traceParent(only);
   return {
     send: (endpoint, prepared, done) => sender.send(endpoint, prepared, done, undefined, named),
     follow: (followed) => followed,
     end: () => undefined,
   };
+}
+
+function knownTrace(record: IncomingRecord, isAsked: boolean): TraceContext | null {
+  const trace = isAsked ? traceOf(record) : keptTraceOf(record);
+  return trace === "not-kept" ? null : trace;
 }
 
 function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean): AttemptTrace {
@@ -109,8 +132,13 @@ function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean)
       };
       sender.send(endpoint, prepared, answered, phases, named);
     },
-    follow: (record) => following(record, span.context),
-    end: ({ name }, endedAtMs) => {
+    // A batch can have records without a trace.
+    follow: (record) => {
+      return knownTrace(record, isAsked)?.isSampled === true
+        ? following(record, span.context)
+        : record;
+    },
+    end: (name, endedAtMs) => {
       span.set({ "switchyard.decision": name });
       span.end(endedAtMs, name === "accepted" ? null : name);
     },

@@ -6,57 +6,53 @@
  *   is fetched                          waits for its key, its endpoints, a slot under `concurrency`
  *                                       (`pending-deliveries.ts`) and the rate limit
  *   gets its turn                       `prepare.ts` decides: attempt, wait, schedule a retry, or dead-letter
- *   is attempted                        all requests run to completion, then `decide.ts` decides
+ *   may share a request with others     waits for them in a unit (`gathering.ts`)
+ *   is attempted                        all requests run to completion, then `decide.ts` decides (`request-rounds.ts`)
  *   is accepted                         its offset counts as processed immediately
  *   is replaced by other records        its offset counts as processed when the brokers have acknowledged them;
  *                                       its key and slot are free before that
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
  *   is on a partition being drained     is not started; an attempt in progress completes
  *   settings change                     an attempt in progress keeps the old ones, waiting deliveries are
- *                                       evaluated again with the new ones
+ *                                       evaluated again with the new ones, also those in units
  */
 
-import assert from "node:assert/strict";
 import type { EarlyRelease } from "../control/operator-actions.ts";
-import { RETRY, type SendResult } from "../destinations/port.ts";
+import type { UnitLimits } from "../destinations/port.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
-import type { WorkPorts } from "./active-attempt.ts";
 import {
-  type Attempt,
-  decideAttempt,
+  type Call,
   type Finishing,
   type Item,
   OwnedWork,
   type Settings,
   settingsOf,
+  type Unit,
+  type UnitCall,
+  type WorkPorts,
 } from "./active-attempt.ts";
 import { Cancels } from "./cancellations.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
-import type { SlotFor, Ticket } from "./circuit-breaker.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
 import { roundsIntegers } from "./content.ts";
-import type { EndpointResult, Skipped } from "./decide.ts";
 import {
   type DestinationHold,
   EndpointGates,
   type GateState,
   type News,
 } from "./endpoint-availability.ts";
-import {
-  type DeadLetterTopics,
-  deadLetter,
-  type Replacement,
-  replacement,
-} from "./follow-up-record.ts";
+import { type DeadLetterTopics, deadLetter, replacement } from "./follow-up-record.ts";
+import { Gathering, type Group, joinsBehind } from "./gathering.ts";
 import { lookingAgain, WaitingDeliveries } from "./pending-deliveries.ts";
-import { holdCause, type PreparedAttempt, prepare } from "./prepare.ts";
+import { holdCause, type Prepared, type PreparedAttempt, prepare } from "./prepare.ts";
 import { RequestRate } from "./request-rate.ts";
+import { RequestRounds, skipped } from "./request-rounds.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 
 /** Far below the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
-const SKIPPED: Skipped = { kind: "skipped" };
 
 export class DestinationWork {
   #settings: Settings;
@@ -71,6 +67,11 @@ export class DestinationWork {
   #isLimited = false;
   #isReleasing = false;
   readonly #cancels;
+  readonly #rounds: RequestRounds;
+  /** Null: each delivery is sent alone. */
+  #limits: UnitLimits | null;
+  readonly #gathering = new Gathering();
+  readonly #lookAgain: (atMs: number) => void;
 
   constructor(
     destination: AttemptedDestination,
@@ -89,15 +90,21 @@ export class DestinationWork {
     this.#gates = gates;
     this.#slots = new SlotScheduler(concurrency);
     const isStill = () => holdCause(this.#settings.destination) !== null || !this.#isReady();
-    const lookAgain = lookingAgain(ports, () => this.#pump());
-    this.#waiting = new WaitingDeliveries(gates, this.#slots, isStill, lookAgain);
+    this.#lookAgain = lookingAgain(ports, () => this.#pump());
+    this.#waiting = new WaitingDeliveries(gates, this.#slots, isStill, this.#lookAgain);
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
+    this.#limits = ports.sender.limits();
+    const [slots, waiting, rate] = [this.#slots, this.#waiting, this.#rate];
+    const pump = () => this.#pump();
+    this.#rounds = new RequestRounds({ policy, topics, ports, gates, slots, waiting, rate, pump });
   }
 
-  /** Applies new settings of the same destination. */
+  /** Applies new settings of the same destination. The sender has them already. */
   update(destination: AttemptedDestination): void {
     const { concurrency, requestsPerSecond } = destination;
+    this.#disbandAll();
     this.#settings = settingsOf(destination);
+    this.#limits = this.#ports.sender.limits();
     this.#gates.update(this.#settings.keys, concurrency);
     this.#slots.allow(concurrency);
     this.#rate.limit(requestsPerSecond);
@@ -109,6 +116,7 @@ export class DestinationWork {
   /** Dead-letters canceled deliveries, those in memory now and others when they are fetched. */
   cancel(earlyReleases: readonly EarlyRelease[]): void {
     this.#cancels.are(earlyReleases);
+    if (earlyReleases.length > 0) this.#disbandAll();
     const isCancelled = ({ record }: Item) => this.#cancels.has(record);
     // Removing one makes the next one with its key visible.
     let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
@@ -129,11 +137,12 @@ export class DestinationWork {
     return {
       take: (records) => {
         if (owner.isDraining) return;
-        if (turn === "retry") this.#slots.expectRetry(this.#ports.nowMs());
+        const arrivedAtMs = this.#ports.nowMs();
+        if (turn === "retry") this.#slots.expectRetry(arrivedAtMs);
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
-          const item = { owner, key, record, behind: null, after: null };
-          if (!this.#giveUpCancelled(item)) this.#waiting.add(item);
+          const item = { owner, key, record, arrivedAtMs, behind: null, after: null, unit: null };
+          if (!this.#giveUpCancelled(item)) this.#add(item, arrivedAtMs);
         }
         this.#pump();
       },
@@ -141,6 +150,7 @@ export class DestinationWork {
         if (!owner.isDraining) this.#rate.owns(-1);
         owner.isDraining = true;
         this.#waiting.drop(owner);
+        this.#gathering.drop(owner);
         return owner.idle();
       },
     };
@@ -170,36 +180,51 @@ export class DestinationWork {
     return this.#ports.sender.readiness?.isReady() ?? true;
   }
 
+  /** A delivery may join an earlier one with its key, if that is in an open unit. */
+  #add(item: Item, nowMs: number): void {
+    const before = this.#waiting.add(item);
+    if (before !== null && before.unit !== null && !before.unit.isClosed) {
+      this.#joinFollowing(before, before.unit, nowMs);
+    }
+  }
+
   #pump(): void {
     while (!this.#isLimited) {
       const nowMs = this.#ports.nowMs();
+      if (!this.#gathering.isEmpty && this.#startUnit(nowMs, false)) continue;
       const item = this.#waiting.next(nowMs);
-      if (item === undefined) return;
-      if (!item.owner.isDraining) this.#consider(item, nowMs);
+      if (item !== undefined) {
+        if (!item.owner.isDraining) this.#consider(item, nowMs);
+        continue;
+      }
+      if (this.#gathering.isEmpty) return;
+      if (!this.#startUnit(nowMs, true)) break;
+    }
+    const { dueAtMs } = this.#gathering;
+    if (dueAtMs > this.#ports.nowMs() && dueAtMs < Number.POSITIVE_INFINITY) {
+      this.#lookAgain(dueAtMs);
     }
   }
 
   #giveUpCancelled(item: Item): boolean {
     const cancelled = this.#cancels.deadLetter(item.record, this.#ports.nowMs());
-    if (cancelled !== null) this.#replace(item, [cancelled]);
+    if (cancelled !== null) this.#rounds.replace(item, [cancelled]);
     return cancelled !== null;
   }
 
   #consider(item: Item, nowMs: number): void {
     if (this.#giveUpCancelled(item)) return;
-    const { record, owner } = item;
-    const gates = this.#gates.at(nowMs, this.#isReady() ? null : "token");
-    const { destination } = this.#settings;
-    const prepared = prepare(record, destination, this.#policy, nowMs, gates, owner.turn);
+    const { record } = item;
+    const prepared = this.#prepare(item, nowMs);
     switch (prepared.kind) {
       case "unreadable":
-        this.#replace(item, [
+        this.#rounds.replace(item, [
           deadLetter(record, "invalid-call", prepared.error, this.#topics, nowMs),
         ]);
         return;
       case "dead-letter":
       case "retry":
-        this.#replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
+        this.#rounds.replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
         return;
       case "wait":
         this.#wait(item, prepared.endpoint, prepared.untilMs);
@@ -209,16 +234,106 @@ export class DestinationWork {
     }
   }
 
+  #prepare({ record, owner }: Item, nowMs: number): Prepared {
+    const gates = this.#gates.at(nowMs, this.#isReady() ? null : "token");
+    const { destination } = this.#settings;
+    return prepare(record, destination, this.#policy, nowMs, gates, owner.turn);
+  }
+
   #considerAttempt(item: Item, prepared: PreparedAttempt, nowMs: number): void {
     const { endpoints, otherwise } = prepared;
-    const mustWait = ({ key }: Endpoint) => this.#gates.mustWait(key);
     const [first] = endpoints;
-    if (first !== undefined && endpoints.every(mustWait)) {
+    if (first !== undefined && this.#mustWait(endpoints)) {
       if (otherwise === null) this.#wait(item, first.key, prepared.untilMs);
-      else this.#replace(item, [replacement(otherwise, item.record, this.#topics, nowMs)]);
-    } else if (this.#goes(item, endpoints.length, nowMs)) {
-      this.#start(item, prepared, nowMs);
+      else this.#rounds.replace(item, [replacement(otherwise, item.record, this.#topics, nowMs)]);
+    } else if (this.#limits !== null) {
+      this.#gather(item, prepared, this.#limits, nowMs);
+    } else if (this.#goes(endpoints.length, nowMs)) {
+      const calls = [{ ...callOf(item, prepared), measured: null }];
+      const { turn } = item.owner;
+      this.#rounds.start({ calls, endpoints }, [prepared], this.#settings, turn, nowMs);
+    } else {
+      this.#waiting.putBack(item);
     }
+  }
+
+  #mustWait(endpoints: readonly Endpoint[]): boolean {
+    return endpoints.every(({ key }) => this.#gates.mustWait(key));
+  }
+
+  #gather(item: Item, prepared: PreparedAttempt, limits: UnitLimits, nowMs: number): void {
+    const call = this.#unitCall(item, prepared, false);
+    const unit = this.#gathering.add(call, this.#groupOf(item, prepared, nowMs), limits);
+    this.#joinFollowing(item, unit, nowMs);
+  }
+
+  /** Adds the deliveries with the same key to the unit, as far as they fit. */
+  #joinFollowing(before: Item, unit: Unit, nowMs: number): void {
+    let next = this.#waiting.following(before);
+    while (next !== null && next.unit === null && !unit.isClosed && this.#joins(next, unit, nowMs))
+      next = this.#waiting.following(next);
+  }
+
+  #joins(item: Item, unit: Unit, nowMs: number): boolean {
+    const limits = this.#limits;
+    if (limits === null || this.#cancels.has(item.record)) return false;
+    const prepared = this.#prepare(item, nowMs);
+    if (prepared.kind !== "attempt") return false;
+    const call = this.#unitCall(item, prepared, true);
+    return joinsBehind(unit, call, this.#groupOf(item, prepared, nowMs), limits);
+  }
+
+  #unitCall(item: Item, prepared: PreparedAttempt, follows: boolean): UnitCall {
+    const measured = this.#ports.sender.measure(prepared);
+    return { ...callOf(item, prepared), measured, follows, untilMs: prepared.untilMs };
+  }
+
+  #groupOf({ owner }: Item, { endpoints }: PreparedAttempt, nowMs: number): Group {
+    return {
+      turn: owner.turn,
+      endpoints,
+      availability: this.#gates.availability(endpoints, nowMs),
+    };
+  }
+
+  /**
+   * Starts the next unit, or considers its deliveries again if something changed while it waited.
+   *
+   * @param isRest nothing else can join an open unit now.
+   * @returns false if no unit may start.
+   */
+  #startUnit(nowMs: number, isRest: boolean): boolean {
+    const hasPlace = (turn: SlotFor) => this.#slots.hasPlace(turn, nowMs);
+    const unit = this.#gathering.next(nowMs, isRest, hasPlace);
+    if (unit === undefined) return false;
+    const { endpoints, turn } = unit;
+    const isChanged =
+      this.#gates.availability(endpoints, nowMs) !== unit.availability || !this.#isReady();
+    const isLate = unit.calls.some(({ untilMs }) => untilMs < nowMs);
+    if (isChanged || isLate || this.#mustWait(endpoints)) {
+      this.#disband(unit);
+      return true;
+    }
+    if (!this.#goes(endpoints.length, nowMs)) {
+      this.#gathering.putBack(unit);
+      return false;
+    }
+    const calls = unit.calls.map((call) => begun(call, nowMs));
+    const measured = calls.map((call) => call.measured);
+    this.#rounds.start({ calls, endpoints }, measured, this.#settings, turn, nowMs);
+    return true;
+  }
+
+  /** Its deliveries wait again, in their order. */
+  #disband({ calls }: Unit): void {
+    for (const { item, follows } of calls.toReversed()) {
+      item.unit = null;
+      if (!follows) this.#waiting.putBack(item);
+    }
+  }
+
+  #disbandAll(): void {
+    for (const unit of this.#gathering.takeAll().toReversed()) this.#disband(unit);
   }
 
   #wait(item: Item, endpoint: EndpointKey, untilMs: number): void {
@@ -237,11 +352,10 @@ export class DestinationWork {
     });
   }
 
-  /** True if the rate limit allows a delivery now; otherwise all deliveries wait. */
-  #goes(item: Item, requests: number, nowMs: number): boolean {
+  /** True if the rate limit allows these requests now; otherwise all deliveries wait. */
+  #goes(requests: number, nowMs: number): boolean {
     const waitMs = this.#rate.take(nowMs, requests);
     if (waitMs === 0) return true;
-    this.#waiting.putBack(item);
     this.#isLimited = true;
     this.#ports.after(waitMs, () => {
       this.#isLimited = false;
@@ -249,81 +363,17 @@ export class DestinationWork {
     });
     return false;
   }
+}
 
-  #start(item: Item, prepared: PreparedAttempt, nowMs: number): void {
-    const { delivery, endpoints, held } = prepared;
-    if (delivery.attempt === 0 && roundsIntegers(prepared.text)) this.#ports.onRounded();
-    const { turn } = item.owner;
-    this.#slots.started(turn);
-    item.owner.begin();
-    this.#ports.onStart();
-    const skipped = ({ key }: Endpoint): EndpointResult => ({
-      endpoint: key,
-      result: SKIPPED,
-      outcome: RETRY,
-    });
-    const settings = this.#settings;
-    const results = held.map(skipped);
-    const trace = this.#ports.trace?.(item.record, delivery, settings.destination) ?? null;
-    const startedAtMs = nowMs;
-    const attempt: Attempt = { item, settings, delivery, results, startedAtMs, pending: 0, trace };
-    const sender = trace ?? this.#ports.sender;
-    const shared = this.#ports.sender.prepare([prepared], nowMs);
-    for (const endpoint of endpoints) {
-      const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
-      if (ticket === null) {
-        attempt.results.push(skipped(endpoint));
-        continue;
-      }
-      attempt.pending += 1;
-      sender.send(endpoint, shared, (result) => this.#answered(attempt, endpoint, ticket, result));
-    }
-    assert(attempt.pending > 0);
-  }
+function callOf(item: Item, { delivery, held, text }: PreparedAttempt): Omit<Call, "measured"> {
+  const isRounded = delivery.attempt === 0 && roundsIntegers(text);
+  return { item, delivery, results: held.map(skipped), isRounded };
+}
 
-  #answered(attempt: Attempt, { key }: Endpoint, ticket: Ticket, result: SendResult): void {
-    const endedAtMs = this.#ports.nowMs();
-    const outcome = this.#ports.sender.judge(result, endedAtMs);
-    this.#gates.settle(key, ticket, outcome, endedAtMs);
-    attempt.results.push({ endpoint: key, result, outcome });
-    attempt.pending -= 1;
-    if (attempt.pending > 0) {
-      this.#pump();
-      return;
-    }
-    const { item, delivery, results, trace } = attempt;
-    const decision = decideAttempt(attempt, this.#policy, endedAtMs);
-    this.#slots.ended(item.owner.turn, endedAtMs - attempt.startedAtMs);
-    this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
-    trace?.end(decision, endedAtMs);
-    const { outputs } = decision;
-    if (outputs.length === 0) {
-      this.#waiting.end(item);
-      item.owner.finish(item.record.offset);
-    } else {
-      const record = trace?.follow(item.record) ?? item.record;
-      this.#replace(
-        item,
-        outputs.map((output) => replacement(output, record, this.#topics, endedAtMs)),
-      );
-      item.owner.leave();
-    }
-    this.#pump();
-  }
-
-  /** Replaces the delivery with other records. The next delivery with its key may start. */
-  #replace(item: Item, replacements: readonly Replacement[]): void {
-    const { owner } = item;
-    // Unlike the record, this stays in memory until the write completes.
-    const { offset } = item.record;
-    owner.begin();
-    for (const each of replacements) {
-      if (each.kind === "retry") this.#slots.expectRetry(each.dueAtMs);
-    }
-    this.#waiting.end(item);
-    this.#ports.write(replacements, (isWritten) => {
-      if (isWritten) owner.finish(offset);
-      else owner.leave();
-    });
-  }
+/** Its retry window begins with its first attempt, and not when it joined its unit. */
+function begun(call: UnitCall, nowMs: number): UnitCall {
+  const { delivery } = call;
+  const isFirst = delivery.attempt === 0 && delivery.endpoint === null;
+  if (!isFirst || delivery.firstAttemptAtMs === nowMs) return call;
+  return { ...call, delivery: { ...delivery, firstAttemptAtMs: nowMs } };
 }

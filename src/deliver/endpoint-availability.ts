@@ -24,6 +24,7 @@
 
 import type { EndpointNews } from "../control/operator-actions.ts";
 import type { Outcome } from "../destinations/port.ts";
+import type { Endpoint } from "../domain/destination.ts";
 import type { CircuitState, HoldReason } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
@@ -142,6 +143,18 @@ export class EndpointGates<Item> {
       openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.unavailableUntilMs(nowMs) ?? 0,
       isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",
     };
+  }
+
+  /** A number that changes when one of these endpoints becomes available or unavailable, or for another reason. */
+  availability(endpoints: readonly Endpoint[], nowMs: number): number {
+    let bits = 0;
+    for (const { key } of endpoints) {
+      const gate = this.#find(key);
+      const isOnHold = this.#onHoldUntilMs(gate, nowMs) > nowMs;
+      const isOpen = (gate?.breaker.unavailableUntilMs(nowMs) ?? 0) > nowMs;
+      bits = bits * 4 + (isOnHold ? 2 : 0) + (isOpen ? 1 : 0);
+    }
+    return bits;
   }
 
   line(nowMs: number): QueueState {

@@ -47,8 +47,14 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     this.#onHeld = onHeld;
   }
 
-  add(item: Item): void {
-    this.#schedules[item.owner.turn].add(item);
+  /** @returns the one that it follows; null if it may start. */
+  add(item: Item): Item | null {
+    return this.#schedules[item.owner.turn].add(item);
+  }
+
+  /** The next item with the same key, which waits for this one. */
+  following(item: Item): Item | null {
+    return this.#schedules[item.owner.turn].following(item);
   }
 
   /** Marks the item as completed, so that the next one with its key may start. */

@@ -47,7 +47,6 @@ export function createReport(
   const latency = metrics.deliveryLatency.bind({ destination });
   const rounded = metrics.numbersRounded.bind({ destination });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   const attempts = byLabel((outcome) => metrics.attempts.bind({ destination, outcome }));
   const expiredWaiting = byLabel((reason) => metrics.expiredWaiting.bind({ destination, reason }));
   const retriesScheduled = byLabel((delay) =>
@@ -60,7 +59,6 @@ export function createReport(
     for (const { result } of results) {
       if (result.kind === "skipped") continue;
       longestMs = Math.max(longestMs, result.durationMs);
-      requests(outcomeClass(result)).inc();
     }
     inFlight.dec();
     duration.observe(longestMs / 1_000);
@@ -123,6 +121,7 @@ export function createReport(
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),
+    ...countResponses(metrics, destination),
     attempted,
     written,
   };
@@ -130,6 +129,16 @@ export function createReport(
 
 function tellHolds(log: Log, destination: DestinationId) {
   return { still: tellStillness(log, destination), token: tellToken(log, destination) };
+}
+
+/** Counts requests, which are fewer than deliveries if these share them. */
+function countResponses(metrics: Metrics, destination: DestinationId) {
+  const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
+  return {
+    result: (result: SendResult) => requests(outcomeClass(result)).inc(),
+    // Few destinations have such responses, and each series costs memory.
+    unreadable: () => metrics.batchResponsesUnreadable.bind({ destination }).inc(),
+  };
 }
 
 /** Reports that the destination is paused or resumed. */

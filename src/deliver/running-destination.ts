@@ -10,7 +10,7 @@
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
-import type { Sender, Transport } from "../destinations/port.ts";
+import type { Sender, Transport, UnitLimits } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
@@ -45,8 +45,12 @@ import { controlled } from "./hold-cause.ts";
 import { createReport, type Report } from "./report.ts";
 import { healthProblemsOf, statusOf } from "./status.ts";
 
-/** Maximum number of records in flight per partition, which bounds the metadata of commits. */
+/** Maximum number of records in flight per partition. */
 const PARTITION_RECORDS_MAX = 256;
+/** The same for a destination whose requests have several calls, as batches in flight. */
+const PARTITION_BATCHES = 4;
+/** The metadata of a commit has room for no more. */
+const METADATA_RECORDS_MAX = 2_048;
 
 export interface DeliverDeps {
   readonly kafka: Kafka;
@@ -131,6 +135,8 @@ export function startDestination(
     trace: tracesOf(deps, sender, groups.deliver(id)),
     write: (replacements, ended) => gather(replacements.map(packed), ended),
     onStart: report.started,
+    onResult: report.result,
+    onUnreadable: report.unreadable,
     onAttempted: (attempted) => {
       condition.attempted(attempted);
       report.attempted(attempted);
@@ -150,7 +156,7 @@ export function startDestination(
     deadLetterTopic: topics.deadLetters,
     deadLetterHeadersOf: ({ headers }) => headers,
     outlivesTopics: true,
-    consume: () => [consumeBoth(config, id, own)],
+    consume: () => [consumeBoth(config, id, sender.limits(), own)],
     healthProblems: () => healthProblemsOf(condition, work, hold()),
   });
   sender.readiness?.onChange(() => {
@@ -184,17 +190,24 @@ export function startDestination(
   };
 }
 
+/** Enough that a partition alone can fill batches while others are in flight. */
+export function partitionRecordsMax(limits: UnitLimits | null): number {
+  const wanted = (limits?.calls ?? 0) * PARTITION_BATCHES;
+  return Math.max(PARTITION_RECORDS_MAX, Math.min(wanted, METADATA_RECORDS_MAX));
+}
+
 /** The destination's queue and its retry topic. */
 function consumeBoth(
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
   id: DestinationId,
+  limits: UnitLimits | null,
   onAssigned: ConsumeOptions["onAssigned"],
 ): Omit<ConsumeOptions, "onCrash"> {
   return {
     groupId: groups.deliver(id),
     topics: [topics.deliveries(id), topics.retries(id)],
     passingTopics: [topics.retries(id)],
-    partitionRecordsMax: PARTITION_RECORDS_MAX,
+    partitionRecordsMax: partitionRecordsMax(limits),
     maxBytes,
     commonBudget,
     whenFull: "hold",
@@ -247,7 +260,7 @@ function tracesOf(
   group: string,
 ): NonNullable<WorkPorts["trace"]> {
   const ports = { tracing, sender, nowMs: () => clock.nowMs(), group };
-  return (record, delivery, { traceparent }) => traceAttempt(ports, record, delivery, traceparent);
+  return (calls, { traceparent }) => traceAttempt(ports, calls, traceparent);
 }
 
 /** Settings and pauses are applied together, whichever changes. */

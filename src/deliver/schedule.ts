@@ -5,7 +5,7 @@
  *   the delivery                                   result
  *   has no key                                     may start
  *   is the only one in flight with its key         may start
- *   follows another one in flight with its key     waits for that one
+ *   follows another one in flight with its key     waits for that one, or joins its unit (`gathering.ts`)
  *
  * Deliveries start in the order in which they became able to start. Between keys no order is guaranteed. `drop` forgets a
  * revoked partition; the caller completes its attempts, and `end` then has no effect.
@@ -21,16 +21,27 @@ export interface Scheduled<Item> {
    */
   behind: Item | null;
   after: Item | null;
+  /** Not null while it is part of a unit of several deliveries. */
+  readonly unit: object | null;
 }
 
 export interface Schedule<Item> {
-  /** Adds an item. Items of a partition are added in offset order. */
-  add(item: Item): void;
+  /**
+   * Adds an item. Items of a partition are added in offset order.
+   *
+   * @returns the one that it follows; null if it may start.
+   */
+  add(item: Item): Item | null;
   /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
   /** Puts back an item that `next` returned, behind all that may start. */
   putBack(item: Item): void;
-  /** Marks the item as completed, so that the next one with its key may start. */
+  /** The next item with the same key, which waits for this one. */
+  following(item: Item): Item | null;
+  /**
+   * Marks the item as completed. The next one with its key may start, unless an earlier one is in flight or it is part of a
+   * unit.
+   */
   end(item: Item): void;
   /** Forgets all items of a partition. */
   drop(owner: object): void;
@@ -66,7 +77,9 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   return {
     add: (item) => {
       const { key, owner } = item;
-      if (key === null || joinLine(linesOf(owner), key, item)) mayStart(item);
+      const before = key === null ? null : joinLine(linesOf(owner), key, item);
+      if (before === null) mayStart(item);
+      return before;
     },
     next: () => {
       const item = first;
@@ -78,12 +91,13 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       return item;
     },
     putBack: mayStart,
+    following: (item) => (item.key === null ? null : nextWithKey(item, item.key)),
     end: (item) => {
       const { key, owner } = item;
       const lines = partitions.get(owner);
       if (key === null || lines === undefined) return;
       const following = leaveLine(lines, key, item);
-      if (following !== null) mayStart(following);
+      if (following !== null && following.unit === null) mayStart(following);
     },
     drop: (owner) => {
       partitions.delete(owner);
@@ -101,34 +115,44 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   };
 }
 
-/** True if no other item with its key is in flight. */
+/** @returns the last item in flight with its key; null if there is none. */
 function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let last = lines[at] ?? null;
   if (last === null) {
     lines[at] = item;
-    return true;
+    return null;
   }
-  let isFirst = last.key !== key;
-  for (; last.behind !== null; isFirst &&= last.key !== key) last = last.behind;
+  let before = last.key === key ? last : null;
+  while (last.behind !== null) {
+    last = last.behind;
+    if (last.key === key) before = last;
+  }
   last.behind = item;
-  return isFirst;
+  return before;
 }
 
-/** The next item with its key. */
+/** @returns the next item with its key, if no earlier one is in flight. */
 function leaveLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let before: Item | null = null;
   let here = lines[at] ?? null;
+  let isFirst = true;
   while (here !== null && here !== item) {
+    if (here.key === key) isFirst = false;
     before = here;
     here = here.behind;
   }
   if (here === null) return null;
-  let following = item.behind;
-  if (before === null) lines[at] = following;
-  else before.behind = following;
+  const following = nextWithKey(item, key);
+  if (before === null) lines[at] = item.behind;
+  else before.behind = item.behind;
   item.behind = null;
+  return isFirst ? following : null;
+}
+
+function nextWithKey<Item extends Scheduled<Item>>(item: Item, key: string): Item | null {
+  let following = item.behind;
   while (following !== null && following.key !== key) following = following.behind;
   return following;
 }

@@ -64,6 +64,11 @@ export class SlotScheduler {
     return this.#underWay < this.#concurrency - kept;
   }
 
+  /** True if a slot is free for this. */
+  hasPlace(turn: SlotFor, nowMs: number): boolean {
+    return turn === "line" ? this.hasPlaceForLine(nowMs) : !this.isFull;
+  }
+
   /** True if a waiting retry goes before the queue. */
   isRetrysTurn(isProbeDue: boolean): boolean {
     if (this.#haveHalf()) return false;

@@ -12,6 +12,17 @@
  *      letters, then the record is processed           record that was written
  *   3  the consumer commits, periodically              nothing is repeated
  *
+ *   step of a batch (`gathering.ts`)                   if the process crashes after it
+ *   1  its deliveries are put together                 they are read again; none was sent
+ *   2  send its requests                               the batch is repeated as a whole, perhaps in other batches
+ *   3a accepted: all its records are processed in one  the same, until the next commit, which has the records of
+ *      synchronous step                                all partitions
+ *   3b split: two halves are sent, each as a batch     a half that was accepted is repeated as a whole, until the
+ *                                                      next commit; the others are sent again
+ *   3c otherwise: as step 2b, for each delivery        each delivery continues twice, or once, on its own
+ *
+ * So a batch that was accepted is repeated as a whole or not at all.
+ *
  * An offset is therefore committed only when everything before it is delivered, scheduled for retry or dead-lettered. This
  * holds for both topics of a destination, its queue and its retries. While a destination is on hold, its queue stays in
  * Kafka, where a crash does not affect it.

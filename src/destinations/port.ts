@@ -83,8 +83,9 @@ export interface UnitLimits {
   readonly waitMs: number;
 }
 
-/** A delivery that may share a unit. */
-export interface Measured extends Sendable {
+/** A delivery that may share a unit. It no longer needs its content. */
+export interface Measured {
+  readonly delivery: Delivery;
   readonly bytes: number;
   /** It does not share a unit. */
   readonly isAlone: boolean;
@@ -131,7 +132,7 @@ export interface Sender<Prepared = unknown> {
   /** Call only if there are limits. */
   measure(sendable: Sendable): Measured;
   /** @param unit in the order in which the calls are sent; measured if there are limits. */
-  prepare(unit: readonly Sendable[], nowMs: number): Prepared;
+  prepare(unit: readonly Sendable[] | readonly Measured[], nowMs: number): Prepared;
   /** The name of a unit that may have several deliveries; null if there are no limits. */
   nameOf(prepared: Prepared): UnitName | null;
   /**

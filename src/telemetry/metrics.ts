@@ -105,6 +105,12 @@ export const METRICS = {
     help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx, or the reason why there was no response.",
     inStatus: true,
   },
+  batchResponsesUnreadable: {
+    name: "switchyard_delivery_batch_responses_unreadable_total",
+    type: "counter",
+    labels: ["destination"],
+    help: "Successful responses to batches that did not judge each call although the destination has `responses: each`.",
+  },
   attemptDuration: {
     name: "switchyard_delivery_attempt_duration_seconds",
     type: "histogram",

@@ -50,6 +50,8 @@ const NEWLINE = "\n";
 /** A delivery of a destination with `batch`, with the body that a request for it alone would have. */
 export interface MeasuredCall extends Measured {
   readonly body: string;
+  /** The settings by which it was measured. A batch that is split keeps them. */
+  readonly batch: Batch;
 }
 
 /** Null: each request has one call. `bytes` is what the measured calls of a batch may have together. */
@@ -68,11 +70,11 @@ export function measure(
   batch: Batch,
   sendable: Sendable,
 ): MeasuredCall {
-  const { delivery, content, text } = sendable;
+  const { delivery, content } = sendable;
   const body = payload(content, delivery, shape);
   const bytes = Buffer.byteLength(body) + 1;
   const isAlone = content.type === "delete" || bytes > bytesMax(batch);
-  return { delivery, content, text, body, bytes, isAlone };
+  return { delivery, body, batch, bytes, isAlone };
 }
 
 /** The batches of deliveries that arrive together. One that is sent alone ends the batch before it. */
@@ -83,16 +85,16 @@ export function unitsOf(
   const { batch } = destination;
   const limits = limitsOf(destination);
   if (batch === null || limits === null) return deliveries.map((one) => [one]);
-  const units: MeasuredCall[][] = [];
+  const units: Sendable[][] = [];
   let bytes = 0;
   let isClosed = true;
   for (const delivery of deliveries) {
     const next = measure(destination, batch, delivery);
     const last = units.at(-1);
     const size = { calls: last?.length ?? 0, bytes };
-    if (last !== undefined && !isClosed && hasRoom(limits, size, next)) last.push(next);
+    if (last !== undefined && !isClosed && hasRoom(limits, size, next)) last.push(delivery);
     else {
-      units.push([next]);
+      units.push([delivery]);
       bytes = 0;
     }
     bytes += next.bytes;

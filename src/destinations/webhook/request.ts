@@ -70,18 +70,19 @@ export interface SharedRequest {
 }
 
 /**
- * @param unit at least one delivery; one if the destination has no `batch`.
+ * @param unit at least one delivery; one that was not measured if the destination has no `batch`.
  * @param nowMs time of the attempt; only Standard Webhooks sends it.
  */
 export function sharedRequest(
   destination: WebhookDestination,
-  unit: readonly Sendable[],
+  unit: readonly (Sendable | MeasuredCall)[],
   nowMs: number,
 ): SharedRequest {
-  const { batch } = destination;
-  if (batch !== null) return sharedBatch(destination, batch, unit, nowMs);
   const only = unit[0];
-  assert(only !== undefined && unit.length === 1);
+  assert(only !== undefined);
+  const batch = isMeasured(only) ? only.batch : destination.batch;
+  if (batch !== null) return sharedBatch(destination, batch, unit, nowMs);
+  assert(unit.length === 1 && !isMeasured(only));
   const { delivery, content } = only;
   const body = Buffer.from(payload(content, delivery, destination.payload));
   const { sharedSecret } = destination;
@@ -99,10 +100,9 @@ export function sharedRequest(
 function sharedBatch(
   destination: WebhookDestination,
   batch: Batch,
-  unit: readonly Sendable[],
+  unit: readonly (Sendable | MeasuredCall)[],
   nowMs: number,
 ): SharedRequest {
-  assert(unit.length > 0);
   const bodies = unit.map((one) => {
     return isMeasured(one) ? one.body : payload(one.content, one.delivery, destination.payload);
   });
@@ -124,8 +124,8 @@ function sharedBatch(
   return batch.responses === "each" ? { ...shared, readsResponse: true } : shared;
 }
 
-function isMeasured(sendable: Sendable): sendable is MeasuredCall {
-  return "body" in sendable;
+function isMeasured(call: Sendable | MeasuredCall): call is MeasuredCall {
+  return "body" in call;
 }
 
 /** @param traceparent absent if the request names no trace. */

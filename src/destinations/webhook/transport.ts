@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import type { AttemptedDestination } from "../../domain/destination.ts";
-import type { Sender, Transport } from "../port.ts";
+import type { Sendable, Sender, Transport } from "../port.ts";
 import { Authorized, type Tokens } from "./authorized.ts";
-import { judgeBatch, limitsOf, measure } from "./batch.ts";
+import { judgeBatch, limitsOf, type MeasuredCall, measure } from "./batch.ts";
 import type { HttpPort } from "./http-port.ts";
 import { judge } from "./judge.ts";
 import { requestTo, type SharedRequest, sharedRequest } from "./request.ts";
@@ -35,7 +35,10 @@ function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | 
       return measure(destination, destination.batch, sendable);
     },
     nameOf: ({ batch }: SharedRequest) => batch,
-    prepare: (unit, nowMs) => sharedRequest(destination, unit, nowMs),
+    // Only `measure` makes measured calls.
+    prepare: (unit, nowMs) => {
+      return sharedRequest(destination, unit as readonly (Sendable | MeasuredCall)[], nowMs);
+    },
     send: (endpoint: WebhookEndpoint, shared: SharedRequest, done, phases, traceparent) => {
       connections.send(endpoint, requestTo(endpoint, shared, traceparent), done, phases);
     },

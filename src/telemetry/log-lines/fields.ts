@@ -28,6 +28,8 @@ export const LOG_FIELDS = {
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
   audience: { type: "text", meaning: "ID of an audience." },
   audiences: { type: "object", meaning: "IDs of audiences: added, removed, changed." },
+  batchCalls: { type: "number", meaning: "How many calls the batch of a delivery had." },
+  batchId: { type: "text", meaning: "ID of the batch in which a delivery was sent." },
   broker: { type: "text", meaning: "Address of a broker: host and port." },
   brokerId: { type: "number", meaning: "ID of a broker in its cluster." },
   by: {

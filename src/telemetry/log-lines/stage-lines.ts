@@ -9,7 +9,7 @@ export const STAGE_LINES = {
       "An attempt ended. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
     action: "[Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
-    optional: ["retryDelay", "retryInMs", "retryAt"],
+    optional: ["batchId", "batchCalls", "retryDelay", "retryInMs", "retryAt"],
   },
   "delivery.dead-lettered": {
     levels: ["warn"],

@@ -17,7 +17,7 @@ function attempted(messageId: string, source = "web") {
     attempt: 2,
   });
   const results = [resultAt(KEY, RESULT)];
-  return { delivery, results, decision: ACCEPTED, endedAtMs: 0 };
+  return { delivery, results, decision: ACCEPTED, endedAtMs: 0, batch: null };
 }
 
 test.each(["m-1", "a b", "!#[]~", "{}:,'"])(

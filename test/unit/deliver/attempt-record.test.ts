@@ -9,7 +9,7 @@ import {
   attemptWriter,
 } from "../../../src/deliver/attempt-record.ts";
 import { type Decision, decide, type EndpointResult } from "../../../src/deliver/decide.ts";
-import type { Phases, SendResult } from "../../../src/destinations/port.ts";
+import type { Phases, SendResult, UnitName } from "../../../src/destinations/port.ts";
 import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
 import { ByteText } from "../../../src/domain/byte-text.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
@@ -30,6 +30,7 @@ const WRITE_ACCEPTED = acceptedWriter(DESTINATION);
 const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
 const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
+const BATCH: UnitName = { id: "0b35c5ba-6a5c-5f3c-9d0a-1c2d3e4f5a6b", calls: 100 };
 const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
 
 function answer(status: number, phases: Phases = REUSED): SendResult {
@@ -38,14 +39,18 @@ function answer(status: number, phases: Phases = REUSED): SendResult {
 
 function recordOf(
   results: readonly EndpointResult[],
-  { deliver = "any", decision }: { deliver?: "any" | "every"; decision?: Decision } = {},
+  {
+    deliver = "any",
+    decision,
+    batch = null,
+  }: { deliver?: "any" | "every"; decision?: Decision; batch?: UnitName | null } = {},
   given: Parameters<typeof deliveryOf>[0] = {},
 ) {
   const delivery = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000, ...given });
   const keys = DESTINATION.endpoints.map(({ key }) => key);
   const decided = decision ?? decide(delivery, deliver, keys, results, POLICY, NOW_MS);
   const write = attemptTexts(DESTINATION);
-  const text = write({ delivery, results, decision: decided, endedAtMs: NOW_MS });
+  const text = write({ delivery, results, decision: decided, endedAtMs: NOW_MS, batch });
   const json = JSON.parse(text) as Record<string, unknown>;
   expect(schemaProblems(SCHEMA, json)).toEqual([]);
   return { text, json, read: parseAttemptRecord(Buffer.from(text)) };
@@ -169,10 +174,15 @@ test("nothing secret is in it: neither path nor query of a URL, nor the shared s
 });
 
 /** As bytes; null: it is none of those that are written so. */
-function bytesOf(result: SendResult, delivery: Parameters<typeof deliveryOf>[0] = {}, at = NOW_MS) {
+function bytesOf(
+  result: SendResult,
+  delivery: Parameters<typeof deliveryOf>[0] = {},
+  at = NOW_MS,
+  batch: UnitName | null = null,
+) {
   const out = new ByteText(8);
   const decision: Decision = { name: "accepted", outputs: [] };
-  const attempted = { delivery: deliveryOf(delivery), decision, endedAtMs: at };
+  const attempted = { delivery: deliveryOf(delivery), decision, endedAtMs: at, batch };
   const results = [resultOf(FIRST, result)];
   if (!WRITE_ACCEPTED({ ...attempted, results }, out)) return null;
   const text = attemptTexts(DESTINATION)({ ...attempted, results });
@@ -194,6 +204,19 @@ test("an attempt that is written as bytes is the same as text", () => {
   }
 });
 
+test("a batch is named in both forms, and each record names its own", () => {
+  for (const batch of [BATCH, { ...BATCH, calls: 7 }, null, BATCH]) {
+    const written = bytesOf(answer(200), {}, NOW_MS, batch);
+    expect(written?.bytes).toBe(written?.text);
+    const read: unknown = JSON.parse(written?.bytes ?? "");
+    expect(read).toMatchObject(batch === null ? { decision: "accepted" } : { batch });
+    expect(Object.hasOwn(read as object, "batch")).toBe(batch !== null);
+  }
+  const { json, read } = recordOf([resultOf(FIRST, answer(503))], { batch: BATCH });
+  expect(json).toMatchObject({ decision: "retry", batch: BATCH });
+  expect(read).toMatchObject({ batch: BATCH });
+});
+
 test.each<[string, SendResult, Parameters<typeof deliveryOf>[0]]>([
   ["a later attempt", answer(200), { attempt: 1 }],
   ["a new connection", answer(200, { ...REUSED, openedMs: 0.1 }), {}],
@@ -212,7 +235,8 @@ test.each([[200], [503]])("what is written after %i takes nothing of what was be
   const delivery = deliveryOf({ messageId });
   const results = [resultOf(FIRST, answer(status))];
   const decision: Decision = { name: "accepted", outputs: [] };
-  attemptWriter(DESTINATION)({ delivery, results, decision, endedAtMs: NOW_MS }, out);
+  const attempted = { delivery, results, decision, endedAtMs: NOW_MS, batch: null };
+  attemptWriter(DESTINATION)(attempted, out);
   const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
   expect(read).toMatchObject({ messageId, requests: [{ status }] });
 });

@@ -40,9 +40,13 @@ function attempt(
   }).open(webhookDestination());
   const record = aRecord({}, { topic: "deliveries.crm", headers: traceHeaders(trace) });
   const ports = { tracing, sender, nowMs: () => 1_000, group: "deliver.crm" };
-  const made = traceAttempt(ports, record, deliveryOf({ attempt: 2 }), isAsked);
+  const made = traceAttempt(
+    ports,
+    [{ item: { record }, delivery: deliveryOf({ attempt: 2 }) }],
+    isAsked,
+  );
   made?.send(ENDPOINT, PREPARED, (each) => results.push(each));
-  made?.end({ name: result === ACCEPTED ? "accepted" : "retry", outputs: [] }, 1_040);
+  made?.end(result === ACCEPTED ? "accepted" : "retry", 1_040);
   const headers = sent[0]?.headers.slice(1) ?? [];
   return { made, spans: tracing?.spans ?? [], headers, results, record };
 }
@@ -121,7 +125,9 @@ test("a delivery without a trace is attempted as without traces", () => {
   const transport = webhookTransport({ trust: () => false, open: () => http });
   const sender = transport.open(webhookDestination());
   const ports = { tracing: recordedSpans(), sender, nowMs: () => 1, group: "g" };
-  expect(traceAttempt(ports, aRecord({}), deliveryOf(), true)).toBeNull();
+  expect(
+    traceAttempt(ports, [{ item: { record: aRecord({}) }, delivery: deliveryOf() }], true),
+  ).toBeNull();
 });
 
 test.each<[string, Phases, string]>([

@@ -46,6 +46,8 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
     write: (_replacements, ended) => answers.push(() => ended(true)),
     partitions: 2,
     onStart: () => undefined,
+    onResult: () => undefined,
+    onUnreadable: () => undefined,
     onAttempted: () => undefined,
     onRounded: () => undefined,
     onCircuit: () => undefined,

@@ -20,6 +20,7 @@ const item = (owner: object, key: string | null, name = key): Item => ({
   name,
   behind: null,
   after: null,
+  unit: null,
 });
 
 function startable(schedule: ReturnType<typeof createSchedule<Item>>) {

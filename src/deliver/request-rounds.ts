@@ -1,0 +1,298 @@
+/**
+ * Sends a unit of deliveries, judges the responses, and does what `decide.ts` decides for each delivery. A unit has one delivery,
+ * or, if the destination's type has limits, as many as `gathering.ts` put together.
+ *
+ *   a round of requests                      then
+ *   starts                                   one request to each endpoint, in parallel
+ *   ends, and no response splits the unit    each delivery is decided by its own results
+ *   ends, and some endpoints split it        two halves are sent to these endpoints, one after the other, within the same slot
+ *
+ *   a delivery of a unit that is split       is
+ *   and is accepted by another endpoint      decided at once, unless all endpoints must accept it
+ *   any other                                part of smaller and smaller units, until a response does not split its unit
+ *
+ * So a delivery that is rejected alone becomes a dead letter, and costs the others no attempt: an attempt ends with the last
+ * of its rounds, and counts as one. A half is a request as any other: `requestsPerSecond` and the circuit breakers count it. An
+ * endpoint that becomes unavailable between two rounds is skipped.
+ *
+ *   the deliveries of an accepted request    count as processed
+ *   with one endpoint, or `any`              in one synchronous step, when the request ends
+ *   with several endpoints that all must     in one synchronous step, when the last round ends, because one request can
+ *   accept                                   concern deliveries of several rounds
+ *
+ * One commit therefore has all of them, and a crash before it repeats all of them.
+ */
+
+import assert from "node:assert/strict";
+import {
+  type CallVerdict,
+  type Measured,
+  type Outcome,
+  RETRY,
+  responded,
+  type Sendable,
+  type SendResult,
+} from "../destinations/port.ts";
+import type { Endpoint } from "../domain/destination.ts";
+import {
+  type Attempt,
+  type Call,
+  decideCall,
+  type Item,
+  type Part,
+  type Settings,
+  type Split,
+  type WorkPorts,
+} from "./active-attempt.ts";
+import type { RetryPolicy } from "./choose-retry-delay.ts";
+import type { SlotFor, Ticket } from "./circuit-breaker.ts";
+import type { Decision, EndpointResult, Skipped } from "./decide.ts";
+import type { EndpointGates } from "./endpoint-availability.ts";
+import { type DeadLetterTopics, type Replacement, replacement } from "./follow-up-record.ts";
+import type { WaitingDeliveries } from "./pending-deliveries.ts";
+import type { RequestRate } from "./request-rate.ts";
+import type { SlotScheduler } from "./slot-scheduler.ts";
+
+const SKIPPED: Skipped = { kind: "skipped" };
+
+const NO_SPLITS: readonly Split[] = [];
+const NO_PARTS: readonly Part[] = [];
+
+/** What is sent: measured if the unit may have several deliveries. */
+type Sent = readonly Sendable[] | readonly Measured[];
+
+interface Shared {
+  readonly policy: RetryPolicy;
+  readonly topics: DeadLetterTopics;
+  readonly ports: WorkPorts;
+  readonly gates: EndpointGates<Item>;
+  readonly slots: SlotScheduler;
+  readonly waiting: WaitingDeliveries<Item>;
+  readonly rate: RequestRate;
+  /** Starts what may start after a request ended. */
+  readonly pump: () => void;
+}
+
+export function skipped({ key }: Endpoint): EndpointResult {
+  return { endpoint: key, result: SKIPPED, outcome: RETRY };
+}
+
+export class RequestRounds {
+  readonly #shared: Shared;
+
+  constructor(shared: Shared) {
+    this.#shared = shared;
+  }
+
+  /** Starts an attempt in a slot of its own. At least one of the endpoints admits a request. */
+  start(part: Part, sent: Sent, settings: Settings, turn: SlotFor, nowMs: number): void {
+    const { ports, slots } = this.#shared;
+    const { calls } = part;
+    slots.started(turn);
+    for (const { item, isRounded } of calls) {
+      item.owner.begin();
+      ports.onStart();
+      if (isRounded) ports.onRounded();
+    }
+    const attempt: Attempt = {
+      settings,
+      turn,
+      startedAtMs: nowMs,
+      trace: ports.trace?.(calls, settings.destination) ?? null,
+      calls,
+      prepared: null,
+      name: null,
+      pending: 0,
+      splits: NO_SPLITS,
+      rest: NO_PARTS,
+      later: null,
+      decision: "accepted",
+    };
+    this.#send(attempt, part, sent, nowMs);
+    assert(attempt.pending > 0);
+  }
+
+  #send(attempt: Attempt, { calls, endpoints }: Part, sent: Sent, nowMs: number): void {
+    const { ports, gates } = this.#shared;
+    const sender = attempt.trace ?? ports.sender;
+    const prepared = ports.sender.prepare(sent, nowMs);
+    attempt.calls = calls;
+    attempt.prepared = prepared;
+    attempt.name = ports.sender.nameOf(prepared);
+    for (const endpoint of endpoints) {
+      const ticket = gates.admit(endpoint.key, nowMs, attempt.turn);
+      if (ticket === null) {
+        for (const { results } of calls) results.push(skipped(endpoint));
+        continue;
+      }
+      attempt.pending += 1;
+      sender.send(endpoint, prepared, (result) => this.#ended(attempt, endpoint, ticket, result));
+    }
+  }
+
+  #ended(attempt: Attempt, endpoint: Endpoint, ticket: Ticket, result: SendResult): void {
+    const { ports, gates, pump } = this.#shared;
+    const endedAtMs = ports.nowMs();
+    const outcome =
+      attempt.name === null
+        ? this.#judge(attempt, endpoint, result, endedAtMs)
+        : this.#judgeUnit(attempt, endpoint, result, endedAtMs);
+    gates.settle(endpoint.key, ticket, outcome, endedAtMs);
+    ports.onResult(result);
+    attempt.pending -= 1;
+    if (attempt.pending === 0) {
+      this.#decide(attempt, this.#split(attempt), endedAtMs);
+      this.#proceed(attempt, endedAtMs);
+    }
+    pump();
+  }
+
+  #judge(attempt: Attempt, { key }: Endpoint, result: SendResult, nowMs: number): Outcome {
+    const outcome = this.#shared.ports.sender.judge(result, nowMs);
+    attempt.calls[0]?.results.push({ endpoint: key, result, outcome });
+    return outcome;
+  }
+
+  #judgeUnit(attempt: Attempt, endpoint: Endpoint, result: SendResult, nowMs: number): Outcome {
+    const { sender, onUnreadable } = this.#shared.ports;
+    const { outcome, calls, isSplit, isUnreadable } = sender.judgeUnit(
+      result,
+      attempt.prepared,
+      nowMs,
+    );
+    if (isUnreadable) onUnreadable();
+    if (isSplit) {
+      attempt.splits = [...attempt.splits, { endpoint, result }];
+      return outcome;
+    }
+    const whole = { endpoint: endpoint.key, result, outcome };
+    for (const [at, { results }] of attempt.calls.entries()) {
+      const verdict = calls?.[at];
+      results.push(verdict === undefined ? whole : resultOf(verdict, whole));
+    }
+    return outcome;
+  }
+
+  /** Takes from a round that ended the deliveries that are sent again; the others are decided now. */
+  #split(attempt: Attempt): readonly Call[] {
+    const { splits, calls, settings } = attempt;
+    if (splits.length === 0) return calls;
+    attempt.splits = NO_SPLITS;
+    const isAny = settings.destination.deliver === "any";
+    const isEnded = ({ results }: Call) => isAny && results.some(isAccepted);
+    const ended = calls.filter(isEnded);
+    for (const { results } of ended) results.push(...splits.map(rejectedBy));
+    const endpoints = splits.map(({ endpoint }) => endpoint);
+    const parts = halves(calls.filter((call) => !isEnded(call)));
+    attempt.rest = [...parts.map((half) => ({ calls: half, endpoints })), ...attempt.rest];
+    if (!isAny && settings.keys.length > 1) attempt.later ??= [];
+    return ended;
+  }
+
+  /** Sends the next part of an attempt, if there is one and the rate limit allows it. */
+  #proceed(attempt: Attempt, endedAtMs: number): void {
+    const { ports, rate, pump } = this.#shared;
+    for (;;) {
+      const [part, ...rest] = attempt.rest;
+      if (part === undefined) break;
+      const nowMs = ports.nowMs();
+      const waitMs = rate.take(nowMs, part.endpoints.length);
+      if (waitMs > 0) {
+        ports.after(waitMs, () => {
+          this.#proceed(attempt, ports.nowMs());
+          pump();
+        });
+        return;
+      }
+      attempt.rest = rest;
+      this.#send(attempt, part, part.calls.map(measuredOf), nowMs);
+      if (attempt.pending > 0) return;
+      this.#decide(attempt, attempt.calls, nowMs);
+    }
+    this.#complete(attempt, endedAtMs);
+  }
+
+  #decide(attempt: Attempt, calls: readonly Call[], endedAtMs: number): void {
+    const { ports, policy } = this.#shared;
+    const { settings, name, later } = attempt;
+    for (const call of calls) {
+      const { delivery, results } = call;
+      const decision = decideCall(call, settings, policy, endedAtMs);
+      if (attempt.decision === "accepted") attempt.decision = decision.name;
+      ports.onAttempted({ delivery, results, decision, endedAtMs, batch: name });
+      if (later === null) this.#finish(attempt, call.item, decision, endedAtMs);
+      else later.push(() => this.#finish(attempt, call.item, decision, endedAtMs));
+    }
+  }
+
+  #complete({ turn, startedAtMs, trace, decision, later }: Attempt, endedAtMs: number): void {
+    this.#shared.slots.ended(turn, endedAtMs - startedAtMs);
+    trace?.end(decision, endedAtMs);
+    for (const finish of later ?? []) finish();
+  }
+
+  #finish({ trace }: Attempt, item: Item, { outputs }: Decision, endedAtMs: number): void {
+    const { waiting, topics } = this.#shared;
+    if (outputs.length === 0) {
+      waiting.end(item);
+      item.owner.finish(item.record.offset);
+      return;
+    }
+    const record = trace?.follow(item.record) ?? item.record;
+    this.replace(
+      item,
+      outputs.map((output) => replacement(output, record, topics, endedAtMs)),
+    );
+    item.owner.leave();
+  }
+
+  /** Replaces the delivery with other records. The next delivery with its key may start. */
+  replace(item: Item, replacements: readonly Replacement[]): void {
+    const { waiting, slots, ports } = this.#shared;
+    const { owner } = item;
+    // Unlike the record, this stays in memory until the write completes.
+    const { offset } = item.record;
+    owner.begin();
+    for (const each of replacements) {
+      if (each.kind === "retry") slots.expectRetry(each.dueAtMs);
+    }
+    waiting.end(item);
+    ports.write(replacements, (isWritten) => {
+      if (isWritten) owner.finish(offset);
+      else owner.leave();
+    });
+  }
+}
+
+function isAccepted({ outcome }: EndpointResult): boolean {
+  return outcome.kind === "accepted";
+}
+
+function rejectedBy({ endpoint, result }: Split): EndpointResult {
+  return { endpoint: endpoint.key, result, outcome: { kind: "rejected" } };
+}
+
+/** A single delivery has only one half. */
+function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
+  const middle = Math.ceil(calls.length / 2);
+  return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);
+}
+
+/** Only a unit can be split, and its deliveries were measured. */
+function measuredOf({ measured }: Call): Measured {
+  assert(measured !== null);
+  return measured;
+}
+
+/** The result of one delivery of a request whose response judged each of them. */
+function resultOf({ outcome, status, error }: CallVerdict, whole: EndpointResult): EndpointResult {
+  const { endpoint, result } = whole;
+  if (result.kind !== "response") return whole;
+  const { retryAfter, durationMs, phases } = result;
+  const kept = outcome.kind === "accepted" || error === null ? null : phases?.keepBytes;
+  const own =
+    kept === null || kept === undefined || error === null
+      ? phases
+      : { ...phases, kept: [Buffer.from(error).subarray(0, kept)] };
+  return { endpoint, result: responded(status, retryAfter, durationMs, own), outcome };
+}
