@@ -17,15 +17,50 @@ export type Behaviour =
   /** Fails with this probability, in various ways. */
   | { readonly kind: "flaky"; readonly failure: number }
   | { readonly kind: "down"; readonly untilMs: number }
-  | { readonly kind: "rejecting" };
+  | { readonly kind: "rejecting" }
+  /** Rejects some calls, and each batch with one of them. */
+  | { readonly kind: "poisoned" };
 
-type Answer = { readonly status: number; readonly retryAfter: string | null } | "timeout" | "reset";
+interface Response {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  /** The body of a response that judges each call. */
+  readonly each?: readonly { readonly status: number }[];
+}
+
+type Answer = Response | "timeout" | "reset";
+
+interface SentCall {
+  readonly messageId: string;
+  readonly attempt: number;
+}
+
+/** The calls of a request, by its headers. A batch lists them. */
+function callsOf(headers: readonly (readonly [string, string])[]): readonly SentCall[] {
+  const named = new Map(headers);
+  const attempts = (named.get("X-Switchyard-Attempt") ?? "").split(",");
+  return (named.get("X-Switchyard-Message-Id") ?? "")
+    .split(",")
+    .map((messageId, at) => ({ messageId, attempt: Number(attempts[at]) }));
+}
+
+/** Every fifth call. */
+function isPoison(messageId: string): boolean {
+  return Number(messageId.slice(1)) % 5 === 0;
+}
+
+function statusOf(answer: Answer, at: number): number | null {
+  if (typeof answer === "string") return null;
+  return answer.each?.[at]?.status ?? answer.status;
+}
 
 export class Endpoints {
   readonly #clock: ManualClock;
   readonly #random: Prng;
   readonly #ledger: Ledger;
   readonly #behaviours: ReadonlyMap<EndpointKey, Behaviour>;
+  /** Number of requests so far. */
+  #requests = 0;
 
   constructor(
     clock: ManualClock,
@@ -50,19 +85,21 @@ export class Endpoints {
       update: () => undefined,
       send: (endpoint, request, done) => {
         if (!process.alive) return;
-        const headers = new Map(request.headers);
-        const answer = this.#answer(endpoint.key);
+        const calls = callsOf(request.headers);
+        const answer = this.#answerTo(endpoint.key, calls, request.readsResponse === true);
         const durationMs = answer === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
         const atMs = this.#clock.nowMs();
-        this.#ledger
-          .entry(headers.get("X-Switchyard-Message-Id") ?? "", destination.id)
-          .requests.push({
-            endpoint: endpoint.key,
-            attempt: Number(headers.get("X-Switchyard-Attempt")),
-            atMs,
-            endAtMs: atMs + durationMs,
-            status: typeof answer === "string" ? null : answer.status,
-          });
+        const endAtMs = atMs + durationMs;
+        const unit = this.#requests;
+        this.#requests += 1;
+        for (const [at, { messageId, attempt }] of calls.entries()) {
+          const status = statusOf(answer, at);
+          // Several calls that are rejected together are sent again at once, each until it is judged.
+          if (calls.length > 1 && typeof answer !== "string" && answer.status === 400) break;
+          this.#ledger
+            .entry(messageId, destination.id)
+            .requests.push({ endpoint: endpoint.key, attempt, atMs, endAtMs, status, unit });
+        }
         const scheduled = this.#clock.schedule(durationMs, () => {
           underWay.delete(scheduled);
           if (process.alive) done(resultOf(answer, durationMs));
@@ -80,11 +117,28 @@ export class Endpoints {
     };
   }
 
+  /** A response that judges each call has statuses of its own. */
+  #answerTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): Answer {
+    const behaviour = this.#behaviours.get(key);
+    const isPoisoned = (call: SentCall) =>
+      behaviour?.kind === "poisoned" && isPoison(call.messageId);
+    const answer = this.#answer(key);
+    if (!isEach || typeof answer === "string" || this.#random.chance(0.2)) {
+      return calls.some(isPoisoned) ? { status: 400, retryAfter: null } : answer;
+    }
+    const each = calls.map((call) => {
+      const own = isPoisoned(call) ? 400 : this.#answer(key);
+      return { status: typeof own === "number" ? own : typeof own === "string" ? 500 : own.status };
+    });
+    return { status: 207, retryAfter: null, each };
+  }
+
   #answer(key: EndpointKey): Answer {
     const behaviour = this.#behaviours.get(key) ?? { kind: "healthy" };
     const ok = { status: this.#random.pick([200, 202, 204]), retryAfter: null };
     switch (behaviour.kind) {
       case "healthy":
+      case "poisoned":
         return ok;
       case "rejecting":
         return { status: 400, retryAfter: null };
@@ -109,5 +163,7 @@ export class Endpoints {
 
 function resultOf(answer: Answer, durationMs: number): SendResult {
   if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
-  return { kind: "response", ...answer, durationMs };
+  const { each, ...response } = answer;
+  const body = each === undefined ? undefined : Buffer.from(JSON.stringify(each));
+  return { kind: "response", ...response, durationMs, body };
 }

@@ -1,11 +1,12 @@
 /** What is the same in every world: destinations, topics, groups and the stages' settings. */
 
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
+import type { Batch, WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import { aSource } from "../support/build/calls.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";
+import type { Prng } from "../support/clock/prng.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
 import type { ProcessConfig } from "./process.ts";
 
@@ -22,14 +23,27 @@ export const topics = topicNames("");
 const groups = groupNames("");
 export const DELAY_TOPICS = new Set(RETRY_DELAYS_MS.map(topics.delays));
 
-export function destinations(): WebhookDestination[] {
+/** Null: each request has one call. */
+export function aBatch(random: Prng): Batch | null {
+  if (random.chance(0.4)) return null;
+  return {
+    calls: random.pick([2, 3, 10, 1_000]),
+    bytes: random.pick([1_024, 65_536]),
+    waitMs: random.pick([1, 250, 10_000]),
+    format: random.pick(["array", "ndjson"]),
+    responses: random.pick(["whole", "each"]),
+  };
+}
+
+/** @param random chooses how they batch calls; absent: they do not. */
+export function destinations(random?: Prng): WebhookDestination[] {
   const endpoints = (...names: string[]) =>
     names.map((name) => {
       const url = `http://${name}.example/`;
       return { key: endpointKey(url), url, headers: [] };
     });
   const reported = { messageIdHeader: true, attemptHeader: true };
-  return [
+  const all = [
     webhookDestination({ id: "one", ...reported, endpoints: endpoints("one") }),
     webhookDestination({
       id: "narrow",
@@ -45,6 +59,7 @@ export function destinations(): WebhookDestination[] {
       deliver: "every",
     }),
   ];
+  return random === undefined ? all : all.map((each) => ({ ...each, batch: aBatch(random) }));
 }
 
 export function recipientOf({ id, deliver, endpoints }: WebhookDestination): Recipient {

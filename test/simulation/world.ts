@@ -21,12 +21,14 @@ import {
   type Exposure,
   isSettled,
   Ledger,
+  type Request,
   violations,
   windowBegan,
 } from "../support/worlds/ledger.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
+  aBatch,
   configOf,
   DELAY_TOPICS,
   destinations,
@@ -71,7 +73,7 @@ export class World {
     this.#random = createPrng(seed);
     const { clock } = this;
     this.#cluster = new MemoryCluster({ clock, random: this.#random.fork() });
-    this.#destinations = destinations();
+    this.#destinations = destinations(this.#random.fork());
     this.#behaviours = this.#chooseBehaviours();
     const chance = this.#random.fork();
     this.#endpoints = new Endpoints(clock, chance, this.#ledger, this.#behaviours);
@@ -122,17 +124,21 @@ export class World {
     return found;
   }
 
-  /** Where no endpoint fails, calls of one key arrive one after the other, as in the topic. */
+  /** Where no endpoint fails, calls of one key arrive one after the other or in one batch, as in the topic. */
   #outOfOrder(): string[] {
     const healthy = this.#destinations.filter(({ endpoints }) =>
       endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy"),
     );
     return healthy.flatMap(({ id }) => {
-      const latest = new Map<string, number>();
+      const latest = new Map<string, readonly Request[]>();
       return this.#sent.flatMap(({ messageId, user }) => {
         const { requests } = this.#ledger.entry(messageId, id);
-        const isEarly = (requests[0]?.atMs ?? 0) < (latest.get(user) ?? 0);
-        latest.set(user, Math.max(...requests.map(({ endAtMs }) => endAtMs)));
+        const [first] = requests;
+        const before = latest.get(user) ?? [];
+        const isTogether = before.some(({ unit }) => unit === first?.unit);
+        const endMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
+        const isEarly = !isTogether && (first?.atMs ?? 0) < endMs;
+        latest.set(user, requests);
         return isEarly
           ? [`${messageId} for ${id} did not wait for an earlier call of ${user}`]
           : [];
@@ -219,7 +225,11 @@ export class World {
     const gone = this.#random.chance(0.5) ? this.#random.pick(this.#destinations).id : null;
     const changed = this.#destinations
       .filter(({ id }) => id !== gone)
-      .map((destination) => ({ ...destination, concurrency: this.#random.pick([1, 2, 64]) }));
+      .map((destination) => ({
+        ...destination,
+        concurrency: this.#random.pick([1, 2, 64]),
+        batch: this.#random.chance(0.5) ? destination.batch : aBatch(this.#random),
+      }));
     void process.update(changed);
     const backMs = this.#random.integer(0, 60) * SECOND_MS;
     this.clock.schedule(backMs, () => void process.update(this.#destinations));
@@ -277,6 +287,7 @@ export class World {
           { kind: "flaky", failure: this.#random.fraction() },
           { kind: "down", untilMs },
           { kind: "rejecting" },
+          { kind: "poisoned" },
         ];
         return [key, this.#random.pick(behaviours)];
       }),

@@ -17,6 +17,8 @@ export interface Request {
   readonly endAtMs: number;
   /** Null: the endpoint gave no answer. */
   readonly status: number | null;
+  /** The same number for all calls of one request; absent if it is not known. */
+  readonly unit?: number;
 }
 
 export interface DeadLettered {
