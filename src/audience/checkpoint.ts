@@ -69,7 +69,7 @@ export interface ChangelogFacts {
   readonly end: number;
   /** The identity at the checkpoint's `identityOffset`; null if the record is gone. */
   readonly identityThere: string | null;
-  /** The last identity behind the checkpoint; null if there is none. */
+  /** The last identity after the checkpoint; null if there is none. */
   readonly identityBehind: string | null;
   readonly nowMs: number;
 }

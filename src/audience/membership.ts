@@ -25,7 +25,7 @@
 
 export interface Membership {
   readonly isMember: boolean;
-  /** Begin of the sync in which the user had arrived when this was written; -1 if none. */
+  /** The offset of the `begin` of the last sync that had contained the user when this was written; -1 if there was none. */
   readonly mark: number;
   /** -1 if there is no valid number. */
   readonly number: number;

@@ -63,7 +63,7 @@ const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, m
 
 const brokers: Decoder<readonly string[]> = {
   ...manyBrokers,
-  expected: "a list of addresses such as kafka-1:9092, or a string with commas",
+  expected: "a list of addresses such as kafka-1:9092, or a comma-separated string",
   json: { anyOf: [manyBrokers.json, { type: "string" }] },
   decode: (raw, place) => {
     // It is hidden: a comma may have split a password into entries.

@@ -137,7 +137,7 @@ export type ChangesView =
       readonly kind: "changes";
       /** At once, by a reload. */
       readonly atOnce: readonly ChangeGroup[];
-      /** Paths of settings that count after a restart. */
+      /** Paths of settings that apply only after a restart. */
       readonly needsRestart: readonly string[];
       readonly hash: string;
       readonly isSame: boolean;

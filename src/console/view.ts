@@ -143,7 +143,7 @@ export interface ConsoleSnapshot {
   readonly destinations: readonly DestinationSnapshot[];
 }
 
-/** Events per minute; null: no process that was reached counts them. */
+/** Events per minute; null if none of the processes that responded counts them. */
 export interface FlowRates {
   readonly calls: number | null;
   readonly routed: number | null;

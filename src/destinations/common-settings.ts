@@ -5,7 +5,10 @@ import { rulesSettings } from "../settings/rules-settings.ts";
 import { flag, id, rate, textLike, wholeNumber } from "../settings/scalars.ts";
 import { optional, required, setting } from "../settings/setting.ts";
 
-export const integrationName = textLike("a name, without spaces at its ends", /^\S(?:.*\S)?$/);
+export const integrationName = textLike(
+  "a name without leading or trailing spaces",
+  /^\S(?:.*\S)?$/,
+);
 
 export const idSetting = required(
   id<DestinationId>(),

@@ -304,7 +304,7 @@ export function textBundles(topic: string, producer: Pick<WatchedProducer, "part
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;
 
 /**
- * How to reach the cluster. Passed in, so that this folder does not know the configuration.
+ * How to reach the cluster. Passed in, so that the code in this folder does not depend on the configuration.
  *
  * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and
  * passwords can change meanwhile. The mechanism cannot change, nor whether there is one.

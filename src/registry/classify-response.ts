@@ -90,7 +90,7 @@ function failureTextOfStatus(status: number, contentType: string): string {
     return `redirects (${status}), which is not followed; use the URL that it redirects to`;
   }
   if (status >= 500) {
-    return `responds ${status}; it is starting, or it or a proxy before it has failed: check its log`;
+    return `responds ${status}; the registry is still starting, or the registry or a proxy in front of it has failed: check their logs`;
   }
   return `responds ${status}, as no registry does; check registry.url`;
 }

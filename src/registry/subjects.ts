@@ -183,7 +183,7 @@ class RegistrySubjects implements Subjects {
     const registry = new library.SchemaRegistry({
       host: this.#url.replace(/\/+$/, ""),
       ...(new URL(this.#url).protocol === "https:" ? { agent } : {}),
-      // It is unknown if a request that failed was carried out. People run the command again.
+      // A request that failed may have been carried out. The command is safe to run again.
       retry: { retries: 0 },
       middlewares: [
         () => ({ request: (request) => request.enhance({ headers, params: { normalize: true } }) }),

@@ -99,7 +99,7 @@ export class Reloader implements Disposable {
     this.#report.runs(started.hash);
   }
 
-  /** Resolves when the configuration is applied; removed parts may still be ending. Never rejects. */
+  /** Resolves when the configuration is applied; removed parts may still be shutting down. Never rejects. */
   reload(cause: Cause): Promise<Reloaded> {
     if (this.#stopped.signal.aborted) {
       return Promise.resolve(this.#result("failed", ["the program is stopping"]));

@@ -30,7 +30,7 @@ const sample = section("Keeps only a share of the calls that match.", {
   by: setting(
     path,
     "messageId",
-    "Path of the value by which calls are sampled: equal values are all kept or all skipped.",
+    "Path of the value by which calls are sampled: calls with equal values are all kept or all skipped.",
   ),
 });
 

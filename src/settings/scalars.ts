@@ -99,7 +99,9 @@ export function flag(): Decoder<boolean> {
     test: (raw) => {
       if (typeof raw === "boolean") return value(raw);
       const word = typeof raw === "string" ? BOOLEAN_WORDS[raw.toLowerCase()] : undefined;
-      return word === undefined ? wrong() : wrong(`write ${word}: ${raw} is a string in YAML 1.2`);
+      return word === undefined
+        ? wrong()
+        : wrong(`write ${word}, because ${raw} is a string in YAML 1.2`);
     },
   });
 }

@@ -25,7 +25,7 @@ const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
 /** Follows the progress of one consumer, called at regular times. */
 export class BacklogSight {
-  /** By partition: since when it has had records of which none is fetched. */
+  /** By partition: the time since which it has had records that are not fetched. */
   readonly #unreadSinceMs = new Map<string, number>();
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {

@@ -1,6 +1,6 @@
 /**
- * Reads the Avro schemas of a folder, and puts those that others use first, so that they can be registered
- * in that order. The subject of a schema is its full name, because several types share a topic.
+ * Reads the Avro schemas of a folder, and sorts them so that each comes after those that it refers to,
+ * which is the order in which they can be registered. The subject of a schema is its full name, because several types share a topic.
  *
  *   a name in a schema that is                    means
  *   a primitive type                              that type

@@ -198,5 +198,5 @@ function Confirm({ job: { state, count, action }, doIt, isDanger, onConfirm }: C
 }
 
 function failureText({ messages }: JobView): string {
-  return messages.join(" ") || "The count failed without a reason.";
+  return messages.join(" ") || "Counting failed, and no reason was given.";
 }

@@ -119,7 +119,7 @@ const webhookFields = {
     secret("a string that is not empty"),
     "Previous secret during a rotation, for Standard Webhooks only.",
   ),
-  endpoints: list("1 to 5 URLs to which webhooks are posted, each once:", endpoint, ENDPOINTS),
+  endpoints: list("1 to 5 different URLs to which webhooks are posted:", endpoint, ENDPOINTS),
   payload: setting(
     oneOf("standard", "full"),
     "standard",

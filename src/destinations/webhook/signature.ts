@@ -76,7 +76,7 @@ export function hmacSha1(body: Buffer, secret: string): string {
   }
   message.set(pads.inner);
   message.set(body, BLOCK_BYTES);
-  // A text with one character per byte is cheaper than a buffer.
+  // A string with one character per byte is cheaper than a buffer.
   const inner = hash("sha1", message.subarray(0, BLOCK_BYTES + body.length), "binary");
   message.set(pads.outer);
   message.write(inner, BLOCK_BYTES, "latin1");

@@ -23,7 +23,7 @@ import {
 import { RECORD_OVERHEAD_BYTES, type SendCall } from "./partition-buffer.ts";
 import { ProduceRounds } from "./rounds.ts";
 
-/** Bytes of an encoded header besides its payload. */
+/** Bytes of an encoded header without its payload. */
 const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements WatchedProducer {

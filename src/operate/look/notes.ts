@@ -96,7 +96,7 @@ function clockNotes({ admin, clockOffsetSeconds }: ProcessReport): readonly stri
     : [`The clock of ${admin} is ${text} the brokers' clock: docs/troubleshooting.md#clocks`];
 }
 
-/** How much a wrong clock differs; null: it is right, or unknown. */
+/** How far the clock is off; null if it is correct, or if the difference is unknown. */
 export function clockText(offsetSeconds: number | null): string | null {
   if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
   const how = offsetSeconds > 0 ? "ahead of" : "behind";

@@ -116,8 +116,8 @@ export function skippedOf(
 }
 
 /**
- * Deliveries of a destination that are awaiting retry, by delay. Null: no process that was reached counts them, or one
- * of the processes has not counted all of them.
+ * Deliveries of a destination that are awaiting retry, by delay. Null if none of the processes that
+ * responded counts them, or if the count of one is not complete yet.
  */
 export function awaitingRetryOf(
   processes: readonly PolledProcess[],

@@ -78,7 +78,8 @@ function destinationLines(
   const why = reasonText({ reason, filter, changed }, name, source.id);
   const lines = [`  ${bold(destination.id)} (${name}) ${gets}: ${why}`];
   if (copy === null) return lines;
-  if (!destination.historical) lines.push("    timed by its receipt: historical is false");
+  if (!destination.historical)
+    lines.push("    its timestamp is the time of receipt, because historical is false");
   lines.push(`    topic ${copy.topic}`);
   if (first !== null) lines.push(...firstLines(first));
   return lines;

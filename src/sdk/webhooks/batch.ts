@@ -66,7 +66,7 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 /**
  * Returns the message IDs of a request's calls, in the order of its body, as the header has them: what is not visible ASCII is
  * percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was omitted because it would have been
- * 8 KiB or longer; a smaller `batch.calls` keeps it shorter.
+ * 8 KiB or longer.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {
   const ids = header(headers, IDS_HEADER);

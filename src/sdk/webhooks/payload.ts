@@ -138,7 +138,7 @@ export function payloadOf(payload: unknown): Payload {
   }
   need(payload, type, { timestamp: "text", ...NEEDED[type] });
   if (type !== "delete" && payload.version !== 1) {
-    throw new PayloadError(`${type}: version is not 1, the only one that is known here`);
+    throw new PayloadError(`${type}: unsupported version; only version 1 is supported`);
   }
   const isCallersOwn = type === "alias" || type === "delete";
   if (!isCallersOwn && !isText(payload.userId) && !isText(payload.anonymousId)) {

@@ -136,7 +136,7 @@ test.each([
   [{ writeKey: "k-ios" }, "hook (Webhooks) doesn't get it: the source ios is not connected to it"],
   [{ writeKey: "k-ios" }, "source      ios (by its writeKey)"],
   [{ sourceId: "ios" }, "source      ios (by its sourceId)"],
-  [{}, "timed by its receipt: historical is false"],
+  [{}, "its timestamp is the time of receipt, because historical is false"],
   [{ messageId: null }, "message id  none: it becomes <topic>/<partition>/<offset>"],
   [
     { timestamp: "?", receivedAt: "2026-03-01" },
