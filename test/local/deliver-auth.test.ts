@@ -4,51 +4,16 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as timer } from "node:timers/promises";
 import { expect, test } from "vitest";
 
-import { parseContent } from "../../src/deliver/content.ts";
-import type { Phases, Sender, SendResult } from "../../src/destinations/port.ts";
+import type { Phases } from "../../src/destinations/port.ts";
 import type { OAuth2, WebhookAuth } from "../../src/destinations/webhook/auth-settings.ts";
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
-import { webhook } from "../../src/destinations/webhook/webhook.ts";
-import { parseNetwork } from "../../src/domain/addresses.ts";
 import { issue } from "../support/build/certificates.ts";
-import { recordValue } from "../support/build/record-value.ts";
-import { unitOf, webhookDestination } from "../support/build/webhook-destination.ts";
 import { outcome } from "../support/servers/http-client.ts";
+import { openedSender } from "../support/servers/opened-sender.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
 import { type AnsweringServer, answeringServer, json } from "../support/servers/token-server.ts";
 
-const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const SECRET = "client-secret-x7";
 const NEVER_MS = 500;
-
-interface Opened extends AsyncDisposable {
-  readonly sender: Sender;
-  /** Resolves when a token was obtained or a request for one failed. */
-  readonly changed: Promise<unknown>;
-  post(phases?: Phases): Promise<SendResult>;
-}
-
-async function opened(
-  given: Partial<WebhookDestination> & { readonly auth: WebhookAuth; readonly urls: string[] },
-  { allow = LOOPBACK, ca = null }: { allow?: readonly string[]; ca?: string | null } = {},
-): Promise<Opened> {
-  const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
-  const destination = webhookDestination(given as Parameters<typeof webhookDestination>[0]);
-  const transport = await webhook.attempts?.open({ timeoutMs: 5_000, allowNetworks, ca });
-  const sender = transport?.open(destination);
-  const [endpoint] = destination.endpoints;
-  if (sender === undefined || endpoint === undefined) throw new Error("it cannot be opened");
-  const changed = new Promise<void>((resolve) => sender.readiness?.onChange(resolve));
-  const read = parseContent(recordValue(Buffer.from('{"type":"track","event":"e","userId":"u"}')));
-  if (read.kind === "refused") throw new Error(read.error);
-  const prepared = sender.prepare(unitOf(read.content), Date.now());
-  return {
-    sender,
-    changed,
-    post: (phases) => new Promise((done) => sender.send(endpoint, prepared, done, phases)),
-    [Symbol.asyncDispose]: () => sender.close(),
-  };
-}
 
 function oauth(server: Pick<AnsweringServer, "url">, more: Partial<OAuth2> = {}): OAuth2 {
   return {
@@ -75,7 +40,7 @@ test("a token is requested once, in the form of RFC 6749, and sent with each req
   await using id = await answeringServer(issuing);
   await using receiver = await answeringServer(takes);
   const auth = oauth(id, { scope: "a b", parameters: { audience: "https://api/" } });
-  await using crm = await opened({ auth, urls: [receiver.url] });
+  await using crm = await openedSender({ auth, urls: [receiver.url] });
   await crm.changed;
   for (let sent = 0; sent < 3; sent += 1) expect(outcome(await crm.post())).toBe(200);
   expect(headersOf(receiver)).toEqual(["Bearer t1", "Bearer t1", "Bearer t1"]);
@@ -99,7 +64,7 @@ test("a 401 fetches a new token and repeats the request once, and many need one 
     response.end("no");
   };
   await using receiver = await answeringServer((response, request) => receives(response, request));
-  await using crm = await opened({ auth: oauth(id), urls: [receiver.url] });
+  await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   const results = await Promise.all(Array.from({ length: 8 }, () => crm.post()));
   expect(results.map(outcome)).toEqual(Array(8).fill(200));
@@ -113,7 +78,7 @@ test("a second 401 is the result, and is retried later; a 403 is not repeated, a
     response.statusCode = earlier < 2 ? 401 : 403;
     response.end();
   });
-  await using crm = await opened({ auth: oauth(id), urls: [receiver.url] });
+  await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   const [second, third] = [await crm.post(), await crm.post()];
   expect([outcome(second), outcome(third)]).toEqual([401, 403]);
@@ -127,7 +92,7 @@ test("a token with a life of 1 s is replaced while calls are sent", async () => 
     json(response, 200, { access_token: `t${earlier + 1}`, expires_in: "1" });
   });
   await using receiver = await answeringServer(takes);
-  await using crm = await opened({ auth: oauth(id), urls: [receiver.url] });
+  await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   const endAtMs = Date.now() + 2_500;
   while (Date.now() < endAtMs) {
@@ -180,7 +145,7 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
   async (_name, answer, error) => {
     await using id = await answeringServer((response) => answer(response));
     await using receiver = await answeringServer(takes);
-    await using crm = await opened({ auth: oauth(id), urls: [receiver.url] });
+    await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
     await crm.changed;
     expect(crm.sender.readiness?.isReady()).toBe(false);
     const hold = crm.sender.readiness?.hold();
@@ -197,7 +162,7 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
 test("a token endpoint that never responds is given up after 5 s", async () => {
   await using id = await rawServer(() => undefined);
   const startedAtMs = Date.now();
-  await using crm = await opened({ auth: oauth(id), urls: ["http://localhost:1/"] });
+  await using crm = await openedSender({ auth: oauth(id), urls: ["http://localhost:1/"] });
   await crm.changed;
   expect(Date.now() - startedAtMs).toBeGreaterThan(4_900);
   expect(crm.sender.readiness?.hold()?.error).toContain("no response, timeout");
@@ -206,7 +171,7 @@ test("a token endpoint that never responds is given up after 5 s", async () => {
 
 test("a token endpoint at a private address is not requested", async () => {
   await using id = await answeringServer(issuing);
-  const crm = await opened({ auth: oauth(id), urls: ["http://localhost:1/"] }, { allow: [] });
+  const crm = await openedSender({ auth: oauth(id), urls: ["http://localhost:1/"] }, { allow: [] });
   await crm.changed;
   expect(crm.sender.readiness?.hold()?.error).toContain("no response, address");
   expect(id.taken).toEqual([]);
@@ -224,7 +189,7 @@ test("with mTLS the token endpoint and the endpoint get the client certificate, 
   await using id = await answeringServer(issuing, MUTUAL);
   await using receiver = await answeringServer(takes, MUTUAL);
   const tls = { ca: ca.cert, cert: client.cert, key: client.key };
-  await using crm = await opened({ auth: oauth(id), urls: [receiver.url], tls });
+  await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url], tls });
   await crm.changed;
   expect(outcome(await crm.post())).toBe(200);
   expect([id.taken[0]?.client, receiver.taken[0]?.client]).toEqual([
@@ -240,7 +205,7 @@ test.each([
   ["another CA is not", otherCa.cert, "no response, tls"],
 ])("token endpoint: %s", async (_name, trusted, error) => {
   await using id = await answeringServer(issuing, TLS);
-  await using crm = await opened(
+  await using crm = await openedSender(
     { auth: oauth(id), urls: ["http://localhost:1/"] },
     { ca: trusted },
   );
@@ -258,7 +223,7 @@ test.each<readonly [auth: WebhookAuth, header: string]>([
   "with %j the header is sent, a 401 is not repeated, and is retried later",
   async (auth, header) => {
     await using receiver = await answeringServer((response) => response.writeHead(401).end());
-    await using crm = await opened({ auth, urls: [receiver.url] });
+    await using crm = await openedSender({ auth, urls: [receiver.url] });
     const result = await crm.post();
     expect(headersOf(receiver)).toEqual([header]);
     expect(crm.sender.judge(result, 0)).toEqual({ kind: "retry", retryAfterMs: null });
@@ -273,7 +238,7 @@ test("what an endpoint returns of the authentication is masked", async () => {
   await using receiver = await answeringServer((response, { headers }) => {
     response.writeHead(500).end(`${JSON.stringify(headers)} ${SECRET}`);
   });
-  await using crm = await opened({ auth: oauth(id), urls: [receiver.url] });
+  await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   for (const keepBytes of [4_096, 200]) {
     const phases: Phases = { keepBytes };
@@ -287,7 +252,7 @@ test("what an endpoint returns of the authentication is masked", async () => {
 
 test("once closed, nothing more is requested", async () => {
   await using id = await answeringServer((response) => json(response, 500, {}));
-  const crm = await opened({ auth: oauth(id), urls: ["http://localhost:1/"] });
+  const crm = await openedSender({ auth: oauth(id), urls: ["http://localhost:1/"] });
   await crm.changed;
   await crm[Symbol.asyncDispose]();
   const requests = id.taken.length;
