@@ -17,8 +17,13 @@ function basicValue(username: string, password: string): string {
 
 /** @param token that of `oauth2`. */
 export function authorizationOf(auth: WebhookAuth, token: string): string {
-  if (auth.type === "basic") return `Basic ${basicValue(auth.username, auth.password)}`;
-  return `Bearer ${auth.type === "bearer" ? auth.token : token}`;
+  const scheme = schemeOf(auth);
+  if (auth.type === "basic") return `${scheme} ${basicValue(auth.username, auth.password)}`;
+  return `${scheme} ${auth.type === "bearer" ? auth.token : token}`;
+}
+
+export function schemeOf({ type }: WebhookAuth): "Basic" | "Bearer" {
+  return type === "basic" ? "Basic" : "Bearer";
 }
 
 export function withAuthorization(request: WebhookRequest, value: string): WebhookRequest {

@@ -1,8 +1,9 @@
 /** A destination of type webhook: each delivery is posted to its endpoints, signed. */
 
 import { systemClock } from "../../runtime/clock.ts";
+import { HIDDEN } from "../../settings/problem.ts";
 import type { DestinationType, Header } from "../port.ts";
-import { authorizationOf } from "./authorization.ts";
+import { schemeOf } from "./authorization.ts";
 import { limitsOf, unitsOf } from "./batch.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
@@ -26,10 +27,9 @@ export const webhook: DestinationType<WebhookDestination> = {
       const request = requestTo(endpoint, sharedRequest(destination, unit, nowMs));
       const { auth } = destination;
       if (auth === null) return { ...request, secret: endpoint.headers };
-      // A token of `oauth2` is only requested by the deliver stage.
-      const authorization: Header = ["Authorization", authorizationOf(auth, "(token)")];
-      const secret = [...endpoint.headers, authorization];
-      return { ...request, headers: [...request.headers, authorization], secret };
+      const authorization: Header = ["Authorization", `${schemeOf(auth)} ${HIDDEN}`];
+      const headers = [...request.headers, authorization];
+      return { ...request, headers, secret: endpoint.headers };
     },
     limits: limitsOf,
     units: unitsOf,

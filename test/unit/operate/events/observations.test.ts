@@ -22,11 +22,11 @@ const STATUS: DestinationStatus = {
 
 function seen(more: Partial<DestinationStatus>) {
   const destinations = [{ ...STATUS, ...more }];
-  const [failing, paused] = observationsOf(
+  const [failing, paused, token] = observationsOf(
     { destinations, audiences: [], refused: null, wasRefused: false },
     T,
   );
-  return { failing, paused };
+  return { failing, paused, token };
 }
 
 test.each<[Partial<DestinationStatus>, string]>([
@@ -45,6 +45,17 @@ test("it says what the last answer was, by names that hold nothing secret", () =
     sinceMs: T - 90_000,
     data: { endpoint: "crm[1] a.test", cause: "503" },
   });
+});
+
+test.each<[DestinationStatus["hold"], string]>([
+  [{ reason: "token", since: AGO(10_000), until: null, error: "No token" }, "so"],
+  [{ reason: "token", since: AGO(9_999), until: null }, "unknown"],
+  [{ reason: "paused", since: AGO(60_000), until: null }, "not-so"],
+  [null, "not-so"],
+])("on hold by %j: token missing is %s", (held, is) => {
+  const { token } = seen({ hold: held });
+  expect(token).toMatchObject({ kind: "destination.token_missing", subject: "crm", is });
+  expect(token?.data).toEqual(held?.error === undefined ? {} : { error: "No token" });
 });
 
 test.each<[DestinationStatus["hold"], string]>([
