@@ -1,13 +1,20 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
+import { parseContent } from "../../../../src/deliver/content.ts";
+import type { Content } from "../../../../src/destinations/port.ts";
+import { sharedRequest } from "../../../../src/destinations/webhook/request.ts";
+import type { MessageId } from "../../../../src/domain/ids.ts";
 import {
   eachResponse,
   messageIds,
   type Payload,
   parsePayloads,
   verify,
+  verifyStandard,
 } from "../../../../src/sdk/webhooks/index.ts";
+import { recordValue } from "../../../support/build/record-value.ts";
+import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const AT = "2026-11-21T08:00:00.000Z";
 
@@ -61,6 +68,29 @@ describe("parsePayloads", () => {
   test("a parsed body is said to be one", () => {
     expect(() => parsePayloads(CALLS as never, {})).toThrow(/rawBody is a parsed body/);
   });
+});
+
+test.each(["array", "ndjson"] as const)("what is sent as %s is verified and read", (format) => {
+  const destination = webhookDestination({
+    ...{ sharedSecret: "s3cr3t", standardWebhooks: true, messageIdHeader: true, payload: "full" },
+    batch: { calls: 100, bytes: 65_536, waitMs: 250, format, responses: "each" },
+  });
+  const ids = ["m-1", "a,b", "☕\n"];
+  const unit = ids.map((messageId) => {
+    const text = JSON.stringify({ type: "track", userId: "u", event: "line\nbreak ☕" });
+    const { content } = parseContent(recordValue(text)) as { readonly content: Content };
+    return { delivery: deliveryOf({ messageId: messageId as MessageId }), content, text };
+  });
+  const nowMs = Date.UTC(2026, 2, 1);
+  const { body, headers: sent } = sharedRequest(destination, unit, nowMs);
+  const headers = new Headers(sent.map(([name, value]): [string, string] => [name, value]));
+  expect(verify(body, headers.get("x-signature"), "s3cr3t")).toBe(true);
+  expect(verifyStandard(body, headers, "s3cr3t", { nowMs })).toBe(true);
+  expect(verifyStandard(body.subarray(1), headers, "s3cr3t", { nowMs })).toBe(false);
+  expect(parsePayloads(body, headers)).toMatchObject(
+    ids.map((messageId) => ({ type: "track", event: "line\nbreak ☕", messageId })),
+  );
+  expect(messageIds(headers)).toEqual(["m-1", "a%2Cb", "%E2%98%95%0A"]);
 });
 
 test.each([AS_LIST, AS_LINES])("one signature covers the whole body", (body) => {
