@@ -10,14 +10,24 @@ test.each([
   ["a destination", ["[hook]", "[hok]"], "sources[0].destinations[0]", "did you mean hook?"],
   ["a source", ["sources:", "defaultSource: wev\nsources:"], "defaultSource", "did you mean web?"],
   ["a choice", ["sources:", "log: { level: wann }\nsources:"], "log.level", "did you mean warn?"],
-  ["yes", ["type:", "paused: yes, type:"], "destinations[0].paused", "write true, because yes is a string"],
+  [
+    "yes",
+    ["type:", "paused: yes, type:"],
+    "destinations[0].paused",
+    "write true, because yes is a string",
+  ],
   [
     "Off",
     ["type:", "paused: Off, type:"],
     "destinations[0].paused",
     "write false, because Off is a string",
   ],
-  ["quotes", ["type:", 'paused: "true", type:'], "destinations[0].paused", "write true, because true is"],
+  [
+    "quotes",
+    ["type:", 'paused: "true", type:'],
+    "destinations[0].paused",
+    "write true, because true is",
+  ],
 ])("%s", (_name, [from, to], path, hint) => {
   const [problem] = problems(SMALL.replace(`${from}`, `${to}`));
   expect(problem && pathText(problem.path)).toBe(path);
