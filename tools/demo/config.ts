@@ -18,6 +18,8 @@ export const FLAKY = {
   /** How many requests for a call get the response 503 before one is accepted. */
   failures: 2,
 };
+/** How the calls for `HEALTHY` share requests. */
+const BATCH = { calls: 5, wait: "250ms" };
 export const WAREHOUSE = { id: "warehouse", name: "Warehouse" };
 export const SOURCE = "web";
 export const WRITE_KEY = "demo-write-key";
@@ -51,7 +53,11 @@ export function demoConfig(options: {
       },
     ],
     defaultSource: SOURCE,
-    destinations: [webhook(HEALTHY), webhook(FLAKY), { ...WAREHOUSE, type: "topic" }],
+    destinations: [
+      { ...webhook(HEALTHY), batch: BATCH },
+      webhook(FLAKY),
+      { ...WAREHOUSE, type: "topic" },
+    ],
     audiences: [{ id: AUDIENCE.id, integrations: { All: false, [HEALTHY.name]: true } }],
     audience: { stateDir },
     attempts: { enabled: true, retention: "1d" },

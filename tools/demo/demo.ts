@@ -56,7 +56,9 @@ export async function runDemo(
       changed();
     },
   );
-  story.tell(`Receivers ${HEALTHY.id} responds 200; ${FLAKY.id} responds 503 twice, then 200`);
+  story.tell(
+    `Receivers ${HEALTHY.id} responds 200 and gets batches; ${FLAKY.id} responds 503 twice, then 200`,
+  );
 
   const prefix = `demo-${randomUUID().slice(0, 8)}.`;
   const adminPort = await freePort(ADMIN_PORT);
@@ -144,7 +146,7 @@ async function publish(kafka: Kafka, topic: string, story: Story): Promise<void>
 }
 
 function tellReceived(story: Story, journal: Journal, received: Received): void {
-  const { path, messageId, type, said, status, verified } = received;
+  const { path, messageId, type, said, status, verified, together } = received;
   const { id } = path === FLAKY.path ? FLAKY : HEALTHY;
   if (status !== 200) {
     journal.failed(id);
@@ -154,7 +156,9 @@ function tellReceived(story: Story, journal: Journal, received: Received): void 
   // The message IDs of an audience's calls are not readable.
   const name = said !== null && /^[\da-f]{8}-/.test(messageId) ? said : messageId;
   const signature = verified ? "signature verified" : "SIGNATURE WRONG";
-  story.tell(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} 200, ${signature}`, "good");
+  const batch = together === 1 ? "" : `, in a batch of ${together}`;
+  const response = `200, ${signature}${batch}`;
+  story.tell(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} ${response}`, "good");
 }
 
 function tellLog(story: Story, journal: Journal, line: LogLine): void {

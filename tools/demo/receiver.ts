@@ -17,6 +17,8 @@ export interface Received {
   readonly said: string | null;
   readonly status: number;
   readonly verified: boolean;
+  /** Number of calls in the same request. */
+  readonly together: number;
   readonly atMs: number;
 }
 
@@ -43,16 +45,23 @@ export async function startReceiver(
       const path = request.url ?? "/";
       const rules = paths[path];
       const body = Buffer.concat(chunks);
-      const messageId = `${request.headers["x-switchyard-message-id"] ?? ""}`;
+      const ids = `${request.headers["x-switchyard-message-id"] ?? ""}`.split(",");
       const verified =
         rules !== undefined && verify(body, rules.secret, request.headers["x-signature"]);
-      const failures = failed.get(path + messageId) ?? 0;
+      const failures = Math.max(...ids.map((id) => failed.get(path + id) ?? 0));
       let status = 200;
       if (!verified) status = 401;
       else if (failures < rules.failures) status = 503;
-      failed.set(path + messageId, failures + 1);
+      for (const id of ids) failed.set(path + id, failures + 1);
       response.writeHead(status).end();
-      onReceived({ path, messageId, ...contents(body), status, verified, atMs: Date.now() });
+      // A batch has a list of calls, and their IDs in the same order.
+      const calls = [JSON.parse(body.toString()) as Call | Call[]].flat();
+      for (const [at, call] of calls.entries()) {
+        const messageId = ids[at] ?? "";
+        const together = calls.length;
+        const atMs = Date.now();
+        onReceived({ path, messageId, ...contents(call), status, verified, together, atMs });
+      }
     });
   });
   server.listen(0, "127.0.0.1");
@@ -74,12 +83,13 @@ function verify(body: Buffer, secret: string, signature: unknown): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-function contents(body: Buffer): Pick<Received, "type" | "said"> {
-  const call = JSON.parse(body.toString()) as {
-    readonly type?: string;
-    readonly userId?: string;
-    readonly traits?: Readonly<Record<string, unknown>>;
-  };
+interface Call {
+  readonly type?: string;
+  readonly userId?: string;
+  readonly traits?: Readonly<Record<string, unknown>>;
+}
+
+function contents(call: Call): Pick<Received, "type" | "said"> {
   const traits = Object.entries(call.traits ?? {});
   const [[trait, value] = []] = traits;
   const said = traits.length === 1 ? `${call.userId} ${trait}=${JSON.stringify(value)}` : null;
