@@ -117,3 +117,28 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
     { numRuns: costlyInputs(4) },
   );
 });
+
+test("one of a unit that ends before an earlier one with its key lets nothing start", () => {
+  const schedule = createSchedule<Item>();
+  const first = item(one, "a", "first");
+  const joined = { ...item(one, "a", "joined"), unit: {} };
+  for (const each of [first, joined, item(one, "a", "last")]) schedule.add(each);
+  expect(startable(schedule)).toEqual(["first"]);
+  expect(schedule.following(first)).toBe(joined);
+  schedule.end(joined);
+  expect(startable(schedule)).toEqual([]);
+  schedule.end(first);
+  expect(startable(schedule)).toEqual(["last"]);
+});
+
+test("one of a unit does not start when the one before it ends", () => {
+  const schedule = createSchedule<Item>();
+  const first = item(one, "a", "first");
+  const joined = { ...item(one, "a", "joined"), unit: {} };
+  for (const each of [first, joined, item(one, "a", "last")]) schedule.add(each);
+  expect(startable(schedule)).toEqual(["first"]);
+  schedule.end(first);
+  expect(startable(schedule)).toEqual([]);
+  schedule.end(joined);
+  expect(startable(schedule)).toEqual(["last"]);
+});
