@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { phaseSpans, traceAttempt } from "../../../src/deliver/attempt-trace.ts";
-import type { Phases, SendResult } from "../../../src/destinations/port.ts";
+import type { Phases, Sender, SendResult } from "../../../src/destinations/port.ts";
 import type { WebhookRequest } from "../../../src/destinations/webhook/request.ts";
 import { webhookTransport } from "../../../src/destinations/webhook/transport.ts";
 import { traceHeaders, traceOf, traceParent } from "../../../src/domain/trace-context.ts";
@@ -103,6 +103,53 @@ test("the record in the delivery's place belongs to the attempt's trace", () => 
   const followed = made?.follow(record);
   expect(followed && traceOf(followed)).toEqual(spans[0]?.context);
   expect(followed).toMatchObject({ offset: record.offset, value: record.value });
+});
+
+/** The attempt at a batch of records with these traces; null: the record has none. */
+function batchAttempt(traces: readonly (ReturnType<typeof aTrace> | null)[], isAsked = true) {
+  const tracing = recordedSpans();
+  const named: (string | undefined)[] = [];
+  const http = { send: () => undefined, update: () => undefined, close: async () => {} };
+  const transport = webhookTransport({ trust: () => false, open: () => http });
+  const sender = {
+    ...transport.open(webhookDestination()),
+    send: (...[, , , , traceparent]: Parameters<Sender["send"]>) => named.push(traceparent),
+  };
+  const ports = { tracing, sender, nowMs: () => 1_000, group: "deliver.crm" };
+  const calls = traces.map((trace, offset) => {
+    const headers = trace === null ? [] : traceHeaders(trace);
+    const record = aRecord({}, { topic: "deliveries.crm", offset, headers });
+    return { item: { record }, delivery: deliveryOf() };
+  });
+  const made = traceAttempt(ports, calls, isAsked);
+  made?.send(ENDPOINT, PREPARED, () => undefined);
+  const followed = calls.map(({ item }) => (made === null ? null : made.follow(item.record)));
+  return { made, spans: tracing.spans, named, followed, calls };
+}
+
+test("an attempt at a batch is linked to the kept traces of its calls, and names its own request", () => {
+  const [kept, notKept] = [aTrace(), aTrace({ isSampled: false })];
+  const { spans, named, followed, calls } = batchAttempt([null, kept, notKept, kept]);
+  expect(spans[0]).toMatchObject({
+    name: "deliver deliveries.crm",
+    links: [kept, kept],
+    attributes: { "messaging.batch.message_count": 4 },
+  });
+  const own = spans[1]?.context;
+  expect(named).toEqual([own && traceParent(own)]);
+  // Only a record whose trace is kept belongs to the attempt's trace from now on.
+  const isFollowed = followed.map((record, at) => record !== calls[at]?.item.record);
+  expect(isFollowed).toEqual([false, true, false, true]);
+});
+
+test("an attempt at a batch has at most 100 links", () => {
+  expect(batchAttempt(Array(150).fill(aTrace())).spans[0]?.links).toHaveLength(100);
+});
+
+test("a batch of calls whose traces are not kept has no trace", () => {
+  const notKept = aTrace({ isSampled: false });
+  expect(batchAttempt([notKept, notKept]).made).toBeNull();
+  expect(batchAttempt([null, null]).made).toBeNull();
 });
 
 test.each([
