@@ -104,7 +104,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
   const receiver = stack.use(
-    await startReceiver(tempers.answer, (each) => journal?.requested(each)),
+    await startReceiver(tempers.reply, (each) => journal?.requested(each)),
   );
   const all = destinations(receiver.baseUrl, brokers);
   tempers.learn(all);

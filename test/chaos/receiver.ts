@@ -1,15 +1,27 @@
-/** The endpoints of a run: one HTTP server that answers as told and notes every request. */
+/**
+ * The endpoints of a run: one HTTP server that answers as told and notes every request, once for each of its calls. A batch
+ * that will come again in halves is not noted: nothing is decided for its calls.
+ */
 
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 
-import type { Answer } from "./scripts.ts";
+import { eachResponse, messageIds, parsePayloads } from "../../src/sdk/webhooks/index.ts";
+import type { Reply } from "./scripts.ts";
 
-export interface ReceivedRequest {
-  readonly path: string;
+export interface RequestedCall {
   readonly messageId: string;
   readonly attempt: number;
+}
+
+export interface ReceivedRequest extends RequestedCall {
+  readonly path: string;
   readonly atMs: number;
   readonly endAtMs: number;
   /** Null: it got no answer. */
@@ -21,30 +33,36 @@ export interface Receiver extends AsyncDisposable {
   readonly baseUrl: string;
 }
 
-/** @param onRequest called when a request is over, with or without an answer. */
+/** @param onRequest called for each call when a request is over, with or without an answer. */
 export async function startReceiver(
-  answer: (path: string, messageId: string, attempt: number) => Answer,
+  reply: (path: string, calls: readonly RequestedCall[]) => Reply,
   onRequest: (request: ReceivedRequest) => void,
 ): Promise<Receiver> {
   const server = createServer((request, response) => {
     const atMs = Date.now();
     const path = request.url ?? "/";
-    const messageId = `${request.headers["x-switchyard-message-id"] ?? ""}`;
-    const attempt = Number(request.headers["x-switchyard-attempt"]);
-    let status: number | null = null;
-    let retryAfterMs = 0;
+    const calls = callsOf(request.headers);
+    let replied: Reply | null = null;
+    let isAnswered = false;
     let isOver = false;
     const over = () => {
       if (isOver) return;
       isOver = true;
-      onRequest({ path, messageId, attempt, atMs, endAtMs: Date.now(), status, retryAfterMs });
+      if (isAnswered && replied?.isSplit === true) return;
+      const endAtMs = Date.now();
+      calls.forEach((call, index) => {
+        const [status, retryAfterMs] =
+          isAnswered && replied !== null ? answerFor(replied, index) : [null, 0];
+        onRequest({ ...call, path, atMs, endAtMs, status, retryAfterMs });
+      });
     };
     response.once("close", over);
-    request.on("error", () => undefined).resume();
+    const chunks: Buffer[] = [];
+    request.on("error", () => undefined).on("data", (chunk: Buffer) => chunks.push(chunk));
     request.once("end", () => {
-      act(answer(path, messageId, attempt), request, response, (code, waitMs) => {
-        status = code;
-        retryAfterMs = waitMs;
+      replied = reply(path, readCalls(request, calls, Buffer.concat(chunks)));
+      act(replied, request, response, () => {
+        isAnswered = true;
         // Noted as it is answered: the next attempt may come before the connection is heard of.
         over();
       });
@@ -64,11 +82,38 @@ export async function startReceiver(
   };
 }
 
+/** A request has one call, or those of a batch: their IDs and attempts are lists. */
+function callsOf(headers: IncomingHttpHeaders): readonly RequestedCall[] {
+  const attempts = `${headers["x-switchyard-attempt"] ?? ""}`.split(",");
+  return (messageIds(headers) ?? [""]).map((messageId, index) => ({
+    messageId,
+    attempt: Number(attempts[index]),
+  }));
+}
+
+/** @throws Error if the body has other calls than the headers say; the run ends with it. */
+function readCalls(
+  { headers }: IncomingMessage,
+  calls: readonly RequestedCall[],
+  body: Buffer,
+): readonly RequestedCall[] {
+  const { length } = parsePayloads(body, headers);
+  if (length === calls.length) return calls;
+  throw new Error(`a body has ${length} calls, and the headers name ${calls.length}`);
+}
+
+function answerFor({ answer, each }: Reply, index: number): [status: number, retryAfterMs: number] {
+  if (answer.kind !== "status") throw new Error("a request that gets no answer was answered");
+  const status = each?.[index] ?? answer.status;
+  const isAsked = each === null || status === 429 || status === 503;
+  return [status, isAsked ? (answer.retryAfterSeconds ?? 0) * 1_000 : 0];
+}
+
 function act(
-  answer: Answer,
+  { answer, each }: Reply,
   request: IncomingMessage,
   response: ServerResponse,
-  answered: (status: number, retryAfterMs: number) => void,
+  answered: () => void,
 ): void {
   if (answer.kind === "hang") return;
   if (answer.kind === "reset") {
@@ -79,7 +124,11 @@ function act(
   setTimeout(() => {
     if (response.destroyed) return;
     if (retryAfterSeconds !== null) response.setHeader("Retry-After", `${retryAfterSeconds}`);
-    answered(status, (retryAfterSeconds ?? 0) * 1_000);
-    response.writeHead(status).end();
+    answered();
+    response.writeHead(status).end(each === null ? "" : bodyOf(each));
   }, afterMs);
+}
+
+function bodyOf(each: readonly number[]): string {
+  return eachResponse(each, new Map(each.map((status, index) => [index, { status }])));
 }

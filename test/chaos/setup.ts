@@ -11,6 +11,8 @@
  *                                        process learns of it the others need to know
  *   any           two, one will do       like flaky, each for itself
  *   every         two, both must         like flaky, each for itself
+ *   batch         one, up to 10 calls    like flaky, each call for itself by `responses: each`
+ *   lines         one, up to 10 calls    rejects a batch with a call that it always rejects
  *   lonely        one                    accepts everything; its topic has one copy
  *   doomed        one                    accepts everything, but for a fault that holds its line;
  *                                        its topic is deleted now and then
@@ -18,6 +20,7 @@
 
 import { stringify } from "yaml";
 
+import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
@@ -40,7 +43,7 @@ export interface ChaosEndpoint {
   readonly key: EndpointKey;
   /** Of the URL, without the host. */
   readonly path: string;
-  readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed";
+  readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed" | "poison";
 }
 
 export interface ChaosDestination {
@@ -48,6 +51,7 @@ export interface ChaosDestination {
   readonly deliver: "any" | "every";
   readonly concurrency: number;
   readonly endpoints: readonly ChaosEndpoint[];
+  readonly batch: Pick<Batch, "format" | "responses"> | null;
 }
 
 /** @param baseUrl of the receiver, such as `http://127.0.0.1:8000`. */
@@ -57,8 +61,13 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     path,
     temper,
   });
-  const destination = (id: string, endpoints: readonly ChaosEndpoint[]): ChaosDestination => ({
+  const destination = (
+    id: string,
+    endpoints: readonly ChaosEndpoint[],
+    batch: ChaosDestination["batch"] = null,
+  ): ChaosDestination => ({
     id: id as DestinationId,
+    batch,
     deliver: id === "every" ? "every" : "any",
     concurrency: id === "narrow" ? 2 : 64,
     endpoints,
@@ -71,6 +80,8 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     destination("second-try", [endpoint("/second-try", "second-try")]),
     destination("any", [endpoint("/any-a", "scripted"), endpoint("/any-b", "scripted")]),
     destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
+    destination("batch", [endpoint("/batch", "scripted")], { format: "array", responses: "each" }),
+    destination("lines", [endpoint("/lines", "poison")], { format: "ndjson", responses: "whole" }),
     ...(brokers === 1
       ? []
       : [
@@ -100,8 +111,9 @@ export function configuration(
     },
     sources: [{ id: "web", writeKey: "k", destinations: all.map(({ id }) => id) }],
     defaultSource: "web",
-    destinations: all.map(({ id, deliver, concurrency, endpoints }) => ({
+    destinations: all.map(({ id, deliver, concurrency, endpoints, batch }) => ({
       id,
+      ...(batch === null ? {} : { batch: { ...batch, calls: 10, wait: "400ms" } }),
       type: "webhook",
       deliver,
       concurrency,

@@ -16,11 +16,13 @@ import { startKafka } from "../../tools/kafka/start.ts";
 import { Member } from "./member.ts";
 import { startProxy } from "./proxy.ts";
 import { startReceiver } from "./receiver.ts";
+import { replyTo } from "./scripts.ts";
 
 const DESTINATIONS = 10;
 const TIMES = 3;
 const GOAL_S = 15;
 const PREFIX = "takeover.";
+const OK = { kind: "status", status: 200, retryAfterSeconds: null, afterMs: 0 } as const;
 const topics = topicNames(PREFIX);
 
 /** Returns a table. */
@@ -32,7 +34,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   const seen = new Map<string, () => void>();
   const receiver = stack.use(
     await startReceiver(
-      () => ({ kind: "status", status: 200, retryAfterSeconds: null, afterMs: 0 }),
+      () => replyTo([OK], null),
       ({ path }) => seen.get(path)?.(),
     ),
   );
