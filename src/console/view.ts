@@ -113,6 +113,8 @@ export interface DestinationSnapshot {
     readonly reason: HoldReason;
     readonly since: string | null;
     readonly until: string | null;
+    /** Why there is no token. Absent for other holds. */
+    readonly error?: string;
   } | null;
   readonly queued: number | null;
   readonly awaitingRetry: number | null;

@@ -152,7 +152,8 @@ function sentenceOf(
     return "It is disabled: no calls are routed to it, and its queue is on hold.";
   }
   if (hold?.reason === "token") {
-    return `There has been no token for its requests${long(hold.since)}: its deliveries wait.`;
+    const error = hold.error === undefined ? "" : ` ${hold.error}.`;
+    return `It has been on hold without a token${long(hold.since)}.${error}`;
   }
   const until =
     hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;

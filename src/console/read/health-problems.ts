@@ -111,15 +111,18 @@ function failure(
   const response =
     last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
   const onHold =
-    hold === null || (failingSince === null && hold.reason !== "token")
-      ? ""
-      : ` It is on hold: ${reasonText(hold.reason)}.`;
+    hold === null || (failingSince === null && hold.reason !== "token") ? "" : ` ${holdText(hold)}`;
   const queued = waiting ?? 0;
   const backlog =
     queued === 0
       ? ""
       : ` ${counted(queued, "delivery", "deliveries")} ${queued === 1 ? "is" : "are"} queued.`;
   return `${destination} ${verb}${long}${share}.${response}${onHold}${backlog}`;
+}
+
+function holdText({ reason, error }: NonNullable<DestinationReport["hold"]>): string {
+  if (error !== undefined) return `${error}.`;
+  return `It is on hold: ${reasonText(reason)}.`;
 }
 
 function reasonText(reason: HoldReason): string {

@@ -67,7 +67,9 @@ function destinationSnapshot(
 }
 
 function holdOf({ hold }: DestinationReport): DestinationSnapshot["hold"] {
-  return hold && { reason: hold.reason, since: hold.since, until: hold.until };
+  if (hold === null) return null;
+  const { reason, since, until, error } = hold;
+  return { reason, since, until, ...(error === undefined ? {} : { error }) };
 }
 
 function processView(report: ProcessReport): ProcessView {

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import { healthProblemsOf } from "../../../../src/console/read/health-problems.ts";
+import { stateText } from "../../../../src/operate/look/destination-text.ts";
 import type { DestinationReport } from "../../../../src/operate/look/destinations.ts";
 import type { ProcessReport, StatusReport } from "../../../../src/operate/look/report.ts";
 
@@ -69,6 +70,19 @@ test("a failing destination has its time, its last response and its backlog", ()
       link: "/destinations/crm",
     },
   ]);
+});
+
+test.each([
+  ["No token from https://id.test: status 401", "No token from https://id.test: status 401."],
+  [undefined, "It is on hold: there is no token for its requests."],
+])("a destination without a token has the reason: %j", (error, text) => {
+  const hold = { reason: "token", since: SINCE, until: null, ...(error && { error }) } as const;
+  const destinations = [destination({ state: "on-hold", hold })];
+  expect(textsOf({ destinations })).toEqual([`crm has been on hold for 1h. ${text}`]);
+  const state = { ...destination({ hold }), processes: { owning: 1, onHold: 1, failing: 0 } };
+  expect(stateText(state, Date.parse(AT))).toMatch(
+    error === undefined ? /: no token$/ : /: no token from https:\/\/id\.test: status 401$/,
+  );
 });
 
 test.each([
