@@ -55,7 +55,8 @@ export function copies(
   changed: ReadonlyMap<Route, ChangedCall> | null = null,
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
-  const key = Buffer.from(callKey(call));
+  const keyText = callKey(call);
+  const key = Buffer.from(keyText);
   const messageId = Buffer.from(messageIdOf(call, record));
   const own = foreignHeaders(record);
   const foreign = withTrace(record.schema === undefined ? own : withoutSchema(own), trace);
@@ -74,6 +75,7 @@ export function copies(
     const sharedHeaders = historical ? shared : sharedAtReceipt;
     const own = changed?.get(route);
     if (own === undefined) return { topic, key, value, sharedHeaders, headers };
-    return { topic, key: Buffer.from(own.key), value: own.bytes, sharedHeaders, headers };
+    const ownKey = own.key === keyText ? key : Buffer.from(own.key);
+    return { topic, key: ownKey, value: own.bytes, sharedHeaders, headers };
   });
 }

@@ -81,7 +81,7 @@ export interface Ruled {
     /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
-  /** Paths that the rules of a destination changed in the call. */
+  /** Paths that the rules of a destination changed in the call; `routeRecord` leaves them out. */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
   /** Destinations whose rules could not be evaluated. */
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
@@ -131,15 +131,26 @@ export function routeRecord(
   if (read.kind === "refused") {
     return { kind: "unusable", record, reason: read.reason, error: read.error };
   }
-  return routeCall(record, read, routing, trace);
+  return routed(record, read, routing, { trace, explains: false });
 }
 
-/** Routes a call that was read from this record. @param trace see `copies`. */
-export function routeCall(
+/** Routes a call that was read from this record, and keeps what its rules changed. */
+export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routing): RoutedCall {
+  return routed(record, read, routing, { trace: null, explains: true });
+}
+
+interface Options {
+  /** See `copies`. */
+  readonly trace: TraceContext | null;
+  /** Whether the paths that rules change are kept. The stage has no use for them. */
+  readonly explains: boolean;
+}
+
+function routed(
   record: IncomingRecord,
   read: ReadCall,
   routing: Routing,
-  trace: TraceContext | null = null,
+  options: Options,
 ): RoutedCall {
   const { call, source } = read;
   const candidates = routing.routes.get(source.id) ?? NO_CANDIDATES;
@@ -147,7 +158,7 @@ export function routeCall(
   const { integrations } = call;
   const consenting = routing.ruled.get(source.id);
   const byRules =
-    consenting === undefined ? null : routeByRules(record, read, candidates, consenting, trace);
+    consenting === undefined ? null : routeByRules(record, read, candidates, consenting, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
   // It stays in memory until the brokers have acknowledged it, so nothing of the parsed call may be in it
   // (docs/decisions/0007-garbage-collection.md).
@@ -156,7 +167,7 @@ export function routeCall(
     record,
     source,
     routes,
-    records: byRules?.records ?? copies(record, read, routes, trace),
+    records: byRules?.records ?? copies(record, read, routes, options.trace),
     disabled: receivers(integrations, disabled),
     notConnected,
     candidates: candidates.all,
@@ -172,7 +183,7 @@ function routeByRules(
   read: ReadCall,
   candidates: Candidates<Route>,
   consenting: readonly Route[],
-  trace: TraceContext | null,
+  { trace, explains }: Options,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
   const { call } = read;
   let value: JsonValue | null = null;
@@ -200,7 +211,7 @@ function routeByRules(
   for (const route of candidates.receivers(call.integrations)) {
     const { destination, rules } = route;
     if (refused.has(route)) continue;
-    const outcome = rules === null ? null : applyRules(rules, given);
+    const outcome = rules === null ? null : applyRules(rules, given, explains);
     if (outcome?.kind === "skipped") {
       skipped.push({ route, reason: outcome.reason, filter: outcome.filter });
     } else if (outcome?.kind === "failed") {
@@ -209,7 +220,7 @@ function routeByRules(
       routes.push(route);
       if (outcome?.kind === "changed") {
         changes.set(route, outcome);
-        changed.set(destination, outcome.changed);
+        if (explains) changed.set(destination, outcome.changed);
       }
     }
   }

@@ -20,7 +20,8 @@ export interface CompiledFilter {
   readonly matches: Condition;
   readonly drop: boolean;
   readonly sample: { readonly below: bigint; readonly by: RulePath } | null;
-  readonly dropped: readonly Names[];
+  /** Paths of properties. */
+  readonly dropped: readonly RulePath[];
   readonly allowed: readonly Names[];
 }
 
@@ -50,7 +51,10 @@ export function compiledFilter(
       sample === null
         ? null
         : { below: keptBelow(sample.share), by: parsePath(sample.by) ?? ["messageId"] },
-    dropped: dropProperties.map(listOf),
+    dropped: dropProperties.flatMap((list) => {
+      const { path, names } = listOf(list);
+      return names.map((each) => [...path, each]);
+    }),
     allowed: allowProperties.map(listOf),
   };
 }
@@ -70,20 +74,19 @@ export function skippedBy(
   return dropping === undefined ? null : { reason: "filtered", filter: dropping.name };
 }
 
-/** Removes properties. @param changed receives the paths of those that existed. */
+/** Removes properties. @param changed receives the paths of those that existed, if somebody wants them. */
 export function withoutProperties(
   root: JsonValue,
   matching: readonly CompiledFilter[],
   shape: CallShape,
-  changed: Set<string>,
+  changed: Set<string> | null,
 ): void {
   for (const { dropped } of matching) {
-    for (const { path, names } of dropped) {
-      for (const name of names) {
-        for (const place of placesOf([...path, name], shape, true)) {
-          for (const holder of holders(root, place)) {
-            if (holder.delete(place.at(-1) ?? "")) changed.add(pathOf(place));
-          }
+    for (const path of dropped) {
+      for (const place of placesOf(path, shape, true)) {
+        for (const holder of holders(root, place)) {
+          const isDeleted = holder.delete(place.at(-1) ?? "");
+          if (isDeleted) changed?.add(pathOf(place));
         }
       }
     }
@@ -102,31 +105,35 @@ function keepOnly(
   object: JsonValue,
   path: RulePath,
   names: readonly string[],
-  changed: Set<string>,
+  changed: Set<string> | null,
 ): void {
   for (const name of object.names()) {
-    if (!names.includes(name) && object.delete(name)) changed.add(pathOf([...path, name]));
+    if (!names.includes(name) && object.delete(name)) changed?.add(pathOf([...path, name]));
   }
 }
 
-/** The objects that contain the last name of a path; see `objectsAt`. */
+/** The objects that contain the last name of a path: one, or those in lists on the path. */
 export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
-  const name = path.at(-1) ?? "";
-  const objects = objectsAt(root, path.slice(0, -1));
-  for (const object of objects) object.touch(name);
+  return objectsAt(root, path, path.length - 1);
+}
+
+/** The object at a path, or each object in a list on the path. @param length of the path, without names that are only touched. */
+function objectsAt(root: JsonValue, path: RulePath, length = path.length): readonly JsonValue[] {
+  let objects: readonly JsonValue[] = [root];
+  for (const [depth, name] of path.entries()) {
+    for (const object of objects) object.touch(name);
+    if (depth < length) objects = objectsIn(objects, name);
+  }
   return objects;
 }
 
-/** The object at a path, or each object in a list on the path. */
-function objectsAt(root: JsonValue, path: RulePath): readonly JsonValue[] {
-  let objects = [root];
-  for (const name of path) {
-    objects = objects.flatMap((object) => {
-      object.touch(name);
-      const value = object.get(name);
-      if (value === undefined) return [];
-      return value.isList ? value.entries().filter(({ isObject }) => isObject) : [value];
-    });
+/** The members of this name that are objects, and the objects in those that are lists. */
+function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonValue[] {
+  const found: JsonValue[] = [];
+  for (const object of objects) {
+    const value = object.get(name);
+    if (value?.isObject === true) found.push(value);
+    for (const entry of value?.entries() ?? []) if (entry.isObject) found.push(entry);
   }
-  return objects.filter(({ isObject }) => isObject);
+  return found;
 }

@@ -26,44 +26,46 @@ import { endOfScalar } from "../../domain/scan-scalar.ts";
 
 const QUOTE = '"';
 const COMMA = Buffer.from(",");
-/** The opening and closing bytes of objects and lists. */
-const OBJECT = [Buffer.from("{"), Buffer.from("}")] as const;
-const LIST = [Buffer.from("["), Buffer.from("]")] as const;
 
 export class JsonValue {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** Index of the byte where its name starts, and its position among the members in the bytes; -1 if it is not one of them. */
+  /** Index of the byte where its name starts; -1 if it is not a member. */
   readonly #nameStart: number;
-  readonly #place: number;
-  /** The value that it is a copy of, whose parts are not parsed again. */
-  readonly #origin: JsonValue | null;
-  #members: Map<string, JsonValue> | null = null;
-  #entries: JsonValue[] | null = null;
-  /** Names that occur more than once. */
-  #repeats: Set<string> | null = null;
+  /** What was parsed is kept there, for all copies. */
+  readonly #origin: JsonValue;
+  /** What is in it, by its bytes; null until it is needed. Only an origin has it. */
+  #parsed: Opened | null = null;
+  /** Members in the bytes that were changed, or that may be, because they were read; null: deleted. */
+  #edited: Map<string, JsonValue | null> | null = null;
+  /** Members that are not in the bytes, or were deleted before. */
+  #added: Map<string, JsonValue> | null = null;
+  /** Entries that may have been changed. */
+  #entries: readonly JsonValue[] | null = null;
   #isChanged = false;
 
   private constructor(
     bytes: Buffer,
     start: number,
     end: number,
-    { nameStart, place }: MemberPlace = NO_MEMBER,
+    nameStart = -1,
     origin: JsonValue | null = null,
   ) {
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
     this.#nameStart = nameStart;
-    this.#place = place;
-    this.#origin = origin;
+    this.#origin = origin ?? this;
   }
 
-  /** Returns a copy that can be changed. The value itself must not be changed, because its copies share what it has parsed. */
+  /** Returns a copy without the changes, which can be changed itself. It costs little until then. */
   copy(): JsonValue {
-    const place = { nameStart: this.#nameStart, place: this.#place };
-    return new JsonValue(this.#bytes, this.#start, this.#end, place, this);
+    return this.#isScalar ? this : this.#copied();
+  }
+
+  #copied(): JsonValue {
+    return new JsonValue(this.#bytes, this.#start, this.#end, this.#nameStart, this.#origin);
   }
 
   /** A byte-order mark at the start is skipped. */
@@ -106,11 +108,20 @@ export class JsonValue {
   }
 
   get(name: string): JsonValue | undefined {
-    return this.#open()?.get(name);
+    const edited = this.#added?.get(name) ?? this.#edited?.get(name);
+    if (edited !== undefined) return edited ?? undefined;
+    const member = this.#open().members?.get(name);
+    if (member === undefined || member.#isScalar) return member;
+    const copy = member.#copied();
+    this.#edited ??= new Map();
+    this.#edited.set(name, copy);
+    return copy;
   }
 
   names(): readonly string[] {
-    return [...(this.#open()?.keys() ?? [])];
+    const inBytes = [...(this.#open().members?.keys() ?? [])];
+    const kept = inBytes.filter((name) => this.#edited?.get(name) !== null);
+    return [...kept, ...(this.#added?.keys() ?? [])];
   }
 
   /**
@@ -119,64 +130,69 @@ export class JsonValue {
    * @throws RangeError if it is nested too deeply.
    */
   openAll(): void {
-    if (this.#isScalar || this.#members !== null || this.#entries !== null) return;
-    if (this.#origin !== null) {
-      this.#origin.openAll();
-      this.#openLevel();
-      return;
-    }
-    const { members, entries, repeats } = opened(this.#bytes, this.#start, (at, member) => {
-      const value = JsonValue.#whole(this.#bytes, at, member);
+    const origin = this.#origin;
+    if (origin.#isScalar || origin.#parsed !== null) return;
+    origin.#parsed = opened(origin.#bytes, origin.#start, (at, nameStart) => {
+      const value = JsonValue.#whole(origin.#bytes, at, nameStart);
       return { value, end: value.#end };
     });
-    this.#members = members;
-    this.#entries = entries;
-    this.#repeats = repeats;
   }
 
-  static #whole(bytes: Buffer, at: number, member: MemberPlace): JsonValue {
+  static #whole(bytes: Buffer, at: number, nameStart: number): JsonValue {
     const isObject = beginsWith(bytes, "object", at);
     if (!isObject && !beginsWith(bytes, "list", at)) {
-      return new JsonValue(bytes, at, endOfScalar(bytes, at), member);
+      return new JsonValue(bytes, at, endOfScalar(bytes, at), nameStart);
     }
-    const all = opened(bytes, at, (inner, place) => {
-      const value = JsonValue.#whole(bytes, inner, place);
+    const all = opened(bytes, at, (inner, ofName) => {
+      const value = JsonValue.#whole(bytes, inner, ofName);
       return { value, end: value.#end };
     });
-    const value = new JsonValue(bytes, at, all.end, member);
-    value.#members = all.members;
-    value.#entries = all.entries;
-    value.#repeats = all.repeats;
+    const value = new JsonValue(bytes, at, all.end, nameStart);
+    value.#parsed = all;
     return value;
   }
 
   /** The entries of a list; empty for any other value. */
   entries(): readonly JsonValue[] {
-    if (!this.isList) return [];
-    if (this.#entries === null) this.#openLevel();
-    return this.#entries ?? [];
+    if (!this.isList) return NOTHING;
+    this.#entries ??= (this.#open().entries ?? NOTHING).map((entry) => entry.copy());
+    return this.#entries;
   }
 
   /** Call if a rule names this member, or something in it. */
   touch(name: string): void {
-    this.#open();
-    if (this.#repeats?.has(name) === true) this.#isChanged = true;
+    if (this.#open().repeats?.has(name) === true) this.#isChanged = true;
   }
 
   set(name: string, value: JsonValue): void {
-    this.#open()?.set(name, value);
+    if (!this.isObject) return;
+    const isInPlace = this.#open().members?.has(name) && this.#edited?.get(name) !== null;
+    if (isInPlace) {
+      this.#edited ??= new Map();
+      this.#edited.set(name, value);
+    } else {
+      this.#added ??= new Map();
+      this.#added.set(name, value);
+    }
     this.#isChanged = true;
   }
 
   delete(name: string): boolean {
-    const isDeleted = this.#open()?.delete(name) === true;
+    let isDeleted = this.#added?.delete(name) === true;
+    if (this.#open().members?.has(name) && this.#edited?.get(name) !== null) {
+      this.#edited ??= new Map();
+      this.#edited.set(name, null);
+      isDeleted = true;
+    }
     if (isDeleted) this.#isChanged = true;
     return isDeleted;
   }
 
   isChanged(): boolean {
     if (this.#isChanged) return true;
-    for (const member of this.#members?.values() ?? []) if (member.isChanged()) return true;
+    if (this.#edited !== null) {
+      for (const member of this.#edited.values()) if (member?.isChanged()) return true;
+    }
     return this.#entries?.some((entry) => entry.isChanged()) ?? false;
   }
 
@@ -187,66 +203,71 @@ export class JsonValue {
 
   /** The same in UTF-8. */
   toBytes(): Buffer {
-    const parts: Buffer[] = [];
-    this.#write(parts);
-    return Buffer.concat(parts);
+    const pieces = new Pieces();
+    this.#write(pieces);
+    return pieces.joined();
   }
 
-  #write(parts: Buffer[]): void {
+  #write(pieces: Pieces): void {
+    const [bytes, start, end] = [this.#bytes, this.#start, this.#end];
     if (!this.isChanged()) {
-      parts.push(this.#bytes.subarray(this.#start, this.#end));
-    } else if (this.#entries !== null) {
-      parts.push(LIST[0]);
-      for (const [index, entry] of this.#entries.entries()) {
-        if (index > 0) parts.push(COMMA);
-        entry.#write(parts);
-      }
-      parts.push(LIST[1]);
-    } else {
-      parts.push(OBJECT[0]);
-      this.#writeMembers(parts);
-      parts.push(OBJECT[1]);
+      pieces.add(bytes, start, end);
+      return;
     }
+    pieces.add(bytes, start, start + 1);
+    if (this.isList) {
+      for (const [index, entry] of this.entries().entries()) {
+        if (index > 0) pieces.add(COMMA, 0, 1);
+        entry.#write(pieces);
+      }
+    } else {
+      this.#writeMembers(pieces);
+    }
+    pieces.add(bytes, end - 1, end);
   }
 
-  /** Unchanged members that follow each other in the bytes are copied together. */
-  #writeMembers(parts: Buffer[]): void {
-    let from = -1;
-    let last: JsonValue | null = null;
-    const flush = () => {
-      if (last !== null) parts.push(this.#bytes.subarray(from, last.#end));
-      last = null;
-    };
+  /** Bytes that stay are written with the comma before them, so that those that follow each other are one range. */
+  #writeMembers(pieces: Pieces): void {
+    const bytes = this.#bytes;
+    const { members, repeats } = this.#open();
     let isFirst = true;
-    for (const [name, value] of this.#open() ?? []) {
-      const isKept = value.#nameStart >= 0 && this.#repeats === null && !value.isChanged();
-      const before: JsonValue | null = last;
-      if (isKept && before !== null && value.#place === before.#place + 1) {
-        last = value;
-        continue;
+    for (const [name, member] of members ?? []) {
+      const edited = this.#edited?.get(name);
+      if (edited === null) continue;
+      const value = edited ?? member;
+      const at = repeats === null ? member.#nameStart : -1;
+      if (!isFirst) {
+        const isAfterComma = at > 0 && bytes[at - 1] === COMMA[0];
+        pieces.add(isAfterComma ? bytes : COMMA, isAfterComma ? at - 1 : 0, isAfterComma ? at : 1);
       }
-      flush();
-      if (!isFirst) parts.push(COMMA);
       isFirst = false;
-      if (isKept) {
-        from = value.#nameStart;
-        last = value;
-        continue;
-      }
-      parts.push(Buffer.from(`${JSON.stringify(name)}:`));
-      value.#write(parts);
+      if (at < 0) pieces.addName(name);
+      else pieces.add(bytes, at, member.#start);
+      value.#write(pieces);
     }
-    flush();
+    for (const [name, value] of this.#added ?? []) {
+      if (!isFirst) pieces.add(COMMA, 0, 1);
+      isFirst = false;
+      pieces.addName(name);
+      value.#write(pieces);
+    }
   }
 
   /** Its JSON without spaces and needless escapes; numbers keep their digits. */
   compact(): string {
-    if (!this.#isScalar) {
-      this.openAll();
-      return this.#written((value) => value.compact());
+    if (this.#isScalar) {
+      const string = this.string();
+      return string === null ? this.#raw() : JSON.stringify(string);
     }
-    const string = this.string();
-    return string === null ? this.#raw() : JSON.stringify(string);
+    this.openAll();
+    if (this.isList)
+      return `[${this.entries()
+        .map((entry) => entry.compact())
+        .join(",")}]`;
+    const members = this.names().map(
+      (name) => `${JSON.stringify(name)}:${this.get(name)?.compact()}`,
+    );
+    return `{${members.join(",")}}`;
   }
 
   get #isScalar(): boolean {
@@ -257,52 +278,53 @@ export class JsonValue {
     return this.#bytes.toString("utf8", this.#start, this.#end);
   }
 
-  #written(textOf: (value: JsonValue) => string): string {
-    if (this.#entries !== null) return `[${this.#entries.map(textOf).join(",")}]`;
-    let text = "";
-    for (const [name, value] of this.#open() ?? []) {
-      text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${textOf(value)}`;
-    }
-    return `{${text}}`;
+  /** Parses one level, if it was not yet; the values in it are not parsed. */
+  #open(): Opened {
+    const origin = this.#origin;
+    if (origin.#parsed !== null) return origin.#parsed;
+    if (origin.#isScalar) return EMPTY;
+    const bytes = origin.#bytes;
+    origin.#parsed = opened(bytes, origin.#start, (at, nameStart) => {
+      const end = endOfValue(bytes, at, NESTING);
+      return { value: new JsonValue(bytes, at, end, nameStart), end };
+    });
+    return origin.#parsed;
   }
+}
 
-  #open(): Map<string, JsonValue> | null {
-    if (this.#members === null && this.isObject) this.#openLevel();
-    return this.#members;
-  }
+/** Ranges of bytes that are joined at the end. Those that follow each other in their source are one. */
+class Pieces {
+  readonly #sources: Buffer[] = [];
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+  #length = 0;
 
-  /** Parses one level; the values in it are not parsed. */
-  #openLevel(): void {
-    const bytes = this.#bytes;
-    if (this.#origin !== null) {
-      this.#copyLevel(this.#origin);
+  add(source: Buffer, start: number, end: number): void {
+    const last = this.#sources.length - 1;
+    this.#length += end - start;
+    if (last >= 0 && this.#sources[last] === source && this.#ends[last] === start) {
+      this.#ends[last] = end;
       return;
     }
-    const { members, entries, repeats } = opened(bytes, this.#start, (at, member) => {
-      const end = endOfValue(bytes, at, NESTING);
-      return { value: new JsonValue(bytes, at, end, member), end };
-    });
-    this.#members = members;
-    this.#entries = entries;
-    this.#repeats = repeats;
+    this.#sources.push(source);
+    this.#starts.push(start);
+    this.#ends.push(end);
   }
 
-  #copyLevel(origin: JsonValue): void {
-    if (origin.#members === null && origin.#entries === null) origin.#openLevel();
-    this.#entries = origin.#entries?.map((entry) => entry.copy()) ?? null;
-    this.#repeats = origin.#repeats;
-    if (origin.#members === null) return;
-    this.#members = new Map();
-    for (const [name, value] of origin.#members) this.#members.set(name, value.copy());
+  addName(name: string): void {
+    const bytes = Buffer.from(`${JSON.stringify(name)}:`);
+    this.add(bytes, 0, bytes.length);
+  }
+
+  joined(): Buffer {
+    const target = Buffer.allocUnsafe(this.#length);
+    let at = 0;
+    for (let index = 0; index < this.#sources.length; index += 1) {
+      at += this.#sources[index]?.copy(target, at, this.#starts[index], this.#ends[index]) ?? 0;
+    }
+    return target;
   }
 }
-
-interface MemberPlace {
-  readonly nameStart: number;
-  readonly place: number;
-}
-
-const NO_MEMBER: MemberPlace = { nameStart: -1, place: -1 };
 
 interface Opened {
   /** The members of an object; null if it is a list. */
@@ -316,13 +338,13 @@ interface Opened {
 function opened(
   bytes: Buffer,
   start: number,
-  valueAt: (at: number, member: MemberPlace) => { readonly value: JsonValue; readonly end: number },
+  valueAt: (at: number, nameStart: number) => { readonly value: JsonValue; readonly end: number },
 ): Opened {
   if (beginsWith(bytes, "list", start)) {
     const entries: JsonValue[] = [];
     let at = firstEntry(bytes, start);
     while (at >= 0) {
-      const { value, end } = valueAt(at, NO_MEMBER);
+      const { value, end } = valueAt(at, -1);
       entries.push(value);
       at = nextEntry(bytes, end);
     }
@@ -332,9 +354,9 @@ function opened(
   let repeats: Set<string> | null = null;
   const found = { nameEnd: 0, at: 0 };
   let at = firstMember(bytes, start, found);
-  for (let place = 0; at >= 0; place += 1) {
+  while (at >= 0) {
     const name = nameIn(bytes, at, found.nameEnd);
-    const { value, end } = valueAt(found.at, { nameStart: at, place });
+    const { value, end } = valueAt(found.at, at);
     if (members.has(name)) {
       repeats ??= new Set();
       repeats.add(name);
@@ -344,6 +366,9 @@ function opened(
   }
   return { members, entries: null, repeats, end: endOf(at) };
 }
+
+const NOTHING: readonly JsonValue[] = [];
+const EMPTY: Opened = { members: null, entries: null, repeats: null, end: -1 };
 
 /** The scanner counts levels, which are not used here. */
 const NESTING = { deepest: 0 };

@@ -77,27 +77,27 @@ interface Edits {
   readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
 }
 
-/** @param changed receives the paths of what was changed. */
+/** @param changed receives the paths of what was changed, if somebody wants them. */
 export function mapped(
   root: JsonValue,
   entries: readonly CompiledEntry[],
   shape: CallShape,
-  changed: Set<string>,
+  changed: Set<string> | null,
 ): void {
   const edits: Edits = { taken: [], replaced: [], put: [] };
   for (const entry of entries) collect(entry, root, shape, edits);
   for (const { holder, path } of edits.taken) {
-    if (holder.delete(path.at(-1) ?? "")) changed.add(pathOf(path));
+    if (holder.delete(path.at(-1) ?? "")) changed?.add(pathOf(path));
   }
   for (const { holder, path, json } of edits.replaced) {
     holder.set(path.at(-1) ?? "", JsonValue.of(json));
-    changed.add(pathOf(path));
+    changed?.add(pathOf(path));
   }
   // If two entries write the same place of a call, the one that names it wins.
   const inOrder = edits.put.toSorted(
     (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
   );
-  for (const { path, json } of inOrder) if (put(root, path, json)) changed.add(pathOf(path));
+  for (const { path, json } of inOrder) if (put(root, path, json)) changed?.add(pathOf(path));
 }
 
 function collect(

@@ -55,7 +55,7 @@ export type RuleOutcome =
       readonly kind: "changed";
       readonly bytes: Buffer;
       readonly key: string;
-      /** Paths that were changed, never values. */
+      /** Paths that were changed, never values; empty if nobody wants them. */
       readonly changed: readonly string[];
     }
   | { readonly kind: "failed"; readonly error: string };
@@ -101,11 +101,10 @@ export function compileRules(
 function deleted(plan: RulePlan | null, userId: string): string | null {
   if (plan === null) return userId;
   const root = JsonValue.of(JSON.stringify({ userId }));
-  const changes = new Set<string>();
   const always = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
     rules.filter(({ matches }) => matches === null);
-  withoutProperties(root, always(plan.filters), NO_CALL, changes);
-  mapped(root, always(plan.map), NO_CALL, changes);
+  withoutProperties(root, always(plan.filters), NO_CALL, null);
+  mapped(root, always(plan.map), NO_CALL, null);
   return idOf(root.get("userId"));
 }
 
@@ -116,10 +115,10 @@ export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">
   return consent === null || hasConsent(consent, call.context);
 }
 
-/** Applies filters and mapping to a call that has consent. Never throws. */
-export function applyRules(plan: RulePlan, given: RuleCall): RuleOutcome {
+/** Applies filters and mapping to a call that has consent. Never throws. @param explains whether the outcome has the paths that were changed. */
+export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): RuleOutcome {
   try {
-    return applied(plan, given);
+    return applied(plan, given, explains);
   } catch (error) {
     // Only its name, because its message may quote the call.
     const name = error instanceof Error ? error.name : "an error";
@@ -127,7 +126,11 @@ export function applyRules(plan: RulePlan, given: RuleCall): RuleOutcome {
   }
 }
 
-function applied({ filters, map, keySecret }: RulePlan, given: RuleCall): RuleOutcome {
+function applied(
+  { filters, map, keySecret }: RulePlan,
+  given: RuleCall,
+  explains: boolean,
+): RuleOutcome {
   const matches = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
     rules.filter((rule) => rule.matches === null || rule.matches(given));
   const matching = matches(filters);
@@ -138,12 +141,12 @@ function applied({ filters, map, keySecret }: RulePlan, given: RuleCall): RuleOu
   if (!isRewritten && entries.length === 0) return UNCHANGED;
   const root = given.value().copy();
   const shape = shapeOf(given.call.type, given.json);
-  const changed = new Set<string>();
+  const changed = explains ? new Set<string>() : null;
   withoutProperties(root, matching, shape, changed);
   mapped(root, entries, shape, changed);
   if (!root.isChanged()) return UNCHANGED;
   const key = keyOf(given.call, root, keySecret);
-  return { kind: "changed", bytes: root.toBytes(), key, changed: [...changed] };
+  return { kind: "changed", bytes: root.toBytes(), key, changed: [...(changed ?? [])] };
 }
 
 function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
