@@ -94,24 +94,35 @@ export interface UnusableRecord {
   readonly error: string;
 }
 
-/** @param nowMs used if the record has no valid time. */
+/** A record's value after the checks that do not depend on the configuration. */
+export type TypedValue = ReturnType<typeof typedValue>;
+
+export function typedValue(record: IncomingRecord) {
+  const decoded = decodeValue(record);
+  if (decoded.kind === "refused") return decoded;
+  const typed = parseCallType(decoded.json);
+  return typed.kind === "refused" ? typed : { ...typed, bytes: decoded.bytes };
+}
+
+/**
+ * @param nowMs used if the record has no valid time.
+ * @param typed the record's value, which several configurations may share.
+ */
 export function readCall(
   record: IncomingRecord,
   lookup: SourceLookup,
   nowMs: number,
+  typed: TypedValue = typedValue(record),
 ): ReadCall | Refusal {
-  const decoded = decodeValue(record);
-  if (decoded.kind === "refused") return decoded;
-  const typed = parseCallType(decoded.json);
   if (typed.kind === "refused") return typed;
   const found = sourceOf(record.headers, typed.json, lookup);
   if (found.kind === "refused") return found;
-  const parsed = parseCallFields(typed, decoded.bytes.length);
+  const parsed = parseCallFields(typed, typed.bytes.length);
   if (parsed.kind === "refused") return parsed;
   const { source, namedBy } = found;
   const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));
   const { call } = parsed;
-  return { kind: "call", call, source, namedBy, times, json: decoded.bytes, parsed: typed.json };
+  return { kind: "call", call, source, namedBy, times, json: typed.bytes, parsed: typed.json };
 }
 
 const NOBODY: Skipped = { notConnected: [], disabled: [] };

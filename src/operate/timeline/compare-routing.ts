@@ -16,6 +16,7 @@
 import type { Call } from "../../domain/call.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
+import type { DestinationId } from "../../domain/ids.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import {
@@ -24,6 +25,8 @@ import {
   type RoutedCall,
   readCall,
   routeCall,
+  type TypedValue,
+  typedValue,
 } from "../../route/route-record.ts";
 import type { Routing } from "../../route/routing.ts";
 
@@ -93,8 +96,9 @@ export class RoutingComparison {
   /** @param nowMs used if the record has no valid time. */
   add(record: IncomingRecord, nowMs: number): void {
     this.calls += 1;
-    const before = routed(record, this.#before, nowMs);
-    const after = routed(record, this.#after, nowMs);
+    const typed = typedValue(record);
+    const before = routed(record, this.#before, nowMs, typed);
+    const after = routed(record, this.#after, nowMs, typed);
     const rest = new Map(recordsOf(after));
     for (const [destination, one] of recordsOf(before)) {
       const other = rest.get(destination);
@@ -166,13 +170,18 @@ type RoutedRead =
   | { readonly kind: "routed"; readonly call: Call; readonly routed: RoutedCall }
   | Refusal;
 
-function routed(record: IncomingRecord, { routing }: RoutedBy, nowMs: number): RoutedRead {
-  const read = readCall(record, routing.lookup, nowMs);
+function routed(
+  record: IncomingRecord,
+  { routing }: RoutedBy,
+  nowMs: number,
+  typed: TypedValue,
+): RoutedRead {
+  const read = readCall(record, routing.lookup, nowMs, typed);
   if (read.kind === "refused") return read;
   return { kind: "routed", call: read.call, routed: routeCall(record, read, routing) };
 }
 
-function recordsOf(read: RoutedRead): readonly (readonly [string, OutgoingRecord])[] {
+function recordsOf(read: RoutedRead): readonly (readonly [DestinationId, OutgoingRecord])[] {
   if (read.kind === "refused") return [];
   const { records, routes } = read.routed;
   return records.flatMap((record, index) => {
@@ -186,14 +195,14 @@ function recordsOf(read: RoutedRead): readonly (readonly [string, OutgoingRecord
  * neither did.
  */
 function changedOnce(
-  destination: string,
+  destination: DestinationId,
   before: RoutedRead,
   after: RoutedRead,
 ): readonly string[] | null {
   const changed = [before, after].flatMap((read) => {
     if (read.kind === "refused") return [];
-    const found = [...(read.routed.ruled?.changed ?? [])].find(([id]) => id === destination);
-    return found === undefined ? [] : [found[1]];
+    const found = read.routed.ruled?.changed.get(destination);
+    return found === undefined ? [] : [found];
   });
   return changed.length === 1 ? (changed[0] ?? null) : null;
 }
