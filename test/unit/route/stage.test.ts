@@ -7,6 +7,7 @@ import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.
 import type { Metrics } from "../../../src/telemetry/instruments.ts";
 import { aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
 import { listsOf } from "../../support/build/lists.ts";
+import { rulesOf } from "../../support/build/ruled-call.ts";
 import { trackCall as call, DESTINATIONS, RouteWorld } from "../../support/worlds/route-world.ts";
 import { topics } from "../../support/worlds/stage-world.ts";
 
@@ -328,3 +329,33 @@ function listsFrom(connectedTo: readonly string[]) {
   const sources = [aSource("web", connectedTo)];
   return listsOf({ sources, destinations, defaultSource: "web" as SourceId });
 }
+
+test("a rule that cannot be evaluated makes a dead letter without anything of the call, and nothing is sent", async () => {
+  world = new RouteWorld();
+  const route = await world.start(["d0", "d1"]);
+  await world.during(route.stage.joined);
+  const { map = [] } = rulesOf("map: [{ hash: odd }]");
+  const ruled = aTopicDestination("d0", { map });
+  route.stage.update?.({
+    ...listsOf({ destinations: [ruled, aTopicDestination("d1")] }),
+    ...{ sources: [aSource("web", ["d0", "d1"])], defaultSource: "web" as SourceId },
+  });
+  const deep = `${"[".repeat(200_000)}"canary"${"]".repeat(200_000)}`;
+  const text = `{"type":"track","userId":"canary","event":"E","messageId":"m0","odd":${deep}}`;
+  world.append(text, 0, [["x-canary", Buffer.from("canary")]]);
+  world.append(call(1));
+  await world.until(() => world.deliveries("d0").length === 1);
+  await route.close();
+
+  expect(messageIds(world.deliveries("d0"))).toEqual(["m1"]);
+  expect(messageIds(world.deliveries("d1"))).toEqual(expect.arrayContaining(["m0", "m1"]));
+  const [deadLetter] = world.deadLetters();
+  expect(deadLetter).toMatchObject({ key: null, value: null });
+  const headers = headerTexts(deadLetter as IncomingRecord);
+  expect(headers).toMatchObject({
+    ...{ "switchyard-reason": "rule-failed", "switchyard-destination": "d0" },
+    ...{ "switchyard-source": "web", "switchyard-offset": "0" },
+  });
+  expect(JSON.stringify([headers, route.lines])).not.toContain("canary");
+  expect(await world.committed()).toBe(2);
+});

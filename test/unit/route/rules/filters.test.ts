@@ -83,6 +83,16 @@ test("an allow list keeps only what it names, and touches no other object", () =
   });
 });
 
+test("an allow list applies to each object of a list, and to the traits of a page", () => {
+  const rules =
+    "filters: [{ name: a, allowProperties: { properties.items: [sku], properties: [items] } }]";
+  const items = [{ sku: 1, email: "e" }, "email", { email: "f" }];
+  const call = { ...TRACK, properties: { items, email: "g" } };
+  expect(sentFor(rules, call)).toMatchObject({ properties: { items: [{ sku: 1 }, "email", {}] } });
+  const page = { type: "page", userId: "u", traits: { email: 1, items: [{ email: 2 }] } };
+  expect(sentFor(rules, page)).toEqual({ ...page, traits: { items: [{}] } });
+});
+
 test("two allow lists of one object keep what both name, and drop lists come first", () => {
   const rules = `filters:
   - { name: a, allowProperties: { properties: [plan, email] } }
@@ -109,6 +119,17 @@ test("rules for traits apply to context.traits of an identify that has its trait
   expect(sentFor(rules, { ...there, type: "track", event: "E" })).toMatchObject({
     context: there.context,
   });
+});
+
+test("traits that are dropped from an identify as a whole are not left in its context", () => {
+  const rules = `filters: [{ name: a, dropProperties: { "": [traits] } }]`;
+  const traits = { email: "e" };
+  const identify = { type: "identify", userId: "u", traits, context: { traits, ip: "1" } };
+  const { traits: _, ...rest } = identify;
+  expect(sentFor(rules, identify)).toEqual({ ...rest, context: { ip: "1" } });
+  expect(sentFor("map: [{ remove: traits }]", identify)).toEqual({ ...rest, context: { ip: "1" } });
+  const group = { ...identify, type: "group", groupId: "g" };
+  expect(sentFor(rules, group)).toMatchObject({ context: { traits } });
 });
 
 test("rules for properties of a page apply to its traits, which are properties, too", () => {

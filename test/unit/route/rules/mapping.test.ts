@@ -160,3 +160,36 @@ test.each([
   expect(fateOf(`map: [${entry}]`, CALL).key).toBe(key);
   expect(fateOf(`map: [${entry}]`, CALL).plain).toBe(JSON.stringify(CALL));
 });
+
+test("if two entries write the same place of a call, the one that names it wins", () => {
+  const identify = { type: "identify", userId: "u", context: { traits: { email: "e" } } };
+  const entries = ["{ set: traits.plan, value: 1 }", "{ set: context.traits.plan, value: 2 }"];
+  for (const map of [entries, entries.toReversed()]) {
+    expect(sentFor(`map: [${map.join(", ")}]`, identify)).toMatchObject({
+      context: { traits: { plan: 2 } },
+    });
+  }
+});
+
+test("a name that is removed and written again comes last, and a copy reads what the filters left", () => {
+  const rules = `filters: [{ name: a, dropProperties: { properties: [revenue], traits: [email] } }]
+map: [{ set: properties.revenue, value: 1 }, { copy: traits, to: properties.who }]`;
+  expect(fateOf(rules, CALL).value).toBe(
+    '{"type":"track","messageId":"m","userId":"u-1","event":"Order Completed",' +
+      '"properties":{"id":7,"list":[{"id":1},{"id":true},3],"revenue":1,"who":{}},"traits":{}}',
+  );
+});
+
+test("repeated names that an entry reads, writes or removes leave none of their earlier values", () => {
+  const call = (properties: string) =>
+    `{"type":"track","userId":"u","event":"E","properties":{${properties}}}`;
+  const given = call(`"a":"canary","a":1,"p":{"b":"canary"},"p":{"b":"canary","b":2}`);
+  const rest = `"p":{"b":"canary","b":2}`;
+  expect(fateOf("map: [{ set: properties.a, value: 1 }]", given).value).toBe(call(`"a":1,${rest}`));
+  expect(fateOf("map: [{ move: properties.a, to: properties.z }]", given).value).toBe(
+    call(`${rest},"z":1`),
+  );
+  for (const entry of ["set: properties.p.b, value: 2", "string: properties.p.b"]) {
+    expect(fateOf(`map: [{ ${entry} }]`, given).value).not.toContain("canary");
+  }
+});
