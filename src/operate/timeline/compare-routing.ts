@@ -29,6 +29,7 @@ import {
   typedValue,
 } from "../../route/route-record.ts";
 import type { Routing } from "../../route/routing.ts";
+import { isEqual } from "../../route/rules/fql/values.ts";
 
 const EXAMPLES_MAX = 5;
 /** Paths of a destination that are counted; names in calls may come from anywhere. */
@@ -221,7 +222,7 @@ function differingPaths(
   if (!isSame(one.key, other.key)) found.push("(key)");
   if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
   if (isSame(one.value, other.value)) return found;
-  const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value), "");
+  const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value));
   // The same JSON in other bytes, such as another spelling of a name.
   return [...found, ...(paths.length === 0 ? ["(spelling)"] : paths)];
 }
@@ -230,16 +231,23 @@ function parsed(value: OutgoingRecord["value"]): unknown {
   return value === null ? null : JSON.parse(Buffer.from(value).toString());
 }
 
-function jsonPaths(one: unknown, other: unknown, path: string): readonly string[] {
-  if (isJsonObject(one) && isJsonObject(other)) {
-    const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-    return [...names].flatMap((name) => {
+/** Paths at which two values differ. Goes through any depth without a stack of calls. */
+function jsonPaths(one: unknown, other: unknown): readonly string[] {
+  const found: string[] = [];
+  const left: (readonly [unknown, unknown, string])[] = [[one, other, ""]];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [a, b, path] = next;
+    if (!isJsonObject(a) || !isJsonObject(b)) {
+      if (!isEqual(a, b)) found.push(path);
+      continue;
+    }
+    for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
       const below = path === "" ? name : `${path}.${name}`;
-      if (!Object.hasOwn(one, name) || !Object.hasOwn(other, name)) return [below];
-      return jsonPaths(one[name], other[name], below);
-    });
+      if (Object.hasOwn(a, name) && Object.hasOwn(b, name)) left.push([a[name], b[name], below]);
+      else found.push(below);
+    }
   }
-  return JSON.stringify(one) === JSON.stringify(other) ? [] : [path];
+  return found;
 }
 
 function headersOf({ headers, sharedHeaders = [] }: OutgoingRecord): RecordHeaders {

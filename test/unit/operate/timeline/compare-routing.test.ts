@@ -115,3 +115,17 @@ test("a thousand paths are counted one by one, and all others together", () => {
 test("a call that cannot be read has no differences", () => {
   expect(compared(PLAIN, rulesYaml("enabled: false"), [{ type: "nothing" }])).toEqual([]);
 });
+
+test("a call that is nested deeply is compared like any other", () => {
+  const [open, close] = [`{"a":`.repeat(100_000), "}".repeat(100_000)];
+  const set = (value: string) => rulesYaml(`map: [{ set: properties.plan, value: ${value} }]`);
+  const comparison = new RoutingComparison(
+    routedBy(config(set("one"))),
+    routedBy(config(set("two"))),
+  );
+  const deep = `{"odd":[${"[".repeat(100_000)}${"]".repeat(100_000)},${open}1${close}],${JSON.stringify(CALL).slice(1)}`;
+  comparison.add({ ...record(CALL), value: Buffer.from(deep) }, NOW);
+  expect(comparison.result()).toMatchObject([
+    { changed: { ...ONE, properties: { "properties.plan": 1 } } },
+  ]);
+});
