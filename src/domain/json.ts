@@ -56,3 +56,31 @@ export function nestsDeeperThan(levels: number, value: unknown): boolean {
   }
   return false;
 }
+
+/** Same type and equal, objects and lists by content. Goes through any depth without a stack of calls. */
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  const left: unknown[] = [one];
+  const right: unknown[] = [other];
+  while (left.length > 0) {
+    const [a, b] = [left.pop(), right.pop()];
+    if (a === b) continue;
+    if (Array.isArray(a)) {
+      if (!Array.isArray(b) || a.length !== b.length) return false;
+      for (const [at, entry] of a.entries()) {
+        left.push(entry);
+        right.push(b[at]);
+      }
+    } else {
+      if (!isJsonObject(a) || !isJsonObject(b)) return false;
+      const names = Object.keys(a);
+      if (names.length !== Object.keys(b).length) return false;
+      for (const name of names) {
+        if (!Object.hasOwn(b, name)) return false;
+        left.push(a[name]);
+        right.push(b[name]);
+      }
+    }
+  }
+  return true;
+}

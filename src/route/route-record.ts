@@ -153,7 +153,7 @@ export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routi
 interface Options {
   /** See `copies`. */
   readonly trace: TraceContext | null;
-  /** Whether the paths that rules change are kept. The stage has no use for them. */
+  /** If true, the paths that rules change are kept. The stage has no use for them. */
   readonly explains: boolean;
 }
 

@@ -17,7 +17,7 @@ import type { Call } from "../../domain/call.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import { isJsonObject } from "../../domain/json.ts";
+import { isEqual, isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import {
   explained,
@@ -29,7 +29,6 @@ import {
   typedValue,
 } from "../../route/route-record.ts";
 import type { Routing } from "../../route/routing.ts";
-import { isEqual } from "../../route/rules/fql/values.ts";
 
 const EXAMPLES_MAX = 5;
 /** Paths of a destination that are counted; names in calls may come from anywhere. */

@@ -115,7 +115,7 @@ export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">
   return consent === null || hasConsent(consent, call.context);
 }
 
-/** Applies filters and mapping to a call that has consent. Never throws. @param explains whether the outcome has the paths that were changed. */
+/** Applies filters and mapping to a call that has consent. Never throws. @param explains if true, the outcome has the paths that were changed. */
 export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): RuleOutcome {
   try {
     return applied(plan, given, explains);

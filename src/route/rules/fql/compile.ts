@@ -13,10 +13,11 @@
  *   in          false, unless a scalar is on its left and a list on its right
  */
 
+import { isEqual } from "../../../domain/json.ts";
 import { type FqlFunction, FUNCTIONS, SEMVER_OPERATORS } from "./functions.ts";
 import { compileGlob } from "./glob.ts";
 import { type Comparison, type Expression, parse } from "./parse.ts";
-import { type CallValue, digitsAt, type Evaluate, isEqual, valueAt } from "./values.ts";
+import { type CallValue, digitsAt, type Evaluate, valueAt } from "./values.ts";
 
 export type { CallValue } from "./values.ts";
 
