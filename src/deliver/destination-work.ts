@@ -19,11 +19,11 @@
 
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { UnitLimits } from "../destinations/port.ts";
+import type { Delivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import {
-  type Call,
   type Finishing,
   type Item,
   OwnedWork,
@@ -249,9 +249,16 @@ export class DestinationWork {
     } else if (this.#limits !== null) {
       this.#gather(item, prepared, this.#limits, nowMs);
     } else if (this.#goes(endpoints.length, nowMs)) {
-      const calls = [{ ...callOf(item, prepared), measured: null }];
-      const { turn } = item.owner;
-      this.#rounds.start({ calls, endpoints }, [prepared], this.#settings, turn, nowMs);
+      const { delivery, held, text } = prepared;
+      const results = held.map(skipped);
+      const call = {
+        item,
+        delivery,
+        results,
+        isRounded: isRounded(delivery, text),
+        measured: null,
+      };
+      this.#rounds.start([call], endpoints, [prepared], this.#settings, nowMs);
     } else {
       this.#waiting.putBack(item);
     }
@@ -284,8 +291,11 @@ export class DestinationWork {
   }
 
   #unitCall(item: Item, prepared: PreparedAttempt, follows: boolean): UnitCall {
+    const { delivery, held, text, untilMs } = prepared;
     const measured = this.#ports.sender.measure(prepared);
-    return { ...callOf(item, prepared), measured, follows, untilMs: prepared.untilMs };
+    const results = held.map(skipped);
+    const hasRounded = isRounded(delivery, text);
+    return { item, delivery, results, isRounded: hasRounded, measured, follows, untilMs };
   }
 
   #groupOf({ owner }: Item, { endpoints }: PreparedAttempt, nowMs: number): Group {
@@ -306,7 +316,7 @@ export class DestinationWork {
     const hasPlace = (turn: SlotFor) => this.#slots.hasPlace(turn, nowMs);
     const unit = this.#gathering.next(nowMs, isRest, hasPlace);
     if (unit === undefined) return false;
-    const { endpoints, turn } = unit;
+    const { endpoints } = unit;
     const isChanged =
       this.#gates.availability(endpoints, nowMs) !== unit.availability || !this.#isReady();
     const isLate = unit.calls.some(({ untilMs }) => untilMs < nowMs);
@@ -320,7 +330,7 @@ export class DestinationWork {
     }
     const calls = unit.calls.map((call) => begun(call, nowMs));
     const measured = calls.map((call) => call.measured);
-    this.#rounds.start({ calls, endpoints }, measured, this.#settings, turn, nowMs);
+    this.#rounds.start(calls, endpoints, measured, this.#settings, nowMs);
     return true;
   }
 
@@ -365,9 +375,8 @@ export class DestinationWork {
   }
 }
 
-function callOf(item: Item, { delivery, held, text }: PreparedAttempt): Omit<Call, "measured"> {
-  const isRounded = delivery.attempt === 0 && roundsIntegers(text);
-  return { item, delivery, results: held.map(skipped), isRounded };
+function isRounded({ attempt }: Delivery, text: string): boolean {
+  return attempt === 0 && roundsIntegers(text);
 }
 
 /** Its retry window begins with its first attempt, and not when it joined its unit. */

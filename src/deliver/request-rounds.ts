@@ -45,7 +45,7 @@ import {
   type WorkPorts,
 } from "./active-attempt.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
-import type { SlotFor, Ticket } from "./circuit-breaker.ts";
+import type { Ticket } from "./circuit-breaker.ts";
 import type { Decision, EndpointResult, Skipped } from "./decide.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
 import { type DeadLetterTopics, type Replacement, replacement } from "./follow-up-record.ts";
@@ -85,9 +85,15 @@ export class RequestRounds {
   }
 
   /** Starts an attempt in a slot of its own. At least one of the endpoints admits a request. */
-  start(part: Part, sent: Sent, settings: Settings, turn: SlotFor, nowMs: number): void {
+  start(
+    calls: readonly Call[],
+    endpoints: readonly Endpoint[],
+    sent: Sent,
+    settings: Settings,
+    nowMs: number,
+  ): void {
     const { ports, slots } = this.#shared;
-    const { calls } = part;
+    const turn = calls[0]?.item.owner.turn ?? "line";
     slots.started(turn);
     for (const { item, isRounded } of calls) {
       item.owner.begin();
@@ -108,21 +114,21 @@ export class RequestRounds {
       later: null,
       decision: "accepted",
     };
-    this.#send(attempt, part, sent, nowMs);
+    this.#send(attempt, endpoints, sent, nowMs);
     assert(attempt.pending > 0);
   }
 
-  #send(attempt: Attempt, { calls, endpoints }: Part, sent: Sent, nowMs: number): void {
+  /** Sends the current deliveries of the attempt. */
+  #send(attempt: Attempt, endpoints: readonly Endpoint[], sent: Sent, nowMs: number): void {
     const { ports, gates } = this.#shared;
     const sender = attempt.trace ?? ports.sender;
     const prepared = ports.sender.prepare(sent, nowMs);
-    attempt.calls = calls;
     attempt.prepared = prepared;
     attempt.name = ports.sender.nameOf(prepared);
     for (const endpoint of endpoints) {
       const ticket = gates.admit(endpoint.key, nowMs, attempt.turn);
       if (ticket === null) {
-        for (const { results } of calls) results.push(skipped(endpoint));
+        for (const { results } of attempt.calls) results.push(skipped(endpoint));
         continue;
       }
       attempt.pending += 1;
@@ -205,7 +211,8 @@ export class RequestRounds {
         return;
       }
       attempt.rest = rest;
-      this.#send(attempt, part, part.calls.map(measuredOf), nowMs);
+      attempt.calls = part.calls;
+      this.#send(attempt, part.endpoints, part.calls.map(measuredOf), nowMs);
       if (attempt.pending > 0) return;
       this.#decide(attempt, attempt.calls, nowMs);
     }
