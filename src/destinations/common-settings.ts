@@ -44,7 +44,7 @@ export const attemptSettings = {
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
-    "Maximum number of deliveries attempted at the same time, in each process.",
+    "Maximum number of deliveries, or batches of them, attempted at the same time, in each process.",
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
