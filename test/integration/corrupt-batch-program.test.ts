@@ -113,7 +113,7 @@ test(
     const status = await program.command(["status", "--admin", `127.0.0.1:${admin}`]);
     expect(status.status).toBe(0);
     expect(status.out).toContain(
-      "route: halted at a corrupt batch in stop.calls, partition 0, offset 1",
+      "route is halted at a corrupt batch in stop.calls, partition 0, offset 1",
     );
     expect(status.out).toContain(command);
 

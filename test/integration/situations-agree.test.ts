@@ -389,5 +389,7 @@ async function processProblems(on: Asked) {
   );
   const { healthProblems } = await consoleSnapshot(on);
   const texts = healthProblems.map(({ text }) => text);
-  expect(texts).toContain(`${admin} is unreachable (ECONNREFUSED).`);
+  expect(texts).toContain(
+    `${admin} is unreachable (ECONNREFUSED): its states and rates are missing.`,
+  );
 }

@@ -3,9 +3,9 @@
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
 import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
+import { healthProblemsOf } from "../../operate/look/health-problems.ts";
 import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
 import type { ConsoleSnapshot, DestinationSnapshot, ProcessView } from "../view.ts";
-import { healthProblemsOf } from "./health-problems.ts";
 
 export function snapshotOf(
   report: StatusReport,
@@ -26,7 +26,11 @@ export function snapshotOf(
     }),
     deadLetters,
     processes: processes.map(processView),
-    healthProblems: healthProblemsOf(report),
+    healthProblems: healthProblemsOf(report).map(({ level, text, link }) => ({
+      level,
+      text,
+      link,
+    })),
     destinations: report.destinations.map((each) => {
       return destinationSnapshot(each, configured.get(each.destination) ?? null, nowMs);
     }),

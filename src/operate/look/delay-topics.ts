@@ -6,8 +6,13 @@
 import { isOver } from "../../control/operator-action-state.ts";
 import type { Pause } from "../../control/operator-actions.ts";
 import { Labels, REST } from "../../delay/labels.ts";
-import { type AskedWaiting, type DelayRead, eachWaiting } from "../../delay/scan-awaiting-retry.ts";
-import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
+import {
+  type AskedWaiting,
+  type DelayRead,
+  eachWaiting,
+  isWhole,
+} from "../../delay/scan-awaiting-retry.ts";
+import { addTo, NEVER, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -70,13 +75,13 @@ function countedDelays(
   tallies: ReadonlyMap<string, Tallies>,
   isCut: boolean,
 ): Omit<CountedDelays, "pauses"> {
-  const whole = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
+  const whole = read.filter((each) => isWhole([each]));
   const errors = [...new Set(read.flatMap((each) => each.errors))];
   const byDelay = new Map(
     whole.map(({ delay }) => [delay, sumOf(tallies.get(delay) ?? new Map())]),
   );
-  const isWhole = !isCut && whole.length === read.length;
-  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byDelay, errors };
+  const byDestination = !isCut && isWhole(read) ? byDestinationOf(tallies) : null;
+  return { byDestination, byDelay, errors };
 }
 
 function byDestinationOf(
@@ -87,7 +92,7 @@ function byDestinationOf(
     for (const [id, { count, dueAtMs }] of destinations) {
       const of = all.get(id) ?? { byDelay: {}, nextDueAtMs: null };
       of.byDelay[delay] = count;
-      const nextMs = Math.min(of.nextDueAtMs ?? Number.POSITIVE_INFINITY, dueAtMs);
+      const nextMs = Math.min(of.nextDueAtMs ?? NEVER, dueAtMs);
       of.nextDueAtMs = Number.isFinite(nextMs) ? nextMs : null;
       all.set(id, of);
     }
@@ -98,7 +103,6 @@ function byDestinationOf(
 function sumOf(destinations: Tallies): Tally {
   const sum: Tallies = new Map();
   for (const tally of destinations.values()) addTo(sum, REST, tally, tally.count);
-  const never = Number.POSITIVE_INFINITY;
-  const none = { count: 0, scheduledAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
+  const none = { count: 0, scheduledAtMs: NEVER, dueAtMs: NEVER, firstAttemptAtMs: NEVER };
   return sum.get(REST) ?? none;
 }

@@ -7,7 +7,7 @@ import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
 import { destinationTable, endpointTable, skippedTable } from "./destination-text.ts";
-import { notesOf } from "./notes.ts";
+import { healthProblemsOf } from "./health-problems.ts";
 import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
 
 const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
@@ -32,8 +32,32 @@ export function statusText(report: StatusReport, colors: Colors): string {
     deadLetterTable(report, colors),
     processTable(report, nowMs, colors),
   ];
-  const notes = notesOf(report).map((note) => `${colors.dim(visibleCell(note))}\n`);
-  return [...parts, notes.join("")].filter((part) => part !== "").join("\n");
+  const problems = healthProblemsOf(report).filter(({ isInTables }) => !isInTables);
+  const notes = [...problems.map(({ text }) => text), ...unknownNotes(report)];
+  const below = notes.map((note) => `${colors.dim(visibleCell(note))}\n`).join("");
+  return [...parts, below].filter((part) => part !== "").join("\n");
+}
+
+/** Why cells show `-`. */
+function unknownNotes(report: StatusReport): readonly string[] {
+  const { stages, destinations, delayTopics, deadLetters, notes } = report;
+  const isCounted =
+    destinations.length === 0 || destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
+  const tooMany =
+    "there are too many records to count in Kafka. The processes that run the delay stage report it (--admin) once they have counted";
+  const isUncounted = notes.deadLetters === null && deadLetters?.byReason === null;
+  return [
+    ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
+    ...destinations.flatMap(({ destination, note }) =>
+      note === null ? [] : `${destination}: ${note}.`,
+    ),
+    ...delayTopics.flatMap(({ delay, note }) => (note === null ? [] : `delay ${delay}: ${note}.`)),
+    ...(notes.deadLetters === null ? [] : [`Dead letters: ${notes.deadLetters}.`]),
+    ...(isUncounted
+      ? ["Dead letters: too many to count by reason; see switchyard dead-letters list --since 1h."]
+      : []),
+    ...(isCounted ? [] : [`AWAITING RETRY is unknown: ${notes.awaitingRetry ?? tooMany}.`]),
+  ];
 }
 
 function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Colors): string {

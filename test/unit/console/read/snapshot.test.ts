@@ -61,7 +61,7 @@ test("of a process the partitions are counted; one that cannot be reached has no
   const stages = [{ name: "route", partitions: { calls: [0, 1], other: [2] } }];
   const reached = processReport({
     stages: stages as never,
-    unreachableBrokers: [{ broker: "b:1" }] as never,
+    unreachableBrokers: [{ broker: "b:1", since: "2026-03-01T08:00:00.000Z" }],
   });
   const away = processReport({ admin: "b:9464", error: "no answer", stages: null });
   const found = snapshot({ processes: [reached, away] }).processes;

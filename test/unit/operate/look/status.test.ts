@@ -531,7 +531,7 @@ test("a halted stage is named below the tables", () => {
   );
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
-    "route: halted at a corrupt batch in sw.calls, partition 3, offset 42. Restore the batch, or skip it: switchyard skip-corrupt-batch sw.calls 3 42",
+    "route is halted at a corrupt batch in sw.calls, partition 3, offset 42. Restore the batch, or skip it: switchyard skip-corrupt-batch sw.calls 3 42",
   ]);
 });
 

@@ -1,10 +1,9 @@
 // Health problems as sentences.
 
 import { expect, test } from "vitest";
-
-import { healthProblemsOf } from "../../../../src/console/read/health-problems.ts";
 import { stateText } from "../../../../src/operate/look/destination-text.ts";
 import type { DestinationReport } from "../../../../src/operate/look/destinations.ts";
+import { healthProblemsOf } from "../../../../src/operate/look/health-problems.ts";
 import type { ProcessReport, StatusReport } from "../../../../src/operate/look/report.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
@@ -68,6 +67,7 @@ test("a failing destination has its time, its last response and its backlog", ()
       level: "bad",
       text: "crm has been failing for 1h. Last response: 503. 1,204 deliveries are queued.",
       link: "/destinations/crm",
+      isInTables: true,
     },
   ]);
 });
@@ -108,32 +108,27 @@ test("of many failing destinations, four are named", () => {
 test.each([
   ["Kafka is unreachable: no broker answers", { kafkaError: "no broker answers\nmore" }],
   [
-    "host-1:9464 is unreachable (ECONNREFUSED).",
+    "host-1:9464 is unreachable (ECONNREFUSED): its states and rates are missing.",
     { processes: [{ ...PROCESS, error: "ECONNREFUSED", configHash: null }] },
   ],
   [
-    "The processes run different configurations.",
-    { processes: [PROCESS, { ...PROCESS, admin: "host-2:9464", configHash: "ba9876543210" }] },
-  ],
-  ["The processes run another configuration than the file.", { configHash: "ba9876543210" }],
-  [
-    "The configuration file of host-1:9464 is invalid, so it runs an earlier one.",
+    "The configuration file on host-1:9464 has been invalid since 2026-03-01 08:00:00 UTC. The process still runs the previous configuration. See /readyz for the first problem.",
     { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
   ],
   [
-    "A state store of host-1:9464 is unusable, so its audiences wait.",
+    "host-1:9464: 1 state store of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
     { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
   ],
   [
-    "The clock of host-1:9464 is 3600 s ahead of the brokers' clock.",
+    "The clock of host-1:9464 is 3600 s ahead of the brokers' clock: docs/troubleshooting.md#clocks",
     { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
   ],
   [
-    "Calls routed by host-1:9464 do not reach 1 destination of another process.",
+    "Calls that host-1:9464 routes do not reach 1 destination that another process has. See /readyz for their names.",
     { processes: [{ ...PROCESS, routesMissing: 1 }] },
   ],
   [
-    "1 setting of host-1:9464 pending a restart.",
+    "host-1:9464: 1 setting is waiting for a restart.",
     { processes: [{ ...PROCESS, settingsToRestart: 1 }] },
   ],
   [
@@ -148,8 +143,23 @@ test.each([
   expect(textsOf(over as Partial<StatusReport>)).toEqual([text]);
 });
 
+test("processes that run other configurations than the file are named, at most four", () => {
+  const page = "docs/change-configuration.md#different-hashes";
+  const other = (at: number) => ({ ...PROCESS, admin: `h${at}:1`, configHash: "ba9876543210" });
+  const all = Array.from({ length: 6 }, (_, at) => other(at));
+  const texts = textsOf({ processes: [PROCESS, ...all] });
+  expect(texts.slice(0, 2)).toEqual([
+    `The processes run different configurations: ${page}`,
+    `h0:1 runs configuration ba9876543210, but the file is 0123456789ab: ${page}`,
+  ]);
+  expect(texts.length).toBe(6);
+  expect(texts.at(-1)).toBe(`2 more processes run another configuration than the file: ${page}`);
+});
+
 test("without processes, it is clear what is unknown and what to do", () => {
-  expect(textsOf({ processes: [] })[0]).toContain("Set their admin addresses with --admin");
+  expect(textsOf({ processes: [] })[0]).toContain(
+    "with --admin HOST:PORT, or in console.adminAddresses",
+  );
 });
 
 test("bad problems come first", () => {

@@ -1,0 +1,291 @@
+/**
+ * The health problems of a picture, the worst first, as `status` and the console show them.
+ *
+ *   bad                                            warn
+ *   Kafka is unreachable                           a process cannot reach a broker, has a wrong clock, runs another
+ *   a stage or destination is halted at a            configuration, waits for a restart or for topics, or does not
+ *     corrupt batch                                  route to a destination of another one
+ *   a process is unreachable                       a topic is not writable
+ *   the configuration file is invalid              no processes are known
+ *   the state store of an audience is unusable     permissions to read from Kafka are missing *
+ *   a destination is failing or on hold because    one of several endpoints is failing *
+ *     of its endpoints *                           destinations are paused *
+ *                                                  deliveries in a delay topic are overdue *
+ *
+ *   * `status` shows it in its tables, and does not repeat it below them
+ */
+
+import { skipCommand } from "../../domain/corrupt-batch.ts";
+import type { HoldReason } from "../../domain/destination-status.ts";
+import { isWrongClock } from "../../runtime/broker-clock.ts";
+import { ageText } from "../../words/age.ts";
+import { counted, percentText } from "../../words/count.ts";
+import { instantText } from "../connect/instant.ts";
+import { countText } from "./columns.ts";
+import { type DestinationReport, severityOf } from "./destinations.ts";
+import type { HaltReport, UnwritableTopicReport } from "./rates.ts";
+import type { DelayTopicReport, ProcessReport, StatusReport } from "./report.ts";
+
+export interface HealthProblem {
+  readonly level: "bad" | "warn";
+  /** One sentence or two. */
+  readonly text: string;
+  /** An address of the console; null: there is none. */
+  readonly link: string | null;
+  /** True if the tables of `status` show it. */
+  readonly isInTables: boolean;
+}
+
+const NAMED_MAX = 4;
+const OVERDUE_MS = 15_000;
+
+const CONFIGURATION = "/configuration";
+const HASHES_PAGE = "docs/change-configuration.md#different-hashes";
+const CLOCKS_PAGE = "docs/troubleshooting.md#clocks";
+
+export function healthProblemsOf(report: StatusReport): readonly HealthProblem[] {
+  const nowMs = Date.parse(report.at);
+  const all = [
+    ...kafkaProblems(report),
+    ...report.stages.flatMap(({ stage, halted }) => halted.map((halt) => haltProblem(stage, halt))),
+    ...destinationProblems(report.destinations, nowMs),
+    ...report.processes.flatMap(processProblems),
+    ...configurationProblems(report),
+    ...report.unknown.map((error) => inTables(warn(`Incomplete: ${error}.`))),
+    ...report.unwritableTopics.map((topic) => warn(unwritableText(topic))),
+    ...report.delayTopics.filter(isOverdue).map((topic) => inTables(warn(overdueText(topic)))),
+  ];
+  const isBad = ({ level }: HealthProblem) => level === "bad";
+  return [...all.filter(isBad), ...all.filter((each) => !isBad(each))];
+}
+
+function kafkaProblems({ kafkaError }: StatusReport): readonly HealthProblem[] {
+  if (kafkaError === null) return [];
+  const [first] = kafkaError.split("\n");
+  return [bad(`Kafka is unreachable: ${first}`)];
+}
+
+function destinationProblems(
+  destinations: readonly DestinationReport[],
+  nowMs: number,
+): readonly HealthProblem[] {
+  const of = (severity: number) => destinations.filter((each) => severityOf(each) === severity);
+  const paused = of(3);
+  return [
+    ...of(0).flatMap(({ destination, halted }) =>
+      halted.map((halt) => haltProblem(destination, halt, address(destination))),
+    ),
+    ...[
+      ...named(of(1), "more destinations are failing.", "/destinations", (each) =>
+        bad(failure(each, nowMs), address(each.destination)),
+      ),
+      ...named(
+        of(2),
+        "more destinations have a failing endpoint.",
+        "/destinations",
+        ({ destination }) =>
+          warn(
+            `An endpoint of ${destination} is failing, but others accept.`,
+            address(destination),
+          ),
+      ),
+      ...(paused.length === 0
+        ? []
+        : [
+            warn(
+              `${counted(paused.length, "destination")} paused. New deliveries stay in the queue.`,
+              "/destinations?q=paused",
+            ),
+          ]),
+    ].map(inTables),
+  ];
+}
+
+function failure(
+  { destination, failingSince, failedShare, hold, last, waiting }: DestinationReport,
+  nowMs: number,
+): string {
+  const since = failingSince ?? hold?.since ?? null;
+  const verb = `has been ${failingSince === null ? "on hold" : "failing"}`;
+  const long = since === null ? "" : ` for ${ageText(Math.max(0, nowMs - Date.parse(since)))}`;
+  const share =
+    failingSince === null || failedShare === null
+      ? ""
+      : ` (${percentText(failedShare)} of attempts in the last minute)`;
+  const response =
+    last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
+  const onHold =
+    hold === null || (failingSince === null && hold.reason !== "token") ? "" : ` ${holdText(hold)}`;
+  const queued = waiting ?? 0;
+  const backlog =
+    queued === 0 ? "" : ` ${counted(queued, "delivery", "deliveries")} ${are(queued)} queued.`;
+  return `${destination} ${verb}${long}${share}.${response}${onHold}${backlog}`;
+}
+
+function holdText({ reason, error }: NonNullable<DestinationReport["hold"]>): string {
+  if (error !== undefined) return `${error}.`;
+  return `It is on hold: ${reasonText(reason)}.`;
+}
+
+function reasonText(reason: HoldReason): string {
+  if (reason === "token") return "there is no token for its requests";
+  return reason === "retry-after" ? "it sent Retry-After" : "its circuit is open";
+}
+
+function responseText(cause: string): string {
+  return /^\d{3}$/.test(cause) ? `Last response: ${cause}` : `No response: ${cause}`;
+}
+
+function processProblems(process: ProcessReport): readonly HealthProblem[] {
+  const { admin, error, unreachableBrokers, configInvalidSince, clockOffsetSeconds } = process;
+  const { settingsToRestart, destinationsWaiting, stateStoresUnavailable, routesMissing } = process;
+  const clock = clockText(clockOffsetSeconds);
+  const stores = counted(stateStoresUnavailable, "state store");
+  const routes = counted(routesMissing, "destination");
+  const settings = `${counted(settingsToRestart, "setting")} ${are(settingsToRestart)}`;
+  const waiting = `${counted(destinationsWaiting, "destination")} ${are(destinationsWaiting)}`;
+  const rows: readonly (HealthProblem | null)[] = [
+    error === null
+      ? null
+      : bad(`${admin} is unreachable (${error}): its states and rates are missing.`, CONFIGURATION),
+    ...unreachableBrokers.map(({ broker, since }) =>
+      warn(
+        `${admin} has been unable to reach broker ${broker} since ${utc(since)}.`,
+        CONFIGURATION,
+      ),
+    ),
+    configInvalidSince === null
+      ? null
+      : bad(
+          `The configuration file on ${admin} has been invalid since ${utc(configInvalidSince)}. The process still runs the previous configuration. See /readyz for the first problem.`,
+          CONFIGURATION,
+        ),
+    settingsToRestart === 0
+      ? null
+      : warn(`${admin}: ${settings} waiting for a restart.`, CONFIGURATION),
+    destinationsWaiting === 0
+      ? null
+      : warn(
+          `${admin}: ${waiting} waiting for ${destinationsWaiting === 1 ? "its" : "their"} topics.`,
+          CONFIGURATION,
+        ),
+    stateStoresUnavailable === 0
+      ? null
+      : bad(
+          `${admin}: ${stores} of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.`,
+          "/audiences",
+        ),
+    clock === null
+      ? null
+      : warn(`The clock of ${admin} is ${clock} the brokers' clock: ${CLOCKS_PAGE}`, CONFIGURATION),
+    routesMissing === 0
+      ? null
+      : warn(
+          `Calls that ${admin} routes do not reach ${routes} that another process has. See /readyz for their names.`,
+          CONFIGURATION,
+        ),
+  ];
+  return rows.filter((row) => row !== null);
+}
+
+/** How much a wrong clock differs; null: it is right, or unknown. */
+function clockText(offsetSeconds: number | null): string | null {
+  if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
+  const how = offsetSeconds > 0 ? "ahead of" : "behind";
+  return `${Math.round(Math.abs(offsetSeconds))} s ${how}`;
+}
+
+function configurationProblems({ configHash, processes }: StatusReport): readonly HealthProblem[] {
+  if (processes.length === 0) {
+    return [
+      warn(
+        "No processes are known, so states, responses and rates are unknown. Give the address of each admin port with --admin HOST:PORT, or in console.adminAddresses.",
+        CONFIGURATION,
+      ),
+    ];
+  }
+  const known = processes.filter((each) => each.configHash !== null);
+  const isDifferent = new Set(known.map((each) => each.configHash)).size > 1;
+  const others = known.filter((each) => each.configHash !== configHash);
+  return [
+    ...(isDifferent
+      ? [warn(`The processes run different configurations: ${HASHES_PAGE}`, CONFIGURATION)]
+      : []),
+    ...named(
+      others,
+      `more processes run another configuration than the file: ${HASHES_PAGE}`,
+      CONFIGURATION,
+      ({ admin, configHash: hash }) =>
+        warn(
+          `${admin} runs configuration ${hash}, but the file is ${configHash}: ${HASHES_PAGE}`,
+          CONFIGURATION,
+        ),
+    ),
+  ];
+}
+
+function haltProblem(
+  what: string,
+  { topic, partition, offset }: HaltReport,
+  link: string | null = null,
+): HealthProblem {
+  const where = `${topic}, partition ${partition}, offset ${offset}`;
+  const command = skipCommand({ topic, partition, offset });
+  return bad(
+    `${what} is halted at a corrupt batch in ${where}. Restore the batch, or skip it: ${command}`,
+    link,
+  );
+}
+
+function unwritableText({ topic, since, rerouted }: UnwritableTopicReport): string {
+  const text = `Brokers have rejected writes to ${topic} since ${utc(since)}`;
+  if (rerouted === null) return `${text}: its records are waiting.`;
+  const were = rerouted === 1 ? "delivery was" : "deliveries were";
+  return `${text}. ${countText(rerouted)} ${were} rerouted through a delay topic.`;
+}
+
+function isOverdue({ dueInMs }: DelayTopicReport): boolean {
+  return (dueInMs ?? 0) < -OVERDUE_MS;
+}
+
+function overdueText({ delay, dueInMs }: DelayTopicReport): string {
+  return `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`;
+}
+
+/** The first few of all, and the number of the others. */
+function named<Each>(
+  all: readonly Each[],
+  others: string,
+  link: string,
+  problemOf: (each: Each) => HealthProblem,
+): readonly HealthProblem[] {
+  const [first] = all;
+  const left = all.length - NAMED_MAX;
+  const shown = all.slice(0, NAMED_MAX).map(problemOf);
+  if (first === undefined || left <= 0) return shown;
+  return [...shown, { ...problemOf(first), text: `${left} ${others}`, link }];
+}
+
+function are(count: number): "is" | "are" {
+  return count === 1 ? "is" : "are";
+}
+
+function utc(at: string): string {
+  return `${instantText(Date.parse(at))} UTC`;
+}
+
+function address(destination: string): string {
+  return `/destinations/${encodeURIComponent(destination)}`;
+}
+
+function inTables(problem: HealthProblem): HealthProblem {
+  return { ...problem, isInTables: true };
+}
+
+function bad(text: string, link: string | null = null): HealthProblem {
+  return { level: "bad", text, link, isInTables: false };
+}
+
+function warn(text: string, link: string | null = null): HealthProblem {
+  return { level: "warn", text, link, isInTables: false };
+}
