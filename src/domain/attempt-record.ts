@@ -9,7 +9,14 @@
  * Other programs can write to the topic too, so the content is only shown and never acted on.
  */
 
-import { isJsonObject, type JsonObject, jsonObjectIn } from "./json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  jsonObjectIn,
+  numberOf,
+  objectsOf,
+  textOf,
+} from "./json.ts";
 
 /** One request of an attempt, or an endpoint that was skipped because it was unavailable. */
 export interface AttemptRequestRecord {
@@ -60,10 +67,10 @@ export function parseAttemptRecord(value: Buffer | null): AttemptRecord | null {
   const json = value === null ? null : jsonObjectIn(value);
   if (json === null) return null;
   const endedAtMs = instant(json.time);
-  const messageId = text(json.messageId);
-  const destination = text(json.destination);
-  const decision = text(json.decision);
-  const attempt = number(json.attempt);
+  const messageId = textOf(json.messageId);
+  const destination = textOf(json.destination);
+  const decision = textOf(json.decision);
+  const attempt = numberOf(json.attempt);
   if (endedAtMs === null || messageId === null || destination === null) return null;
   if (decision === null || attempt === null) return null;
   return {
@@ -73,51 +80,39 @@ export function parseAttemptRecord(value: Buffer | null): AttemptRecord | null {
     attempt,
     firstAttemptAtMs: instant(json.firstAttemptAt),
     decision,
-    requests: objects(json.requests).map(requestOf),
+    requests: objectsOf(json.requests).map(requestOf),
     batch: isJsonObject(json.batch) ? batchOf(json.batch) : null,
-    next: objects(json.next).flatMap(nextOf),
+    next: objectsOf(json.next).flatMap(nextOf),
   };
 }
 
 function requestOf(json: JsonObject): AttemptRequestRecord {
   const phases = isJsonObject(json.phases) ? json.phases : {};
   const reached = PHASE_NAMES.flatMap((name) => {
-    const ms = number(phases[name]);
+    const ms = numberOf(phases[name]);
     return ms === null ? [] : [[name, ms] as const];
   });
   return {
-    endpoint: text(json.endpoint) ?? "",
-    outcome: text(json.outcome) ?? "",
-    status: number(json.status),
-    cause: text(json.cause),
-    durationMs: number(json.durationMs),
+    endpoint: textOf(json.endpoint) ?? "",
+    outcome: textOf(json.outcome) ?? "",
+    status: numberOf(json.status),
+    cause: textOf(json.cause),
+    durationMs: numberOf(json.durationMs),
     phases: Object.fromEntries(reached),
-    response: text(json.response),
+    response: textOf(json.response),
   };
 }
 
 function batchOf(json: JsonObject): AttemptBatch | null {
-  const [id, calls] = [text(json.id), number(json.calls)];
+  const [id, calls] = [textOf(json.id), numberOf(json.calls)];
   return id === null || calls === null ? null : { id, calls };
 }
 
 function nextOf(json: JsonObject): readonly AttemptNext[] {
-  const [retryDelay, atMs] = [text(json.retryDelay), instant(json.at)];
+  const [retryDelay, atMs] = [textOf(json.retryDelay), instant(json.at)];
   return retryDelay === null || atMs === null
     ? []
-    : [{ retryDelay, atMs, endpoint: text(json.endpoint) }];
-}
-
-function objects(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function text(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
-
-function number(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
+    : [{ retryDelay, atMs, endpoint: textOf(json.endpoint) }];
 }
 
 /** Only in the format that the deliver stage writes. */

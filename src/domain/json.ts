@@ -27,6 +27,24 @@ export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   }
 }
 
+/** Values of an object whose types are not known. Null: any other type. */
+export function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+export function oneOf<Name extends string>(names: readonly Name[], value: unknown): Name | null {
+  return names.find((name) => name === value) ?? null;
+}
+
+/** The entries of a list that are objects; none if it is not a list. */
+export function objectsOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
 /** The kind of a value, for messages: never the value itself, which may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";

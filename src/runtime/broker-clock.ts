@@ -21,6 +21,13 @@ export function isWrongClock(offsetMs: number): boolean {
   return Math.abs(offsetMs) >= OFFSET_MAX_MS;
 }
 
+/** How much a wrong clock differs, as in `3 s ahead of the brokers' clock`; null: it is right, or unknown. */
+export function wrongClockText(offsetMs: number | null): string | null {
+  if (offsetMs === null || !isWrongClock(offsetMs)) return null;
+  const how = offsetMs > 0 ? "ahead of" : "behind";
+  return `${Math.round(Math.abs(offsetMs) / 1_000)} s ${how} the brokers' clock`;
+}
+
 /** A slower response can prove that the clock is wrong, but not that it is right. */
 const PRECISE_MS = 1_000;
 

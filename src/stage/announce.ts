@@ -34,7 +34,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import type { Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { type BrokerClock, isWrongClock } from "../runtime/broker-clock.ts";
+import { type BrokerClock, isWrongClock, wrongClockText } from "../runtime/broker-clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 
@@ -272,10 +272,7 @@ class ClockTells {
   }
 
   healthProblems(): readonly string[] {
-    const offsetMs = this.#deps.clock.offsetMs();
-    if (offsetMs === null || !isWrongClock(offsetMs)) return [];
-    const seconds = Math.round(Math.abs(offsetMs) / 1_000);
-    const how = offsetMs > 0 ? "ahead of" : "behind";
-    return [`the clock of this process is ${seconds} s ${how} the brokers'`];
+    const text = wrongClockText(this.#deps.clock.offsetMs());
+    return text === null ? [] : [`the clock of this process is ${text}`];
   }
 }

@@ -13,6 +13,15 @@ import {
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  jsonObjectIn,
+  numberOf,
+  objectsOf,
+  oneOf,
+  textOf,
+} from "../../domain/json.ts";
 import type {
   MeasuredStatus,
   MetricValue,
@@ -25,7 +34,7 @@ const OUTCOMES = ["accepted", "retry", "rejected"] as const;
 
 /** Null: the response is not a status. */
 export function readStatus(text: string): MeasuredStatus | null {
-  const found = fields(parsed(text));
+  const found = jsonObjectIn(text) ?? {};
   const { version, configuration } = found;
   if (typeof version !== "string") return null;
   const { hash, appliedAt } = fields(configuration);
@@ -33,19 +42,19 @@ export function readStatus(text: string): MeasuredStatus | null {
     version,
     node: textOf(found.node) ?? "",
     startedAt: instant(found.startedAt) ?? "",
-    stages: list(found.stages).flatMap((stage) => {
+    stages: objectsOf(found.stages).flatMap((stage) => {
       const name = oneOf(STAGE_NAMES, stage.name);
       return name === null ? [] : [{ name, partitions: partitions(stage.partitions) }];
     }),
     configuration: { hash: textOf(hash) ?? "", appliedAt: instant(appliedAt) },
-    unreachableBrokers: list(found.unreachableBrokers).map(
+    unreachableBrokers: objectsOf(found.unreachableBrokers).map(
       ({ broker, since, error }): UnreachableBroker => ({
         broker: textOf(broker) ?? "",
         since: instant(since) ?? "",
         error: textOf(error) ?? "",
       }),
     ),
-    destinations: list(found.destinations).flatMap((each) => destination(each) ?? []),
+    destinations: objectsOf(found.destinations).flatMap((each) => destination(each) ?? []),
     metrics: metrics(found.metrics),
   };
 }
@@ -54,12 +63,12 @@ function metrics(value: unknown): MetricValues {
   return Object.fromEntries(
     Object.entries(fields(value)).map(([name, all]) => [
       name,
-      list(all).map(
+      objectsOf(all).map(
         ({ labels, value: count, buckets }): MetricValue => ({
           labels: Object.fromEntries(
             Object.entries(fields(labels)).map(([label, each]) => [label, textOf(each) ?? ""]),
           ),
-          value: countOf(count),
+          value: numberOf(count) ?? 0,
           ...(buckets === undefined ? {} : { buckets: numbers(buckets) }),
         }),
       ),
@@ -67,9 +76,7 @@ function metrics(value: unknown): MetricValues {
   );
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function destination(found: Fields): DestinationStatus | null {
+function destination(found: JsonObject): DestinationStatus | null {
   const id = textOf(found.id);
   const state = oneOf(DESTINATION_STATES, found.state);
   if (id === null || state === null) return null;
@@ -92,12 +99,12 @@ function destination(found: Fields): DestinationStatus | null {
     },
     lastAcceptedAt: instant(found.lastAcceptedAt),
     last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },
-    partitions: countOf(found.partitions),
-    endpoints: list(found.endpoints).flatMap((each) => endpoint(each) ?? []),
+    partitions: numberOf(found.partitions) ?? 0,
+    endpoints: objectsOf(found.endpoints).flatMap((each) => endpoint(each) ?? []),
   };
 }
 
-function endpoint(found: Fields): EndpointStatus | null {
+function endpoint(found: JsonObject): EndpointStatus | null {
   const [name, key] = [textOf(found.name), textOf(found.key)];
   if (name === null || key === null) return null;
   return {
@@ -114,7 +121,7 @@ function endpoint(found: Fields): EndpointStatus | null {
 
 function attemptCounts(value: unknown): AttemptCounts {
   const { attempts, failures } = fields(value);
-  return { attempts: countOf(attempts), failures: countOf(failures) };
+  return { attempts: numberOf(attempts) ?? 0, failures: numberOf(failures) ?? 0 };
 }
 
 function lastOutcome(value: unknown): LastOutcome | null {
@@ -130,39 +137,15 @@ function partitions(value: unknown): Readonly<Record<string, readonly number[]>>
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function list(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fields) : [];
+function fields(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
 }
 
 function numbers(value: unknown): readonly number[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "number") : [];
 }
 
-function countOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
-
 function instant(value: unknown): string | null {
   const text = textOf(value);
   return text === null || Number.isNaN(Date.parse(text)) ? null : text;
-}
-
-function oneOf<Name extends string>(names: readonly Name[], value: unknown): Name | null {
-  return names.find((name) => name === value) ?? null;
 }

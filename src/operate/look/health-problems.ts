@@ -17,7 +17,7 @@
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
 import type { HoldReason } from "../../domain/destination-status.ts";
-import { isWrongClock } from "../../runtime/broker-clock.ts";
+import { wrongClockText } from "../../runtime/broker-clock.ts";
 import { ageText } from "../../words/age.ts";
 import { counted, percentText } from "../../words/count.ts";
 import { instantText } from "../connect/instant.ts";
@@ -139,7 +139,7 @@ function responseText(cause: string): string {
 function processProblems(process: ProcessReport): readonly HealthProblem[] {
   const { admin, error, unreachableBrokers, configInvalidSince, clockOffsetSeconds } = process;
   const { settingsToRestart, destinationsWaiting, stateStoresUnavailable, routesMissing } = process;
-  const clock = clockText(clockOffsetSeconds);
+  const clock = wrongClockText(clockOffsetSeconds === null ? null : clockOffsetSeconds * 1_000);
   const stores = counted(stateStoresUnavailable, "state store");
   const routes = counted(routesMissing, "destination");
   const settings = `${counted(settingsToRestart, "setting")} ${are(settingsToRestart)}`;
@@ -177,7 +177,7 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
         ),
     clock === null
       ? null
-      : warn(`The clock of ${admin} is ${clock} the brokers' clock: ${CLOCKS_PAGE}`, CONFIGURATION),
+      : warn(`The clock of ${admin} is ${clock}: ${CLOCKS_PAGE}`, CONFIGURATION),
     routesMissing === 0
       ? null
       : warn(
@@ -186,13 +186,6 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
         ),
   ];
   return rows.filter((row) => row !== null);
-}
-
-/** How much a wrong clock differs; null: it is right, or unknown. */
-function clockText(offsetSeconds: number | null): string | null {
-  if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
-  const how = offsetSeconds > 0 ? "ahead of" : "behind";
-  return `${Math.round(Math.abs(offsetSeconds))} s ${how}`;
 }
 
 function configurationProblems({ configHash, processes }: StatusReport): readonly HealthProblem[] {

@@ -108,7 +108,7 @@ test("a clock that is set wrong, and right again, is noticed within 5 s, once ea
   await time.advance(5_000);
   expect(logged("clock.wrong").map(({ fields }) => fields)).toEqual([{ offsetMs: -60_000 }]);
   expect(announcing.healthProblems()).toEqual([
-    "the clock of this process is 60 s behind the brokers'",
+    "the clock of this process is 60 s behind the brokers' clock",
   ]);
   await time.advance(120_000);
   expect(logged("clock.wrong")).toHaveLength(1);
