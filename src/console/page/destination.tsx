@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
+import { HOLD_TEXTS } from "../../words/hold-reason.ts";
 import type { DestinationView, EndpointView, ResponseClass } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
 import { deadLettersLink } from "./address.ts";
@@ -134,11 +135,6 @@ function linesOf({ values }: DestinationView["responses"]): readonly Line[] {
   return RESPONSE_LINES.filter(({ name }) => name === "2xx" || occurred(name));
 }
 
-const UNAVAILABLE: Readonly<Record<string, string>> = {
-  "circuit-open": "their circuits are open",
-  "retry-after": "they sent Retry-After",
-};
-
 function sentenceOf(
   { failingSince, failedShare, hold, last, note, state, isAttempted }: DestinationView,
   now: number,
@@ -157,8 +153,8 @@ function sentenceOf(
   }
   const until =
     hold?.until == null ? "" : ` until ${new Date(hold.until).toLocaleTimeString("en-GB")}`;
-  const why = UNAVAILABLE[hold?.reason ?? ""] ?? hold?.reason;
-  const onHold = hold === null ? "" : ` Its endpoints are unavailable${until}, because ${why}.`;
+  const onHold =
+    hold === null ? "" : ` Its endpoints are unavailable${until}: ${HOLD_TEXTS[hold.reason]}.`;
   const response = last === null ? "" : ` Last response: ${outcomeText(last)}.`;
   if (failingSince !== null) {
     return `It has been failing${long(failingSince)}. ${shareSentence(failedShare)}${response}${onHold}`;

@@ -17,10 +17,10 @@
  * if there is one destination.
  */
 
-import type { HoldReason } from "../../domain/destination-status.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
 import { percentText } from "../../words/count.ts";
+import { HOLD_TEXTS } from "../../words/hold-reason.ts";
 import { isSkipReason, SKIP_TEXTS } from "../../words/skip-reason.ts";
 import { table } from "../../words/table.ts";
 import type { Colors } from "../connect/shell.ts";
@@ -49,14 +49,6 @@ const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
 /** A destination that keeps up has no delivery this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
-
-const REASONS: Readonly<Record<HoldReason, string>> = {
-  "circuit-open": "circuit open",
-  "retry-after": "Retry-After",
-  token: "no token",
-  paused: "paused",
-  disabled: "disabled",
-};
 
 export function destinationTable(
   destinations: readonly DestinationReport[],
@@ -139,7 +131,7 @@ export function stateText(report: StateReport, nowMs: number) {
   const since = hold.since === null ? "on hold" : `on hold since ${sinceText(hold.since, nowMs)}`;
   const why =
     hold.error === undefined
-      ? `${REASONS[hold.reason]}${pausedText(hold, nowMs)}`
+      ? `${HOLD_TEXTS[hold.reason]}${pausedText(hold, nowMs)}`
       : errorText(hold.error);
   return `${since}: ${why}${share(processes.onHold)}${fails === null ? "" : `, ${fails}`}`;
 }
@@ -169,7 +161,7 @@ function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, now
 function endpointStateText(report: EndpointReport, nowMs: number) {
   const { breaker, unavailableUntil, last } = report;
   const isOpen = breaker === "open" || breaker === "half-open";
-  const reason = REASONS[isOpen ? "circuit-open" : "retry-after"];
+  const reason = HOLD_TEXTS[isOpen ? "circuit-open" : "retry-after"];
   const unavailable =
     unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
   const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);

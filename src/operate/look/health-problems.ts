@@ -16,10 +16,10 @@
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
-import type { HoldReason } from "../../domain/destination-status.ts";
 import { wrongClockText } from "../../runtime/broker-clock.ts";
 import { ageText } from "../../words/age.ts";
 import { counted, percentText } from "../../words/count.ts";
+import { HOLD_TEXTS } from "../../words/hold-reason.ts";
 import { instantText } from "../connect/instant.ts";
 import { countText } from "./columns.ts";
 import { type DestinationReport, severityOf } from "./destinations.ts";
@@ -123,13 +123,7 @@ function failure(
 }
 
 function holdText({ reason, error }: NonNullable<DestinationReport["hold"]>): string {
-  if (error !== undefined) return `${error}.`;
-  return `It is on hold: ${reasonText(reason)}.`;
-}
-
-function reasonText(reason: HoldReason): string {
-  if (reason === "token") return "there is no token for its requests";
-  return reason === "retry-after" ? "it sent Retry-After" : "its circuit is open";
+  return error === undefined ? `It is on hold: ${HOLD_TEXTS[reason]}.` : `${error}.`;
 }
 
 function responseText(cause: string): string {

@@ -74,7 +74,7 @@ test("a failing destination has its time, its last response and its backlog", ()
 
 test.each([
   ["No token from https://id.test: status 401", "No token from https://id.test: status 401."],
-  [undefined, "It is on hold: there is no token for its requests."],
+  [undefined, "It is on hold: no token."],
 ])("a destination without a token has the reason: %j", (error, text) => {
   const hold = { reason: "token", since: SINCE, until: null, ...(error && { error }) } as const;
   const destinations = [destination({ state: "on-hold", hold })];
