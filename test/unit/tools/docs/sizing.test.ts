@@ -48,5 +48,5 @@ test("a row or column that is not there is reported", () => {
 test("the default of concurrency on the page is the setting's", () => {
   const configuration = readFileSync(join(ROOT, "docs/configuration.md"), "utf8");
   const [, value] = /^\| `concurrency` \|[^|]*\| `(\d+)` \|/m.exec(configuration) ?? [];
-  expect(renderSizing()).toContain(`at the default\nof ${value}.`);
+  expect(renderSizing().replace(/\s+/g, " ")).toContain(`With the default of ${value}, a receiver`);
 });
