@@ -69,7 +69,7 @@ function Known({ view }: { readonly view: CallView }) {
       <Panel title="Routing">
         <p class="quiet">
           Which destinations of its source get the call, and why, with the current configuration.
-          Values are never shown.
+          Filters and changed properties are shown by name.
         </p>
         {decisions.length === 0 ? (
           <Empty>The call itself was not found, or its source is not connected.</Empty>

@@ -1,7 +1,6 @@
 /** Why a destination did not get calls: a row for each hour in which calls were skipped, a column for each reason. */
 
 import { SKIP_TEXTS } from "../../words/skip-reason.ts";
-import { countText } from "./format.ts";
 import { Empty, Time } from "./parts.tsx";
 import { hoursOf, reasonsOf, type SkippedHour, type SkippedSeries } from "./skipped-hours.ts";
 import { type Column, Table } from "./table.tsx";
@@ -12,14 +11,14 @@ export function SkippedCalls({ series }: { readonly series: SkippedSeries }) {
     return <Empty>Not known yet: no process that routes calls has been read.</Empty>;
   }
   if (reasons.length === 0) {
-    return <Empty>No call was skipped since this console started, or in the last 24 hours.</Empty>;
+    return <Empty>No call was skipped in the last 24 hours, or since this console started.</Empty>;
   }
   const columns: readonly Column<SkippedHour>[] = [
     { label: "Hour from", of: ({ at }) => <Time at={at} /> },
     ...reasons.map((reason) => ({
       label: reason,
       isNumber: true,
-      of: ({ counts }: SkippedHour) => countText(counts[reason] ?? null),
+      of: ({ counts }: SkippedHour) => (counts[reason] ?? 0).toLocaleString("en"),
     })),
   ];
   return (
