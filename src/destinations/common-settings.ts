@@ -25,7 +25,7 @@ export const commonSettings = {
   historical: setting(
     flag(),
     true,
-    "If `false`, the destination gets the time of receipt in place of the call's own timestamp.",
+    "If `false`, the destination gets the time of receipt instead of the call's own timestamp.",
   ),
   partitions: optional(
     wholeNumber(1, 10_000),

@@ -96,7 +96,7 @@ function failureTextOfStatus(status: number, contentType: string): string {
 }
 
 const BY_CODE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "refuses connections; check registry.url, and that the registry runs",
+  ECONNREFUSED: "refuses connections; check registry.url, and that the registry is running",
   ENOTFOUND: "has a host name that is not found; check registry.url and the name server",
   EAI_AGAIN: "has a host name for which the name server does not respond; check the name server",
   ECONNRESET: "closed the connection before its response was complete; check its log",

@@ -143,7 +143,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     return startDelay(deps, { ...common, ...own });
   },
   console: async ({ deps, config, own }) => {
-    if (own === null) throw new Error("the console needs to know the process around it");
+    if (own === null) throw new Error("the console requires the process around it");
     const { startConfiguredConsole } = await STAGE_CODE.console();
     const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
     const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);

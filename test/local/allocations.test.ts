@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const SHARE_MAX = 0.05;
 
 test.each<[stage: string, what: string, bytes: number]>([
-  ["route", "a call of 1 KB to five destinations", 5_665],
+  ["route", "a call of 1 KB to five destinations", 6_040],
   ["deliver", "a delivery that is accepted", 7_730],
   ["delay", "a delivery that is due", 1_930],
 ])("%s: %s takes about %i bytes of the heap", async (stage, _what, bytes) => {

@@ -31,7 +31,7 @@ export function differenceRow(difference: TopicDifference): readonly string[] {
     case "offsets": {
       const { topic, retentionMs, offsetsRetentionMs } = difference;
       const offsets = durationText(offsetsRetentionMs);
-      const is = Number.isFinite(retentionMs) ? durationText(retentionMs) : "for ever";
+      const is = Number.isFinite(retentionMs) ? durationText(retentionMs) : "forever";
       return [topic, "kept longer than offsets", is, `offsets.retention.minutes is ${offsets}`];
     }
     case "hidden": {

@@ -158,7 +158,7 @@ function causes(error: unknown): readonly Parts[] {
 
 /** The first message. OpenSSL's messages start with a thread's address: only their reason is kept. */
 function sentence(chain: readonly Parts[]): string {
-  const text = `${chain[0]?.message ?? "no answer"}`.replace(/^Connection error: /, "");
+  const text = `${chain[0]?.message ?? "no response"}`.replace(/^Connection error: /, "");
   const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];
   return (reason ?? text).trim().replace(/\.$/, "");
 }

@@ -238,7 +238,7 @@ class Sockets {
     const failed = (error: Error): void => {
       if (!isConnected && !this.#destroyed) this.#outages.recordFailure(broker, error);
     };
-    const silent = setTimeout(failed, CONNECTION_LIMIT_MS, new Error("no answer"));
+    const silent = setTimeout(failed, CONNECTION_LIMIT_MS, new Error("no response"));
     socket.on("error", failed);
     socket.on("close", () => {
       clearTimeout(silent);

@@ -108,7 +108,7 @@ class Tries {
     const both = AbortSignal.any([signal, ended.signal]);
     const late = sleep(limitMs, undefined, { signal: both })
       .catch(() => undefined)
-      .then(() => Promise.reject(new Error("no answer")));
+      .then(() => Promise.reject(new Error("no response")));
     try {
       return await Promise.race([answered(), late]);
     } catch (error) {

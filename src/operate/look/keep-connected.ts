@@ -14,7 +14,7 @@ const ANSWER_LIMIT_MS = 5_000;
 /** Tries to connect until it succeeds. */
 export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
   let kafka: Kafka | null = null;
-  let error = new Error("no answer yet");
+  let error = new Error("no response yet");
   const connect = async () => {
     while (!signal.aborted) {
       try {

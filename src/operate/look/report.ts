@@ -236,7 +236,7 @@ function noteOf(
   if (error !== null && destination?.isAttempted !== false) return error;
   if (isRemoved) return "not configured: what is left stays until the id comes back";
   if (destination?.isAttempted === false) {
-    return `type ${destination.kind}: its own consumers know`;
+    return `a ${destination.kind} destination: its consumers are outside Switchyard`;
   }
   if (line === null && isAsked) return `the topic ${topic} does not exist`;
   if (destination?.enabled === false) {

@@ -148,7 +148,7 @@ export async function sendDeadLetters(
   const deadLetters = await kafka.admin.offsets(topics.deadLetters);
   const decisions = { topics, destinations, marks, read: schemas.read, plan: stored.plan };
   const progressText = ({ own: { written = 0, refused = 0 } }: ReplayFigures) => {
-    const skipped = refused === 0 ? "" : `, ${refused.toLocaleString("en")} refused`;
+    const skipped = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
     return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${skipped}`;
   };
   const job = {

@@ -186,12 +186,12 @@ export const RUN_LINES = {
     meaning:
       "The clock of the process differed from the brokers' clock by 2 s or more. The stages use the brokers' clock.",
     action:
-      "[Clocks](troubleshooting.md#clocks): set the clock right, on whichever side it is wrong.",
+      "[Clocks](troubleshooting.md#clocks): correct the clock, on whichever side it is wrong.",
     fields: ["offsetMs"],
   },
   "clock.right": {
     levels: ["info"],
-    meaning: "The clock of the process was right again.",
+    meaning: "The clock of the process was correct again.",
     action: null,
     fields: ["offsetMs"],
   },
@@ -207,7 +207,7 @@ export const RUN_LINES = {
     meaning:
       "The process could not write its record to the topic `operator-actions`, so its clock is not compared with the brokers' clock, nor its routes with those of other processes. This is retried every 30 s.",
     action:
-      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, set that clock right ([Clocks](troubleshooting.md#clocks)).",
+      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, correct that clock ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
   },
   "routes.missing": {

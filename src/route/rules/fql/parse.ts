@@ -267,7 +267,7 @@ class Reader {
     }
     const word = this.#text.slice(token.start, token.end);
     const meant = Object.hasOwn(HINTS, word) ? HINTS[word] : undefined;
-    const hint = meant === undefined ? null : `write ${meant} in place of ${word}`;
+    const hint = meant === undefined ? null : `write ${meant} instead of ${word}`;
     return this.#problem(token, { expected, hint });
   }
 

@@ -150,7 +150,7 @@ test("replay sends, and says what it did not send and why", async () => {
   expect(status).toBe(1);
   expect(world.delivered()).toEqual(["m-0", "m-1"]);
   expect(world.cluster.records(topics.calls)).toHaveLength(1);
-  expect(out).toContain("3 of 4 replayed, 1 refused.");
+  expect(out).toContain("3 of 4 replayed, 1 rejected.");
   expect(err).toContain("1 not replayed: the destination gone is not configured");
 });
 

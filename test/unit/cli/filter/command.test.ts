@@ -73,7 +73,7 @@ test("--json prints one object per call", async () => {
 
 test("an invalid expression is wrong usage, and a warning is printed", async () => {
   await expect(tryOn(CALLS, ["type == 'track'"])).rejects.toThrow(
-    "expression, column 6: found `==`, expected an operator, `and`, `or` or the end (write = in place of ==)",
+    "expression, column 6: found `==`, expected an operator, `and`, `or` or the end (write = instead of ==)",
   );
   const { err } = await tryOn(CALLS, ["match('Order *', event)"]);
   expect(err).toContain("warning: column 1: the first argument of match looks like a pattern");

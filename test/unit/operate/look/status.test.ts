@@ -183,7 +183,11 @@ test("retries that are due count with their line, and one that is disabled says 
   expect(destinations).toMatchObject([
     { destination: "late", state: "on-hold", hold: { reason: "disabled" }, waiting: 1, note },
     { destination: "crm", state: null, waiting: 3, due: 2, note: null },
-    { destination: "warehouse", waiting: null, note: "type topic: its own consumers know" },
+    {
+      destination: "warehouse",
+      waiting: null,
+      note: "a topic destination: its consumers are outside Switchyard",
+    },
   ]);
   expect((await show()).out).toContain(`late: ${note}.\n`);
 });

@@ -81,10 +81,10 @@ test.each([
 test.each([
   ["", 1, "the end", "an expression", null],
   ["  \n", 4, "the end", "an expression", null],
-  ["type == 'track'", 6, "`==`", "or the end", "write = in place of =="],
-  ["type = 'a' && event = 'b'", 12, "`&&`", "or the end", "write and in place of &&"],
-  ["a || b", 3, "`||`", "or the end", "write or in place of ||"],
-  ["a OR b", 3, "`OR`", "or the end", "write or in place of OR"],
+  ["type == 'track'", 6, "`==`", "or the end", "write = instead of =="],
+  ["type = 'a' && event = 'b'", 12, "`&&`", "or the end", "write and instead of &&"],
+  ["a || b", 3, "`||`", "or the end", "write or instead of ||"],
+  ["a OR b", 3, "`OR`", "or the end", "write or instead of OR"],
   ["not a", 5, "`a`", "or the end", null],
   ["a = b = c", 7, "`=`", "or the end", null],
   ["a =", 4, "the end", "an expression", null],
@@ -138,7 +138,7 @@ test("operands are not looked at", () => {
 
 test("a problem is one sentence", () => {
   expect(filterProblem(invalid("type == 'a'"))).toBe(
-    "column 6: found `==`, expected an operator, `and`, `or` or the end (write = in place of ==)",
+    "column 6: found `==`, expected an operator, `and`, `or` or the end (write = instead of ==)",
   );
 });
 
