@@ -8,7 +8,7 @@
  *   --secret-file -, standard input       FILE
  *   --secret-env NAME, the environment    FILE or standard input
  *
- * One line end after a secret in a file, in a variable or on standard input is not part of the secret.
+ * One line feed after a secret in a file, in a variable or on standard input is not part of the secret.
  */
 
 import { Command } from "commander";
@@ -38,9 +38,9 @@ export function signCommand(shell: Shell): Command {
     .option("--secret-env <name>", "environment variable with the shared secret")
     .addHelpText(
       "after",
-      "\nEvery byte of the body is signed, including a line feed at its end. One line end after a secret in\n" +
+      "\nEvery byte of the body is signed, including a line feed at its end. One line feed after a secret in\n" +
         "a file, in a variable or on standard input is ignored.\n\n" +
-        "Exit status: 0 printed; 1 an input cannot be read; 2 invalid usage.\n\nExamples:\n" +
+        "Exit status: 0 success; 1 an input cannot be read; 2 invalid usage.\n\nExamples:\n" +
         "  switchyard sign --secret-file secret.txt body.json\n" +
         "  switchyard sign --secret-env CRM_SECRET body.json\n" +
         "  pass show crm | switchyard sign --secret-file - body.json\n" +

@@ -155,7 +155,7 @@ const consoleSettings = section(
     showPayloads: setting(
       flag(),
       false,
-      "If `true`, dead letters are shown with the start of their value, which is data of your users.",
+      "If `true`, dead letters are shown with the start of their value, which contains your users' data.",
     ),
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),

@@ -301,7 +301,7 @@ async function write(
     }
     const instead = smaller(each, error, topics, deps.clock.nowMs());
     if (instead === null) {
-      throw new Error(`The topic ${topics.deadLetters} takes no dead letters: ${error}`);
+      throw new Error(`Cannot write dead letters to the topic ${topics.deadLetters}: ${error}`);
     }
     await write(deps, topics, [instead], report);
   }

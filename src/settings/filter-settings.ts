@@ -74,10 +74,13 @@ export const filterFields = {
   enabled: setting(flag(), true, "If `false`, the filter has no effect."),
   drop: setting(flag(), false, "If `true`, calls that match are skipped."),
   sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
-  dropProperties: optional(propertyLists, "Names to remove, by the path of their object."),
+  dropProperties: optional(
+    propertyLists,
+    "Names of the properties to remove, by the path of the object that contains them.",
+  ),
   allowProperties: optional(
     propertyLists,
-    "Names to keep, by the path of their object. All other names of that object are removed.",
+    "Names of the properties to keep, by the path of the object that contains them. All its other properties are removed.",
   ),
 };
 

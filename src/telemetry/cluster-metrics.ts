@@ -32,7 +32,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumer_oldest_unprocessed_age_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Minimum age of the oldest record that is not processed; 0 if there is none. Absent while unknown.",
+    help: "Age of the oldest record that is not processed yet, or less; 0 if there is none. Absent while unknown.",
     inStatus: true,
   },
   lagUnknown: {

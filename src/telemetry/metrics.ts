@@ -144,7 +144,7 @@ export const METRICS = {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they were returned too late.",
+    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they came back from the delay topic after its end.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",

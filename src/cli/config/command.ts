@@ -52,7 +52,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(configOption())
     .addHelpText(
       "after",
-      "\nExit status: 0 printed; 2 the configuration is invalid.\n\n" +
+      "\nExit status: 0 success; 2 the configuration is invalid.\n\n" +
         "Examples:\n  switchyard config print --config switchyard.yaml\n" +
         "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
     )

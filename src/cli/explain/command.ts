@@ -36,7 +36,7 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .addHelpText(
       "after",
       "\nHeaders are shown as they are sent, including those that contain secrets.\n\n" +
-        "Exit status: 0 shown; 1 the input cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
+        "Exit status: 0 success; 1 the input cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
         "  switchyard explain --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain --source web`,
     )

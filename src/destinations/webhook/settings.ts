@@ -197,11 +197,11 @@ interface OwnHeaders {
 
 const STANDARD_HEADERS: OwnHeaders = {
   names: /^webhook-/i,
-  found: "a header of Standard Webhooks, which this destination is sent",
+  found: "a header of Standard Webhooks, which Switchyard sends to this destination",
 };
 const TRACEPARENT: OwnHeaders = {
   names: /^trace(?:parent|state)$/i,
-  found: "a header of traces, which this destination is sent",
+  found: "a trace header, which Switchyard sends to this destination",
 };
 
 const AUTHORIZATION: OwnHeaders = {

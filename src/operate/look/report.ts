@@ -234,7 +234,8 @@ function noteOf(
   isAsked: boolean,
 ): string | null {
   if (error !== null && destination?.isAttempted !== false) return error;
-  if (isRemoved) return "not configured: what is left stays until the id comes back";
+  if (isRemoved)
+    return "not configured: its records are kept until a destination with this ID is configured again";
   if (destination?.isAttempted === false) {
     return `a ${destination.kind} destination: its consumers are outside Switchyard`;
   }

@@ -133,7 +133,7 @@ export function verifyStandard(
   const keys = listOf(secrets).map(keyOf);
   const body = bytesOf(rawBody);
   // NaN would compare as "not too old".
-  if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number from 0 on");
+  if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number, 0 or greater");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature");

@@ -35,7 +35,7 @@ export const LOG_FIELDS = {
   by: {
     type: "text",
     meaning:
-      "Who paused the destination: configuration, command, console, or another name; or two of them. For `console.action.started`, how the sender authenticated: token, session, or no token required.",
+      "What paused the destination: configuration, command, console, or the name of another program. There can be two of them. For `console.action.started`, how the sender authenticated: token, session, or no token required.",
   },
   cause: {
     type: "text",
@@ -140,7 +140,7 @@ export const LOG_FIELDS = {
   settings: {
     type: "texts",
     meaning:
-      "Names of settings; for `config.applied`: those outside the lists, which apply immediately.",
+      "Names of settings. For `config.applied`, those that are not in a list such as `sources`; they apply immediately.",
   },
   signal: { type: "text", meaning: "The signal that requested the stop." },
   since: { type: "instant", meaning: "When it started." },

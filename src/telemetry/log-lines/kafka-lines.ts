@@ -49,7 +49,7 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer failed, and has rejoined its group or is still trying. If a broker is unreachable: only at level debug.",
+      "A consumer failed, and has rejoined its group or is still trying to. Logged only at level debug if a broker is unreachable.",
     action: "Nothing, if it happens once. Otherwise read the error.",
     fields: ["group", "error", "since"],
   },

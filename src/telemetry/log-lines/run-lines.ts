@@ -48,7 +48,7 @@ export const RUN_LINES = {
   "console.refresh-failed": {
     levels: ["warn"],
     meaning: "The console could not query Kafka or the processes. It retries.",
-    action: "Read the error. The stages do not depend on it.",
+    action: "Read the error. The stages work without the console.",
     fields: ["error"],
   },
   "console.action.started": {
@@ -97,7 +97,7 @@ export const RUN_LINES = {
   },
   "stage.stopped": {
     levels: ["info"],
-    meaning: "A stage finished or returned what it had in flight.",
+    meaning: "A stage has finished its records in flight, or left them to their next owner.",
     action: null,
     fields: ["stage"],
   },
