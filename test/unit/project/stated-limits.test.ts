@@ -88,7 +88,10 @@ test.each([
     "registry.md",
     `| one response | ${RESPONSE_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
   ],
-  ["registry.md", `${REFERENCES_MAX}, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB with it |`],
+  [
+    "registry.md",
+    `${REFERENCES_MAX}; together with that schema, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB |`,
+  ],
 ])("docs/%s says: %s", (name, sentence) => {
   expect(page(name)).toContain(sentence);
 });
