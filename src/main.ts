@@ -14,7 +14,7 @@ import { runProgram } from "./cli/program.ts";
 import { processShell } from "./operate/connect/shell.ts";
 
 // A lookup of a host name blocks one of these threads until the name server responds (http/lookup.ts).
-// Node starts the threads when the first one is needed.
+// Node starts these threads when the first one is needed, so the number can still be set here.
 process.env.UV_THREADPOOL_SIZE ??= "12";
 
 let onlyPrints = false;

@@ -10,7 +10,7 @@ export type Action<When = string> =
   | {
       readonly action: "pause";
       readonly destination: string;
-      /** Null: until it is resumed. */
+      /** Null means until it is resumed. */
       readonly pauseForMs: number | null;
     }
   | { readonly action: "resume" | "retry" | "wait"; readonly destination: string }
@@ -27,16 +27,16 @@ export type Action<When = string> =
       readonly destination: string;
       readonly since: When;
       readonly until: When;
-      /** Empty: all. */
+      /** Empty means all. */
       readonly types: readonly string[];
       readonly events: readonly string[];
-      /** Null: no limit. */
+      /** Null means no limit. */
       readonly perSecond: number | null;
       readonly dryRun: boolean;
     }
   | {
       readonly action: "replay-dead-letters";
-      /** Null: all. */
+      /** Null means all. */
       readonly destination: string | null;
       readonly reason: string | null;
       readonly since: When;

@@ -28,7 +28,7 @@ export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
 
 export interface DataDeps {
   readonly reader: ConsoleReader;
-  /** The configured one; null: none. */
+  /** The configured one; null if there is none. */
   readonly token: string | null;
 }
 
@@ -111,7 +111,7 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
  * A user ID as it appears in addresses, which browsers and proxies log. Because it contains the token, only
  * those who know the token can try IDs.
  *
- * @param token null: the console is only open to this machine.
+ * @param token null if the console is only open to this machine.
  */
 export function userHash(userId: string, token: string | null): string {
   const hmac = createHmac("sha256", `switchyard user ${token ?? ""}`);

@@ -181,7 +181,7 @@ export class History {
   }
 }
 
-/** Null: nothing has been counted yet, or there are too many. */
+/** Null if nothing has been counted yet, or there are too many. */
 function ringOf(
   rings: Map<string, Ring>,
   shape: ConstructorParameters<typeof Ring>[0],

@@ -43,7 +43,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
     };
   };
   return {
-    /** False: there are too many. */
+    /** False if there are too many. */
     open: (response: ServerResponse, view: View): boolean => {
       if (open >= STREAMS_MAX) return false;
       open += 1;

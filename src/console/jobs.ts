@@ -74,14 +74,14 @@ export class Jobs implements AsyncDisposable {
     return { kind: "begun", job: job.view };
   }
 
-  /** False: no action with this ID is in progress. */
+  /** False if no action with this ID is in progress. */
   stop(id: string): boolean {
     const job = this.#jobs.find((each) => each.id === id && each.isRunning);
     job?.stop();
     return job !== undefined;
   }
 
-  /** Null: no job with this ID is kept. */
+  /** Null if no job with this ID is kept. */
   view(id: string): JobView | null {
     return this.#jobs.find((each) => each.id === id)?.view ?? null;
   }

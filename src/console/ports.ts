@@ -21,10 +21,10 @@ export interface Poll {
 }
 
 export interface DeadLettersQuery {
-  /** Null: all. */
+  /** Null means all. */
   readonly destination: string | null;
   readonly reason: string | null;
-  /** Null: both. */
+  /** Null means both. */
   readonly isReplayed: boolean | null;
   /** How long ago at most. */
   readonly sinceMs: number;
@@ -53,7 +53,7 @@ export type PreparedComparison =
   | ProblemsView
   | {
       readonly kind: "prepared";
-      /** Null: the signal aborted. */
+      /** Null if the signal aborted. */
       readonly compare: (
         progress: Pick<ActionProgress, "follow">,
         signal: AbortSignal,
@@ -104,7 +104,7 @@ export interface WorkOutcome {
   readonly isDone: boolean;
   /** The result if it only counted. */
   readonly count: number | null;
-  /** The replay that can be resumed; null: there is nothing left to do. */
+  /** The replay that can be resumed; null if there is nothing left to do. */
   readonly unfinished: NamedReplay | null;
 }
 
@@ -128,7 +128,7 @@ export interface ConsoleConfig {
   readonly host: string;
   /** 0 selects any free port. */
   readonly port: number;
-  /** Null: no token is required. Only for addresses of this machine. */
+  /** Null if no token is required. Only for addresses of this machine. */
   readonly token: string | null;
   readonly readOnly: boolean;
   readonly version: string;

@@ -3,7 +3,7 @@
 import type { Series } from "./view.ts";
 
 export interface DeadLetterView {
-  /** Null: it waits. */
+  /** Null if it waits. */
   readonly replayedAt: string | null;
   readonly at: string;
   readonly stage: string;
@@ -13,7 +13,7 @@ export interface DeadLetterView {
   readonly destination: string | null;
   readonly messageId: string | null;
   readonly from: string;
-  /** The start of its value; null: the configuration does not allow it, or there is none. */
+  /** The start of its value; null if the configuration does not allow it, or there is none. */
   readonly payload: string | null;
 }
 
@@ -48,14 +48,14 @@ export interface CallStep {
 export interface CallRequest {
   /** A destination's id. */
   readonly destination: string;
-  /** Its name; null: there is no request, and `note` has the reason. */
+  /** Its name; null if there is no request, and `note` has the reason. */
   readonly endpoint: string | null;
   readonly method: string;
   /** Scheme, host and port. The rest may be secret. */
   readonly origin: string;
   /** A value of null is hidden. */
   readonly headers: readonly (readonly [name: string, value: string | null])[];
-  /** Null: the configuration does not allow it, or there is none. */
+  /** Null if the configuration does not allow it, or there is none. */
   readonly body: string | null;
   readonly bodyBytes: number;
   /** Why no request would be sent. */
@@ -87,7 +87,7 @@ export interface LatestCall {
   readonly at: string;
   readonly messageId: string;
   readonly type: string;
-  /** Null: the configuration does not allow it, or it has none. */
+  /** Null if the configuration does not allow it, or it has none. */
   readonly event: string | null;
   readonly source: string;
 }
@@ -201,7 +201,7 @@ export interface AudienceView {
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
   /** As far back as its topic goes, the latest first. */
   readonly syncs: readonly SyncView[];
-  /** As far back as its topic goes, about a day; null: unknown. */
+  /** As far back as its topic goes, about a day; null if unknown. */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;
@@ -211,7 +211,7 @@ export interface AudienceView {
 }
 
 export interface ConfigurationView {
-  /** The file of this process, with secrets hidden; null: it is invalid. */
+  /** The file of this process, with secrets hidden; null if it is invalid. */
   readonly yaml: string | null;
   readonly hash: string;
 }

@@ -62,7 +62,7 @@ export function empty(headers: Readonly<Record<string, string>> = {}): HttpRespo
   return { status: 204, type: "", body: "", headers };
 }
 
-/** Null: it is larger, and the rest was not read. */
+/** Null if it is larger, and the rest was not read. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   let size = 0;

@@ -13,7 +13,7 @@ export class Ring {
   readonly #slots: number;
   readonly #counts: Float32Array;
   readonly #coveredMs: Float64Array;
-  /** The number of the latest slot since the epoch; null: nothing was added. */
+  /** The number of the latest slot since the epoch; null if nothing was added. */
   #latest: number | null = null;
 
   constructor(shape: { readonly stepMs: number; readonly slots: number; readonly width: number }) {
@@ -35,7 +35,7 @@ export class Ring {
     }
   }
 
-  /** The slots up to the one of `atMs`, each read by `read`; null: not measured. */
+  /** The slots up to the one of `atMs`, each read by `read`; null if not measured. */
   read<Value>(
     atMs: number,
     read: (counts: Float32Array, coveredMs: number) => Value,
@@ -52,7 +52,7 @@ export class Ring {
     return { fromMs: first * this.stepMs, values };
   }
 
-  /** Null: the number is older than all slots. */
+  /** Null if the number is older than all slots. */
   #placeOf(number: number): number | null {
     const latest = this.#latest;
     if (latest === null || number > latest || number <= latest - this.#slots) return null;

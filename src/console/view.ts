@@ -25,11 +25,11 @@ export interface HealthProblem {
   readonly level: "bad" | "warn";
   /** One sentence or two. */
   readonly text: string;
-  /** An address of the console; null: there is none. */
+  /** An address of the console; null if there is none. */
   readonly link: string | null;
 }
 
-/** Values at evenly spaced times; null: nothing was measured. */
+/** Values at evenly spaced times; null if nothing was measured. */
 export interface Series<Name extends string = string> {
   /** The time of the first entry. */
   readonly fromMs: number;
@@ -132,7 +132,7 @@ export interface DestinationSnapshot {
 /** The result of one poll. */
 export interface ConsoleSnapshot {
   readonly at: string;
-  /** Null: Kafka was reachable. */
+  /** Null if Kafka was reachable. */
   readonly kafkaError: string | null;
   /** Hash of the file that this process reads. */
   readonly configHash: string;

@@ -66,7 +66,7 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
   return counts;
 }
 
-/** Null: all are unknown. */
+/** Null if all are unknown. */
 function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): number | null {
   const known = all.flatMap((each) => of(each) ?? []);
   return known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0);

@@ -15,7 +15,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Health } from "./health.ts";
 
 export interface AdminServer extends AsyncDisposable {
-  /** The address it listens on; the actual port if 0 was configured. */
+  /** The address that the server listens on, with the actual port if 0 was configured. */
   readonly host: string;
   readonly port: number;
 }
@@ -28,7 +28,7 @@ export interface AdminSources {
   readonly metrics: Metrics;
   /** The response of `/status`, without secrets. */
   readonly status: () => object;
-  /** Null: not allowed on this address. */
+  /** Null if reloading is not allowed on this address. */
   readonly reload?: Reload | null;
 }
 
@@ -43,7 +43,10 @@ const TEXT = "text/plain; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Resolves when it listens; rejects if it cannot (port in use). The caller disposes it. */
+/**
+ * Resolves when the server listens; rejects if it cannot listen, such as when the port is in use. The caller disposes
+ * it.
+ */
 export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
   sources: AdminSources,

@@ -41,9 +41,9 @@ export interface TakeOverDeps {
 
 /** The topics of a configuration that do not exist yet. */
 export interface Lacking {
-  /** By the destination that waits for them. */
+  /** By the destination that waits for these topics. */
   readonly waiting: ReadonlyMap<DestinationId, readonly string[]>;
-  /** Why they were not created; null if that is not our task, or none is missing. */
+  /** Why creating the topics failed; null if Switchyard does not create topics, or if none is missing. */
   readonly error: Error | null;
 }
 
@@ -75,7 +75,7 @@ export async function makeTopics(
 /**
  * Step 2, synchronously. Call the returned function when `next` runs: it does steps 3 and 4.
  *
- * @param next its topics exist; it differs from `running` only in settings that may change at run time.
+ * @param next a configuration whose topics exist, and that differs from `running` only in settings that may change at run time.
  */
 export function takeOver(
   deps: TakeOverDeps,
@@ -115,11 +115,11 @@ function byDestination(missing: readonly TopicSpec[], wanted: Config): Lacking["
 async function retire(
   { stages, metrics, rerouting }: TakeOverDeps,
   before: Config,
-  /** The current configuration when this is called. */
+  /** The configuration that is current when this is called. */
   current: () => Config,
 ): Promise<void> {
   await Promise.all(stages.map(async (stage) => await stage.retire?.()));
-  // The counts of a destination that is configured again by now are kept.
+  // If the destination has been configured again meanwhile, its counts are kept.
   const destinations = gone(before.destinations, current().destinations);
   rerouting.forget(destinations);
   metrics.forget("destination", destinations);

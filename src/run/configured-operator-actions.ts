@@ -26,7 +26,7 @@ interface OperatorActionsDeps {
   readonly clock: Clock;
 }
 
-/** Resolves when the actions are known, or cannot be read at the moment. Null: no stage obeys them. */
+/** Resolves when the actions are known, or when they cannot be read at the moment. Null if no stage obeys them. */
 export async function configuredOperatorActions(
   config: Config,
   { kafka, cluster, log, health, clock }: OperatorActionsDeps,

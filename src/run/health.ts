@@ -1,5 +1,5 @@
 /**
- * The responses of `/livez` and `/readyz`.
+ * The responses to `/livez` and `/readyz`.
  *
  *   state       /livez   /readyz   starts
  *   starting    200      503       with the process
@@ -14,7 +14,7 @@ export type HealthState = "starting" | "ready" | "stopping";
 
 export interface HealthSource {
   readonly name: string;
-  /** In plain sentences. */
+  /** Health problems, as sentences. */
   readonly healthProblems: () => readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The operator webhook: events are posted like webhooks, with the same signatures and address checks. */
+/** The operator webhook: operator events are posted like deliveries, with the same signatures and address checks. */
 
 import type { Config } from "../config/config.ts";
 import type { SendResult } from "../destinations/port.ts";

@@ -1,6 +1,6 @@
 /**
- * The response of `GET /status` on the admin port: the parts that run in this process, and the state
- * of each destination here. Contains no secrets and no payloads, and only scheme, host and port of URLs.
+ * The response to `GET /status` on the admin port: the parts that run in this process, and the state of each
+ * destination in it. Contains no secrets or payloads, and only the scheme, host and port of URLs.
  */
 
 import type { ProcessStatus } from "../domain/process-status.ts";

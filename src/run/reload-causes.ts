@@ -44,7 +44,7 @@ const STATUS: Readonly<Record<Outcome, number>> = {
 };
 const NOT_YET = { outcome: "failed", problems: ["the stages have not started"] };
 
-/** Handles SIGHUP immediately. Disposing it ends all three. */
+/** Handles SIGHUP immediately. Disposing the result ends all three causes. */
 export function reloadCauses(configuration: Configuration): ReloadCauses {
   const held = new DisposableStack();
   let reloader: Reloader | null = null;

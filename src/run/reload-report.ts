@@ -22,7 +22,7 @@ export interface Standing {
   invalid: { readonly sinceMs: number; readonly problems: readonly string[] } | null;
   needsRestart: readonly string[];
   waiting: ReadonlyMap<string, readonly string[]>;
-  /** Why their topics were not created, if that was tried. */
+  /** Why creating their topics failed, if it was attempted. */
   lackingFor: Error | null;
 }
 
@@ -61,7 +61,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   };
   return {
     count: (outcome: Outcome, cause: Cause) => {
-      // Not requested by anyone, and without a result.
+      // Nobody requested this reload, and it has no result to report.
       if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;
       reloads.get(outcome)?.inc();
     },

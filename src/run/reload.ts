@@ -11,7 +11,7 @@
  *   ... only in such destinations        unchanged   the same
  *   ... and an error occurs              failed      it is reported; the next reload tries again
  *
- * Requests for a reload while one waits share that one. No reload starts once the program stops.
+ * Requests for a reload while another reload is waiting share that reload. No reload starts once the program stops.
  */
 
 import { applied, changesOf, isUnchanged } from "../config/changes.ts";
@@ -39,7 +39,7 @@ export interface Reloaded {
   readonly outcome: Outcome;
   /** Hash of the current configuration. */
   readonly hash: string;
-  /** Why it was not applied, in sentences. */
+  /** Why the configuration was not applied, in sentences. */
   readonly problems: readonly string[];
   /** Settings that apply after a restart. */
   readonly needsRestart: readonly string[];
@@ -57,7 +57,7 @@ export interface ReloadDeps {
   readonly load: () => Loaded;
   /** Never rejects. */
   readonly makeTopics: (running: Config, wanted: Config) => Promise<Lacking>;
-  /** Returns a function that ends what `next` no longer has. */
+  /** Returns a function that ends the parts that `next` no longer has. */
   readonly takeOver: (running: Config, next: Config) => (current: () => Config) => Promise<void>;
   /** Called after each reload with the files of the configuration. */
   readonly follow: (files: readonly string[]) => void;
@@ -66,7 +66,7 @@ export interface ReloadDeps {
   readonly log: Log;
 }
 
-/** Once disposed, it applies nothing more. */
+/** Once disposed, no more configurations are applied. */
 export class Reloader implements Disposable {
   readonly #deps: ReloadDeps;
   readonly #report: ReloadReport;
@@ -110,7 +110,7 @@ export class Reloader implements Disposable {
     return this.#queued.reading;
   }
 
-  /** The current configuration, and since when. */
+  /** The current configuration, and the time since which it has been current. */
   running(): RunningConfiguration {
     return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
   }
@@ -190,7 +190,7 @@ export class Reloader implements Disposable {
     return true;
   }
 
-  /** Repeats until no destination waits. */
+  /** Repeats until no destination is waiting for topics. */
   async #lookForTopics(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -207,7 +207,7 @@ export class Reloader implements Disposable {
   }
 }
 
-/** One line, without values that may be secret. */
+/** The error in one line, without values that may be secret. */
 function sentence(problem: LocatedProblem): string {
   const { found, expected, hint } = problem;
   return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;

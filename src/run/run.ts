@@ -66,7 +66,7 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
  * Runs until the signal aborts or a shared stage fails. Returns the exit status.
  *
  * @param load reads the configuration again. Never throws.
- * @throws Error if it cannot start, with a sentence that says what to do.
+ * @throws Error with a sentence that says what to do, if the process cannot start.
  */
 export async function run(
   configuration: Configuration,
@@ -169,7 +169,7 @@ function announceStart(
   return build;
 }
 
-/** The process that serves the console, as the console shows it. */
+/** The process that serves the console, in the form in which the console shows it. */
 function ownProcess(
   config: () => Config,
   { reloads, configuration, load, admin }: OwnParts,
@@ -284,7 +284,7 @@ function configuredRerouting(
   return createRerouting({ producer, metrics, clock }, rules);
 }
 
-/** The ones that are not null. */
+/** The parts that are not null. */
 function present({
   schemas,
   tracing,

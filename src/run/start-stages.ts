@@ -1,7 +1,7 @@
 /**
  * Starts the chosen stages, the last one in the flow of data first, so that each stage's output finds
  * the next stage running. They are stopped concurrently: the ingest stage keeps responding for a
- * while, and what a stage has written for one that has stopped waits in its topic.
+ * while, and records that a stage has written for a stopped stage wait in their topic.
  */
 
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const DRAIN_LIMIT_MS = 10_000;
 const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
 const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
 const AUDIENCE_MAX_BYTES = 8 * 1_024 * 1_024;
-/** Bytes in flight over all destinations: each has an equal share and can borrow what is unused. */
+/** Bytes in flight over all destinations: each destination has an equal share and can borrow unused bytes. */
 const DELIVER_MAX_BYTES = 32 * 1_024 * 1_024;
 const DELIVER_SHARE_MIN_BYTES = 16 * 1_024;
 const DELIVER_SHARE_MAX_BYTES = 4 * 1_024 * 1_024;
@@ -52,11 +52,11 @@ interface World {
 export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
   readonly load: Load;
-  /** Its own admin port. */
+  /** The process's own admin port. */
   readonly admin: string;
 }
 
-/** A stage's code is loaded when it starts, which saves the memory and time of the others. */
+/** The code of a stage is loaded when the stage starts, so that stages that do not run use no memory or start time. */
 export const STAGE_CODE = {
   ingest: () => import("../ingest/stage.ts"),
   route: () => import("../route/stage.ts"),
@@ -77,7 +77,8 @@ export const STAGE_CODE = {
 } satisfies Readonly<Record<StageName, () => Promise<object>>>;
 
 /**
- * Its type makes it complete: a stage in `domain/stages.ts` that cannot be started does not compile.
+ * The type ensures that every stage is present: if a stage in `domain/stages.ts` is missing here, this does not
+ * compile.
  */
 const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
   ingest: async ({ deps, config, common }) => {
@@ -158,7 +159,7 @@ interface StageSettings {
 }
 
 /**
- * Yields each stage when it has started. The caller disposes them, also if a later one throws.
+ * Yields each stage when it has started. The caller disposes the stages, even if a later one throws.
  */
 export async function* startStages(
   chosen: readonly StageName[],
@@ -186,7 +187,7 @@ function share(destinations: number): number {
 }
 
 /**
- * The configured delays, and removed ones whose topics exist, because records may still wait there.
+ * The configured delays, and removed delays whose topics exist, because records may still wait in those topics.
  */
 async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;

@@ -26,7 +26,7 @@ export interface Inputs {
 export interface Retention {
   readonly stage: StageName;
   readonly destination: string;
-  /** Infinity: forever. */
+  /** Infinity means forever. */
   readonly retentionMs: number;
 }
 
@@ -54,7 +54,7 @@ export function retentions(
 /**
  * Repeats until disposed.
  *
- * @param inputs as currently configured.
+ * @param inputs the current inputs.
  */
 export function watchRetention(
   { metrics, admin, clock }: { metrics: Metrics; admin: Pick<Admin, "describe">; clock: Clock },

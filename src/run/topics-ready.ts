@@ -4,7 +4,7 @@
  *   kafka.createTopics   if a topic is missing
  *   true                 it is created as planned, as far as the cluster allows; settings that it
  *                        rejects are logged; existing topics stay unchanged
- *   false                waits for it, and logs which topics are missing
+ *   false                the stage waits, and logs which topics are missing
  *
  * Topics that the brokers hide do not count as missing: they end the start.
  */
@@ -26,7 +26,7 @@ const LOOK_AGAIN_MS = 2_000;
 /**
  * Returns false if the signal aborts first.
  *
- * @throws Error with the topics' names if they cannot be created, or may not be seen.
+ * @throws Error with the topics' names if they cannot be created, or if the process has no permission to see them.
  */
 export async function ensureTopics(
   config: Config,

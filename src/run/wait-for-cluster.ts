@@ -1,6 +1,6 @@
 /**
- * Waits for brokers that respond but cannot do yet what a start needs: one restarts, a leader is being
- * elected, the controller moves. A problem that a person has to fix ends the start immediately.
+ * Waits for brokers that respond but are not ready for the start yet: a broker is restarting, a leader is being
+ * elected, or the controller is moving. A problem that a person has to fix ends the start immediately.
  *
  *   a try                                   then
  *   succeeds                                done
@@ -23,7 +23,7 @@ const DELAY_MAX_MS = 5_000;
 export type WaitOut = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 export interface Waits {
-  /** In the time of `performance.now`. */
+  /** A time of `performance.now`. */
   readonly untilMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }:
         if (!signal.aborted && !said.has(cause)) log.warn({ cause }, "kafka.waiting");
         said.add(cause);
       }
-      // Programs that were started together do not send requests together.
+      // A random wait, so that programs that were started together do not send requests at the same time.
       const spreadMs = delayMs * (0.5 + Math.random() / 2);
       const waitMs = Math.max(0, Math.min(spreadMs, untilMs - performance.now()));
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);

@@ -33,7 +33,7 @@ const LINKS_MAX = 40;
 const TIMES_COARSE_MS = 2_000;
 const READ_EVERY_MS = 60_000;
 
-/** By file: what was read from it, and the times between which it need not be read again. */
+/** For each file, the content that was read, and the times between which the file need not be read again. */
 type Digests = Map<
   string,
   {
@@ -50,7 +50,7 @@ export interface FileWatch extends Disposable {
 }
 
 /**
- * Starts with a call of `onChange` once it watches, because a file may have changed before that.
+ * Calls `onChange` once when watching starts, because a file may have changed before that.
  *
  * @param files absolute paths; they need not exist.
  * @param onChange called after each change, but not before an earlier call has resolved. Never rejects.
@@ -121,7 +121,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
   };
 }
 
-/** Null if it cannot be watched; it is still checked regularly. */
+/** Null if the path cannot be watched; it is still checked regularly. */
 function watchFolder(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
   try {
     const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(name));
@@ -150,7 +150,7 @@ function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   return found;
 }
 
-/** The path with its last symbolic link followed; null if it has none. */
+/** The path with its last symbolic link replaced by the link's target; null if the path contains no link. */
 function behindLink(path: string, add: (link: string) => void): string | null {
   for (let part = path; part !== dirname(part); part = dirname(part)) {
     const target = linkOf(part);
@@ -161,7 +161,7 @@ function behindLink(path: string, add: (link: string) => void): string | null {
   return null;
 }
 
-/** Null if it is not a symbolic link, or does not exist. */
+/** Null if the path is not a symbolic link, or does not exist. */
 function linkOf(path: string): string | null {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;

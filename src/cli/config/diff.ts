@@ -107,7 +107,7 @@ async function showCallDiff(
   return await compareCalls(configs, options, shell);
 }
 
-/** Null: the file is invalid, and its problems have been printed. */
+/** Null if the file is invalid, and its problems have been printed. */
 async function proposedIn(file: string | undefined, options: DiffOptions, shell: Shell) {
   const content = await contentOf(file, shell);
   const { loadConfig } = await import("../../config/load.ts");

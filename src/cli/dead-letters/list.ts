@@ -34,13 +34,13 @@ const TABLE_LIMIT = 50;
 
 export interface ListOptions {
   readonly filter: DeadLetterFilter;
-  /** Null: the format's own. */
+  /** Null if the format's own. */
   readonly limit: number | null;
   readonly json: boolean;
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
   readonly signal: AbortSignal;
-  /** Null: none is configured. */
+  /** Null if none is configured. */
   readonly registry: RegistryConnection | null;
 }
 

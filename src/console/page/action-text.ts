@@ -44,7 +44,7 @@ export function jobText({ progress, messages }: Pick<JobView, "progress" | "mess
   return [...messages, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
 }
 
-/** The destination that an action is about; null: none, or all. */
+/** The destination that an action is about; null if there is none, or all. */
 export function destinationOf(action: JobAction): string | null {
   return "destination" in action ? action.destination : null;
 }

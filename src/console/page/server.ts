@@ -26,7 +26,7 @@ export async function readSession(): Promise<Session> {
   return (await get("/api/session")) as Session;
 }
 
-/** Null: the token is right. Otherwise the reason why not. */
+/** Null if the token is right. Otherwise the reason why not. */
 export async function signIn(token: string): Promise<string | null> {
   const response = await fetch(below("/api/session"), {
     method: "POST",
@@ -186,7 +186,7 @@ export interface QueryState<Data> {
 /**
  * Reads once, and again when the path changes or `reload` is called.
  *
- * @param everyMs reads again after this time, while the tab is visible; absent: only once.
+ * @param everyMs reads again after this time, while the tab is visible; absent if only once.
  */
 export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data> {
   const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({

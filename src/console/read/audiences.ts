@@ -61,7 +61,7 @@ export class AudienceHistory {
     return this.#byId.get(id)?.syncs.slice(-SYNCS_MAX).reverse() ?? [];
   }
 
-  /** Null: nothing is known of it. */
+  /** Null if nothing is known of it. */
   members(id: string, nowMs: number): Series<"members"> | null {
     const points = this.#byId.get(id)?.points ?? [];
     const [first] = points;

@@ -31,7 +31,7 @@ export interface CallSource {
   readonly signal: AbortSignal;
 }
 
-/** Null: it takes too long. */
+/** Null if it takes too long. */
 export async function readCallView(
   { kafka, config, openSchemas, signal }: CallSource,
   { messageId, sinceMs }: CallQuery,

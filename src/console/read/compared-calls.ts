@@ -118,9 +118,9 @@ function differencesView(
 
 /**
  * The places at which rules of the content refer to a variable or a file, other than for the secret of a hash, or as the
- * current configuration does. Null: there are none.
+ * current configuration does. Null if there are none.
  *
- * @param current null: the current file is invalid.
+ * @param current null if the current file is invalid.
  */
 export function foreignReferences(content: Buffer, current: Given | null): ProblemsView | null {
   const yaml = readYaml(content.toString());

@@ -7,7 +7,7 @@ import type { Producer } from "../../kafka/port.ts";
 /**
  * Resolves when the record is acknowledged. If the sync no longer awaits approval, the record has no effect.
  *
- * @throws Error if the topic rejects it.
+ * @throws Error if the topic rejects the record.
  */
 export async function approveSync(
   producer: Pick<Producer, "send">,
@@ -16,7 +16,7 @@ export async function approveSync(
   syncId: string,
 ): Promise<void> {
   const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
-  // Written to the partition in which the audience is, even if its key belongs to another one.
+  // Written to the partition in which the audience is, even if the audience's key belongs to another partition.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },
   ]);

@@ -68,7 +68,8 @@ export async function pauseNow(
 }
 
 /**
- * Attempts the deliveries awaiting retry immediately. Resolves with their number, before they are returned.
+ * Attempts the deliveries awaiting retry immediately. Resolves with the number of these deliveries, before they are
+ * returned.
  *
  * @throws Error if the destination is paused or disabled.
  */
@@ -85,7 +86,7 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
 /**
  * Counts the waiting deliveries and dead-letters them. Resolves with their number.
  *
- * @param operating null: they are only counted.
+ * @param operating null if the deliveries are only counted.
  */
 export async function cancelWaiting(
   acting: Acting,
@@ -118,7 +119,7 @@ export async function waitUntilNoneIsLeft(
   return left;
 }
 
-/** Why a resumed destination is still on hold; null: it is not. */
+/** Why a resumed destination is still on hold; null if it is not on hold. */
 export function stillOnHold(id: string, { destinations }: Config): string | null {
   const still = destinations.find((each) => each.id === id);
   if (still === undefined) return `${id} is not configured.`;

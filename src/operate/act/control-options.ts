@@ -1,4 +1,4 @@
-/** What the commands pause, resume, retry, cancel and wait share. */
+/** Options and helpers that the commands pause, resume, retry, cancel and wait have in common. */
 
 import type { Command } from "commander";
 

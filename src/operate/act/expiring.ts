@@ -18,13 +18,13 @@ export class Expiring {
   #count = 0;
   #firstMs = Number.POSITIVE_INFINITY;
 
-  /** @param untilMs null: the pause has no end. */
+  /** @param untilMs null if the pause has no end. */
   constructor(retryWindowMs: number, untilMs: number | null) {
     this.#retryWindowMs = retryWindowMs;
     this.#untilMs = untilMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** @param firstAttemptAtMs null: the delivery has not been attempted. */
+  /** @param firstAttemptAtMs null if the delivery has not been attempted. */
   add(firstAttemptAtMs: number | null): void {
     if (firstAttemptAtMs === null) return;
     this.awaitingRetry += 1;
@@ -44,7 +44,7 @@ export class Expiring {
     return { awaitingRetry: this.awaitingRetry, expiring: this.#count, firstExpiresAt };
   }
 
-  /** @param isWhole false: the counts are lower bounds. */
+  /** @param isWhole false if the counts are lower bounds. */
   text(isWhole: boolean): string {
     if (this.awaitingRetry === 0 && isWhole)
       return "No delivery is awaiting retry, so none can expire during the pause.";

@@ -13,7 +13,7 @@ import {
   retryTopicParts,
 } from "./remaining.ts";
 
-/** A person is waiting for the result: what has not been read by then is not counted. */
+/** A person is waiting for the result, so deliveries that have not been read after this time are not counted. */
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 
@@ -27,7 +27,7 @@ export type PausedWaiting =
     }
   | { readonly kind: "unknown"; readonly error: string };
 
-/** Never throws: the destination is paused already. @param untilMs null: the pause has no end. */
+/** Never throws: the destination is paused already. @param untilMs null if the pause has no end. */
 export async function waitingOfPaused(
   looking: Looking,
   untilMs: number | null,
@@ -61,7 +61,7 @@ export function pausedText(waiting: PausedWaiting): string {
   return `${queued.toLocaleString("en")} ${are} queued. ${waits}\n${expiring.text(isWhole)}\n`;
 }
 
-/** The same as JSON; null: the deliveries could not be counted. */
+/** The same as JSON; null if the deliveries could not be counted. */
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
   const { queued, expiring, isWhole } = waiting;

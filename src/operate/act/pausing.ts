@@ -1,5 +1,5 @@
 /**
- * Decides how a requested pause changes the one that is in force. Pure.
+ * Decides how a requested pause changes the pause that is in force. Pure.
  *
  *   in force            requested                 result
  *   none                no end                    paused until it is resumed
@@ -17,20 +17,20 @@ import type { Pause } from "../../control/operator-actions.ts";
 import { instantText } from "../connect/instant.ts";
 
 export interface AskedPause {
-  /** Null: no end was requested. */
+  /** Null if no end was requested. */
   readonly forMs: number | null;
   /** The operator asked for a pause without an end. */
   readonly untilResumed: boolean;
 }
 
 export interface Paused {
-  /** The pause in force so far; null: none. */
+  /** The pause in force so far; null if there is none. */
   readonly before: Pause | null;
   /** The pause in force from now on. If it is the same object, nothing has to be written. */
   readonly pause: Pause;
 }
 
-/** @param now the pause as it would be if none were in force. */
+/** @param now the requested pause, as if no other pause were in force. */
 export function pausedBy(before: Pause | null, asked: AskedPause, now: Pause): Paused {
   if (before === null) return { before, pause: now };
   const keepsEnd = asked.forMs === null && !asked.untilResumed;
@@ -58,7 +58,7 @@ function endText({ untilMs }: Pause): string {
   return untilMs === null ? " until it is resumed" : ` until ${instantText(untilMs)} UTC`;
 }
 
-/** The pause as JSON; null: none. */
+/** The pause as JSON; null if there is none. */
 export function pauseJson(pause: Pause | null): object | null {
   if (pause === null) return null;
   const { by, sinceMs, untilMs } = pause;

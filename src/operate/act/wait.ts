@@ -1,6 +1,6 @@
 /**
- * Waits until none of the deliveries are left that a destination had at the start: in its queue, in its retry topic and in delay
- * topics.
+ * Waits until all deliveries that a destination had at the start, in its queue, in its retry topic and in delay
+ * topics, have been processed.
  *
  *   a delivery moves from         is not missed, because
  *   queue to delay topic          delay topics are read after the queue
@@ -81,7 +81,7 @@ export function remainingText(left: Remaining): string {
   return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
 }
 
-/** Why no delivery is processed; null: they are. */
+/** Why no delivery is being processed; null if deliveries are being processed. */
 export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);

@@ -17,7 +17,7 @@ export interface Reading {
   readonly status: MeasuredStatus;
 }
 
-/** @throws Error `reasonOf` puts into words. So does `ask`. */
+/** @throws Error that `reasonOf` can describe, as does `ask`. */
 export async function readProcess(address: string, signal: AbortSignal): Promise<Reading> {
   const { status, body } = await ask(address, "/status?metrics", signal);
   if (status !== 200) throw new Error(`it responded ${status}`);

@@ -1,5 +1,5 @@
 /**
- * Kafka for the length of one command. Its client is loaded with the first use.
+ * A connection to Kafka for the duration of one command. The Kafka client is loaded on first use.
  *
  *   no broker responds                          then
  *   for 2 s                                     the cause is printed, and each new one

@@ -24,7 +24,7 @@ const QUIET_MS = 10_000;
 const INTERRUPT_LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 500;
 
-/** Its message is printed for operators. It has no name of its own, because that would print its stack. */
+/** Its message is printed for operators. The class does not set `name`, because the stack would then be printed. */
 export class NotWrittenError extends Error {}
 
 /** @param signal aborts at Ctrl-C. */
@@ -54,7 +54,7 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
-      // An earlier send may have been about others.
+      // The producer may also report topics of an earlier send.
       const topics = new Set(records.map(({ topic }) => topic));
       let forbidden: BlockedTopic | null = null;
       const look = () => {

@@ -1,6 +1,7 @@
 /**
- * Schemas of the registry for a command. Each schema is requested once. After an outage no more schemas are requested, because a
- * command does not wait for the registry: it reports what it could not read.
+ * Schemas of the registry for a command. Each schema is requested once. Once the registry has been unreachable, no
+ * more schemas are requested, because a command does not wait for the registry: the command reports what it could not
+ * read.
  */
 
 import { type Frame, frameOf } from "../../domain/framing.ts";
@@ -17,7 +18,7 @@ export interface CommandRegistry {
 /** A schema, or why it could not be requested. */
 export type AskedSchema = KnownSchema | { readonly kind: "outage"; readonly error: string };
 
-/** The caller closes it. @param connection null: no registry is configured. */
+/** The caller closes it. @param connection null if no registry is configured. */
 export async function openCommandSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,
@@ -35,19 +36,19 @@ export class CommandSchemas implements AsyncDisposable {
   readonly #known = new Map<SchemaRef, AskedSchema>();
   #outage: string | null = null;
 
-  /** @param registry null: none is configured. */
+  /** @param registry null if no registry is configured. */
   constructor(registry: CommandRegistry | null, signal: AbortSignal) {
     this.#registry = registry;
     this.#signal = signal;
   }
 
-  /** The schema that a value names; null: it does not name one. */
+  /** The schema that a value names; null if it does not name one. */
   of(record: IncomingRecord): Extract<Frame, { kind: "framed" }> | null {
     const frame = record.value === null ? null : frameOf(record.value, record);
     return frame?.kind === "framed" ? frame : null;
   }
 
-  /** The record with the schema of its value; a sentence: the registry is unavailable. */
+  /** The record with the schema of its value, or a sentence if the registry is unavailable. */
   async given(record: IncomingRecord): Promise<IncomingRecord | string> {
     const frame = this.of(record);
     if (frame === null) return record;

@@ -1,6 +1,6 @@
 /**
- * `--config FILE`, the same on every command that needs the configuration. Its reader is loaded
- * with its first use, so that a command's help need not wait for it.
+ * `--config FILE`, which is the same for every command that needs the configuration. The code that reads the file is
+ * loaded on first use, so that a command's help does not wait for it.
  */
 
 import { Option } from "commander";
@@ -22,7 +22,7 @@ export function configOption(): Option {
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
 /**
- * Null: it cannot be used, and why has been printed; the exit status is then 2.
+ * Null if the configuration cannot be used. The reason has then been printed, and the exit status is 2.
  *
  * @throws WrongUsage when none is named.
  */
@@ -43,12 +43,12 @@ export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Pr
   return loadConfig({ file, env: shell.env });
 }
 
-/** Empty: none was given. */
+/** Empty if none was given. */
 export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }
 
-/** Null: problems have been printed. @param name of the file, for them. */
+/** Null if there are problems, which have been printed. @param name the file's name, for the problems. */
 export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {

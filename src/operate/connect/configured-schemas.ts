@@ -7,7 +7,8 @@ import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 
 /**
- * Null: no registry is configured, and its code is not loaded. The caller closes the registry after the stages.
+ * Null if no registry is configured; the registry client is then not loaded. The caller closes the registry after the
+ * stages.
  *
  * @param current the current configuration: its URLs, passwords and TLS files are used.
  * @throws Error if its TLS files cannot be used.

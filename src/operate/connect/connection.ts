@@ -47,7 +47,9 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   return topicPlan({ ...named, retryDelaysMs, retryWindowMs, ...counts, ...asked });
 }
 
-/** Delay topics, by delay: those of the configuration, then others that exist, the shortest delay first. */
+/**
+ * The delays of all delay topics: first the configured delays, then other delays whose topics exist, shortest first.
+ */
 export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
   const start = `${configuredTopics(config).prefix}delays.`;
   const configured = config.delivery.retryDelaysMs.map(delayName);

@@ -1,4 +1,4 @@
-/** Times as options take them: `2026-03-01T09:30Z`, or `2h` for two hours ago. */
+/** Times as the values of options: `2026-03-01T09:30Z`, or `2h` for two hours ago. */
 
 import { readTimestamp } from "../../domain/timestamp.ts";
 import { parseDuration } from "../../settings/scalars.ts";
@@ -6,7 +6,7 @@ import { parseDuration } from "../../settings/scalars.ts";
 export const INSTANT_FORM =
   "a time such as 2026-03-01T09:30Z (without a zone: UTC), or how long ago, such as 30m, 2h or 7d";
 
-/** Milliseconds since the epoch; null: the text is neither a time nor a duration. */
+/** Milliseconds since the epoch; null if the text is neither a time nor a duration. */
 export function parseInstant(text: string, nowMs: number): number | null {
   const agoMs = parseDuration(text);
   return agoMs === null ? readTimestamp(text) : nowMs - agoMs;

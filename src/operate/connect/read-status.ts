@@ -1,6 +1,6 @@
 /**
- * Reads the response of a process to `GET /status?metrics`. The process may run another version: what is missing or has another
- * type counts as unknown.
+ * Reads the response of a process to `GET /status?metrics`. The process may run another version, so fields that are
+ * missing or have another type count as unknown.
  */
 
 import {
@@ -32,7 +32,7 @@ import { STAGE_NAMES } from "../../domain/stages.ts";
 
 const OUTCOMES = ["accepted", "retry", "rejected"] as const;
 
-/** Null: the response is not a status. */
+/** Null if the response is not a status. */
 export function readStatus(text: string): MeasuredStatus | null {
   const found = jsonObjectIn(text) ?? {};
   const { version, configuration } = found;

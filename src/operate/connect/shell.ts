@@ -1,6 +1,7 @@
 /**
- * The process around a command, which tests replace. A command prints only through it. Characters that could control a terminal
- * are escaped, except C0, which colors and progress need: code that prints data escapes C0 with `visibleCell`.
+ * The process in which a command runs; tests replace it. A command prints only through it. Characters that could
+ * control a terminal are escaped, except C0, which colors and progress need: code that prints data escapes C0 with
+ * `visibleCell`.
  */
 
 import picocolors from "picocolors";
@@ -27,14 +28,14 @@ export interface Shell {
   readonly raw: (text: string) => void;
   /** Messages: problems, warnings, progress. */
   readonly err: (text: string) => void;
-  /** From here on the command only prints: it may be ended when `out` has no reader any more. */
+  /** From now on the command only prints, so it may be ended when `out` no longer has a reader. */
   readonly onlyPrints: () => void;
   /** For `out`; they have no effect unless it is a terminal. */
   readonly colors: Colors;
   /** For `err`. */
   readonly errColors: Colors;
   readonly errIsTerminal: boolean;
-  /** The current size of the terminal of `out`; null: it is not a terminal. */
+  /** The current size of the terminal of `out`; null if it is not a terminal. */
   readonly screen: (() => Screen) | null;
 }
 

@@ -68,7 +68,7 @@ export function eventText({ id, source, kind, subject, time, data }: OperatorEve
   });
 }
 
-/** Null: not an operator event, or one of a later version. */
+/** Null if the value is not an operator event, or is an operator event of a later version. */
 export function readEvent(value: Buffer): OperatorEvent | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;

@@ -20,7 +20,7 @@ import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts
 /** Share of the retry window. With the default schedule, the longest delay ends within the rest, with the last attempt. */
 const NEAR_SHARE = 0.25;
 
-/** How long before the end of a retry window operators are notified. */
+/** How long before the end of a retry window operators are notified of it. */
 export function nearMs(retryWindowMs: number): number {
   return Math.round(retryWindowMs * NEAR_SHARE);
 }

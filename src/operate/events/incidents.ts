@@ -35,7 +35,7 @@ export interface Observation {
   readonly subject: string;
   /** `unknown`: the process has not observed either yet, such as after a start. */
   readonly is: "so" | "not-so" | "unknown";
-  /** Time since which it has been so, or has not been so. */
+  /** Time since which the incident has existed, or has not existed. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -45,7 +45,7 @@ export type Reported = ReadonlyMap<string, OperatorEvent>;
 
 export interface Writing {
   readonly key: string;
-  /** Null: the incident is closed without an event. */
+  /** Null if the incident is closed without an event. */
   readonly event: OperatorEvent | null;
 }
 
@@ -87,7 +87,7 @@ function openOf(
 
 export const OUTAGE_KEY = "kafka.unreachable/kafka";
 
-/** Null: it has already been reported. */
+/** Null if it has already been reported. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
   reported: Reported,

@@ -1,6 +1,7 @@
 /**
- * What a process observes, from its own status. Only the process that owns partition 0 of a destination's topic reports for the
- * destination, because others may observe the same and would report it again. The owner of an audience reports for the audience.
+ * What a process observes, from its own status. Only the process that owns partition 0 of a destination's topic
+ * reports for the destination, because other processes may observe the same and would report it again. The owner of
+ * an audience reports for the audience.
  *
  *   a destination, in its reporting process                         observation
  *   has been failing for at least a minute                          failing: yes

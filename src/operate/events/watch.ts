@@ -29,7 +29,7 @@ import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;
-/** Retry windows last hours, and each check reads all deliveries in flight. */
+/** Retry windows last for hours, and each check reads all deliveries in flight, so the checks are less frequent. */
 const LOOK_AT_WINDOWS_EVERY_MS = 30_000;
 const PARTITION = 0;
 const READ_MAX_BYTES = 1_048_576;
@@ -49,7 +49,7 @@ export interface Watched {
   readonly destinations: () => readonly DestinationStatus[];
   /** Audiences that this process owns. */
   readonly audiences: () => readonly AudienceStatus[];
-  /** Null: the process does not run the delay stage. */
+  /** Null if the process does not run the delay stage. */
   readonly windows: WatchedRetryWindows | null;
   readonly refused: () => Refused | null;
   readonly brokers: () => readonly BrokerState[];
@@ -67,7 +67,7 @@ export interface WatchedRetryWindows {
   ) => Promise<ReadonlyMap<string, Expiring>>;
 }
 
-/** Until disposed. */
+/** Observes and writes events until disposed. */
 export function watchForPeople(deps: WatchDeps, watched: Watched): Disposable {
   const watch = new Watch(deps, watched);
   const end = new AbortController();
@@ -139,7 +139,7 @@ class Watch {
     this.#outage = null;
   }
 
-  /** Counting takes time: what another process wrote meanwhile is read before this one writes. */
+  /** Counting takes time, so events that another process wrote meanwhile are read before this process writes. */
   async #lookAtWindows(signal: AbortSignal): Promise<void> {
     const { windows, source } = this.#watched;
     const nowMs = this.#deps.clock.nowMs();

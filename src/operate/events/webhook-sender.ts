@@ -1,6 +1,7 @@
 /**
- * Posts the events of the topic `operator-events` to the operator webhook, in order. A consumer group of its own keeps the
- * position: one process at a time posts, and a restarted process continues there. Nothing else waits for the webhook.
+ * Posts the events of the topic `operator-events` to the operator webhook, in order. The position is stored in a
+ * separate consumer group, so only one process posts at a time, and a restarted process continues from that position.
+ * Nothing else waits for the webhook.
  *
  *   step                                           a crash after it
  *   1  the event is read                           it is read again
@@ -61,7 +62,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
   const onCrash = (error: Error) =>
     log.warn({ topic, error: error.message }, "operator-events.write-failed");
   const consumer = keepConsuming(kafka, options, clock, onCrash, { keeper });
-  // A stop before the join rejects it.
+  // Stopping before the join rejects the join.
   consumer.joined.catch(() => undefined);
   return {
     healthProblems: () => state.healthProblems(),

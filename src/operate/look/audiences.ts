@@ -1,4 +1,4 @@
-/** Audiences as Kafka has them: their names and members. */
+/** The names and members of audiences, read from Kafka. */
 
 import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";
@@ -14,8 +14,8 @@ import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
 import { table } from "../../words/table.ts";
 
 /**
- * @param onRecords called with all that is read, in order.
- * @throws Error saying what to do when the topic `audiences` does not exist.
+ * @param onRecords called with all records that are read, in order.
+ * @throws Error that says what to do if the topic `audiences` does not exist.
  */
 export async function readClaims(
   kafka: Kafka,
@@ -84,7 +84,7 @@ function instant(atMs: number): string {
 }
 
 /**
- * The current members of an audience in the order of their IDs, in batches, as the changelog has them.
+ * The current members of an audience in the order of their IDs, in batches, read from the changelog.
  *
  * @param scratch an empty directory for data that may not fit into memory.
  */

@@ -1,10 +1,10 @@
-/** Cells that the tables of the status share. */
+/** Cells that several tables of the status contain. */
 
 import { instantText } from "../connect/instant.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Fractions, which only rates have, up to 10. */
+/** Only rates have fractions, which are shown up to 10. */
 export function countText(count: number | null): string {
   if (count === null) return "-";
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");

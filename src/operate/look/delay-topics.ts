@@ -37,13 +37,13 @@ export interface Counted extends Pick<AskedWaiting, "delays" | "groups"> {
 }
 
 export interface CountedDelays {
-  /** A destination without an entry has none. Null: not all of them could be read. */
+  /** A destination without an entry has no deliveries awaiting retry. Null if not all deliveries could be read. */
   readonly byDestination: ReadonlyMap<string, AwaitingRetry> | null;
   /** All deliveries of a delay topic. A topic that could not be read completely has no entry. */
   readonly byDelay: ReadonlyMap<string, Tally>;
-  /** Those in force. */
+  /** The pauses in force. */
   readonly pauses: readonly Pause[];
-  /** Why something could not be read; null if there was only too much of it. */
+  /** Why deliveries could not be read; empty if there were only too many of them. */
   readonly errors: readonly string[];
 }
 

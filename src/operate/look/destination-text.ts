@@ -106,7 +106,10 @@ export function endpointTable(
   });
 }
 
-/** Calls that one destination did not get since the processes started; empty if several are shown, or if it missed none. */
+/**
+ * Calls that the destination did not get since the processes started; empty if several destinations are shown, or if
+ * no calls were skipped.
+ */
 export function skippedTable(destinations: readonly DestinationReport[], { bold }: Colors): string {
   const [only, ...others] = destinations;
   const counts = Object.entries(only?.skipped ?? {});
@@ -146,7 +149,7 @@ function failingText(
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
-/** The sentence as a part of another one. */
+/** The sentence in a form that fits into another sentence. */
 function errorText(error: string): string {
   return visibleCell(`${error[0]?.toLowerCase()}${error.slice(1)}`);
 }

@@ -9,8 +9,9 @@
  *   none was reached, or none owns a partition     paused or disabled by the configuration, paused by an operator,
  *                                                  otherwise unknown
  *
- * If processes report different times, the earliest is shown; of responses, the latest. The share of failed attempts is that of all
- * processes together, because each process owns only some of the partitions. Destinations with problems come first.
+ * If processes report different times, the earliest is shown; if they report different responses, the latest. The
+ * share of failed attempts is computed over all processes, because each process owns only some of the partitions.
+ * Destinations with problems come first.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
@@ -35,13 +36,13 @@ import type { HaltReport } from "./rates.ts";
 export interface StateReport {
   readonly state: DestinationStateName | null;
   readonly failingSince: string | null;
-  /** Share of failed attempts in the last minute, from 0 to 1; null: there was no attempt. */
+  /** Share of failed attempts in the last minute, from 0 to 1; null if there was no attempt. */
   readonly failedShare: number | null;
   readonly hold: {
     readonly reason: HoldReason;
-    /** Null: known only from the configuration file. */
+    /** Null if the hold is known only from the configuration file. */
     readonly since: string | null;
-    /** When the hold ends automatically or a probe is sent; null: an operator has to end it. */
+    /** When the hold ends automatically or a probe is sent; null if an operator has to end it. */
     readonly until: string | null;
     /** Who paused it: `configuration` or the author of the action. Absent for other holds. */
     readonly by?: string;
@@ -79,9 +80,9 @@ export interface DestinationReport extends StateReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
-  /** Calls that were skipped for it since the processes started, by reason; absent reasons have none. */
+  /** Calls that were skipped for it since the processes started, by reason; an absent reason means 0. */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
-  /** The corrupt batches at which it is halted. */
+  /** The corrupt batches at which the destination is halted. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
@@ -140,7 +141,7 @@ function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
 
 type Hold = NonNullable<DestinationStatus["hold"]>;
 
-/** The hold that started first, until the first of them ends. */
+/** The hold that started first. If it ends automatically, the earliest end of any of the holds applies. */
 function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
   if (first === undefined) return null;
@@ -152,7 +153,7 @@ function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
 
-/** Destinations of the configuration, then others that a process has. */
+/** Destinations of the configuration, then other destinations that a process reports. */
 function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],
@@ -191,7 +192,7 @@ function endpointsOf(
   });
 }
 
-/** When the next attempt is expected; null: nothing is waiting, or the time is unknown. */
+/** When the next attempt is expected; null if nothing is waiting, or the time is unknown. */
 export function nextAttemptAt(
   { hold }: Pick<StateReport, "hold">,
   waiting: number | null,

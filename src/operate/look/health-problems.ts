@@ -1,5 +1,5 @@
 /**
- * The health problems of a picture, the worst first, as `status` and the console show them.
+ * The health problems in a `Picture`, worst first, as `status` and the console show them.
  *
  *   bad                                            warn
  *   Kafka is unreachable                           a process cannot reach a broker, has a wrong clock, runs another
@@ -12,7 +12,7 @@
  *     of its endpoints *                           destinations are paused *
  *                                                  deliveries in a delay topic are overdue *
  *
- *   * `status` shows it in its tables, and does not repeat it below them
+ * `status` shows this problem in its tables, and does not repeat it below the tables
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
@@ -30,7 +30,7 @@ export interface HealthProblem {
   readonly level: "bad" | "warn";
   /** One sentence or two. */
   readonly text: string;
-  /** An address of the console; null: there is none. */
+  /** An address of the console; null if there is none. */
   readonly link: string | null;
   /** True if the tables of `status` show it. */
   readonly isInTables: boolean;
@@ -239,7 +239,7 @@ function overdueText({ delay, dueInMs }: DelayTopicReport): string {
   return `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`;
 }
 
-/** The first few of all, and the number of the others. */
+/** The first few items, and the number of the others. */
 function named<Each>(
   all: readonly Each[],
   others: string,

@@ -1,4 +1,4 @@
-/** One look at what is going on: Kafka, the operator actions in it, and each process. */
+/** Reads the current state once: Kafka, the operator actions stored in it, and each process. */
 
 import type { Config } from "../../config/config.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -13,7 +13,7 @@ export interface LookOptions {
   /** The hash of the configuration file. */
   readonly hash: string;
   readonly admins: readonly string[];
-  /** For rates of processes without an earlier reading; 0: they have none. */
+  /** Time between two readings of a process without an earlier reading; 0 if such a process has no rates. */
   readonly rateWindowMs: number;
   /** Only destinations with problems. */
   readonly failing?: boolean;
@@ -28,12 +28,12 @@ export type UseKafka = <Result>(
 
 export interface Picture {
   readonly report: StatusReport;
-  /** Null: Kafka was read. */
+  /** Null if Kafka could be read. */
   readonly kafkaError: Error | null;
   readonly polled: readonly Polled[];
 }
 
-/** Never rejects. @param earlier readings of the processes before, for rates. */
+/** Never rejects. @param earlier previous readings of the processes, for rates. */
 export async function look(
   useKafka: UseKafka,
   { config, hash, admins, rateWindowMs, failing = false, destination = null }: LookOptions,

@@ -22,8 +22,8 @@ export type Readings = ReadonlyMap<string, Reading>;
  * Never rejects.
  *
  * @param addresses `host:port` of admin ports; a name that resolves to several addresses means all of them
- * @param earlier a process that has no reading here is read twice
- * @param rateWindowMs time between these two readings; 0: it is read only once
+ * @param earlier a process without a reading in this map is read twice
+ * @param rateWindowMs time between these two readings; 0 to read the process only once
  */
 export async function pollProcesses(
   addresses: readonly string[],

@@ -33,7 +33,7 @@ function valuesOf({ status }: Reading, metric: string): readonly MetricValue[] {
   return status.metrics[metric] ?? [];
 }
 
-/** The values of a metric for a destination; an empty destination means values without one. */
+/** The values of a metric for a destination; an empty destination means values without a destination. */
 function valuesFor(reading: Reading, metric: string, destination: string): readonly MetricValue[] {
   const all = valuesOf(reading, metric);
   const index = indexes.get(all) ?? Map.groupBy(all, ({ labels }) => labels.destination ?? "");
@@ -49,7 +49,7 @@ function nowOf(
   return processes.flatMap(({ after }) => valuesFor(after, metric, destination));
 }
 
-/** Null: no process that was reached runs the stage. */
+/** Null if no process that was reached runs the stage. */
 export function rateOf(
   processes: readonly PolledProcess[],
   stage: string,
@@ -97,7 +97,7 @@ function increase(
 
 /**
  * Calls that were skipped for a destination since the processes started, by reason, in the order of `SKIP_REASONS` and
- * without zeros. Null: no process that was reached runs the route stage.
+ * without zeros. Null if no process that was reached runs the route stage.
  */
 export function skippedOf(
   processes: readonly PolledProcess[],
@@ -116,8 +116,8 @@ export function skippedOf(
 }
 
 /**
- * Deliveries of a destination that are awaiting retry, by delay. Null if none of the processes that
- * responded counts them, or if the count of one is not complete yet.
+ * Deliveries of a destination that are awaiting retry, by delay. Null if none of the processes that responded counts
+ * these deliveries, or if the count of one process is not complete yet.
  */
 export function awaitingRetryOf(
   processes: readonly PolledProcess[],
@@ -143,7 +143,7 @@ export function awaitingRetryIn(processes: readonly PolledProcess[], delay: stri
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** When the next delivery awaiting retry is due; null: none is known. */
+/** When the next delivery awaiting retry is due; null if none is known. */
 export function nextDueOf(processes: readonly PolledProcess[], destination: string): number | null {
   const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
   return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
@@ -165,7 +165,7 @@ export interface HaltReport {
 }
 
 /**
- * The corrupt batches that halt the stage, or the destination's part of it.
+ * The corrupt batches at which the stage, or the destination's part of the stage, is halted.
  *
  * @param seen corrupt batches found at the group's positions.
  */
@@ -192,7 +192,7 @@ export interface UnwritableTopicReport {
   readonly topic: string;
   /** ISO 8601; the earliest time that a process reports. */
   readonly since: string;
-  /** Deliveries that were rerouted since the processes started; null: it is not a destination's topic. */
+  /** Deliveries that were rerouted since the processes started; null if the topic does not belong to a destination. */
   readonly rerouted: number | null;
 }
 

@@ -25,7 +25,7 @@ import type { Waiting } from "./waiting.ts";
 /** Null means unknown. Ages and times until something happens are in milliseconds. */
 export interface StatusReport {
   readonly at: string;
-  /** Null: Kafka was read. Otherwise the reason why not: nothing below is from Kafka then. */
+  /** Null if Kafka could be read. Otherwise the reason why not; the fields below then contain nothing from Kafka. */
   readonly kafkaError: string | null;
   /** Hash of the configuration file, in 12 hex digits. */
   readonly configHash: string;
@@ -38,12 +38,15 @@ export interface StatusReport {
     readonly retained: number;
     readonly lastDay: number;
     readonly byReason: Readonly<Record<string, number>> | null;
-    /** How many dead letters of the last 24 hours were replayed. Null: there were too many to count. */
+    /** How many dead letters of the last 24 hours were replayed. Null if there were too many to count. */
     readonly replayed: number | null;
   } | null;
-  /** Why something of these is unknown; null: everything is known, or there was too much to count. */
+  /**
+   * Why deliveries awaiting retry, or dead letters, could not be counted; null if they were counted, or were too many
+   * to count.
+   */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts of Kafka that could not be read, with the reasons, which are also shown in their places. */
+  /** The parts of Kafka that could not be read, with the reasons. Each reason is also in the note of its part. */
   readonly unknown: readonly string[];
   /** Topics that are not writable now, as the reached processes report. */
   readonly unwritableTopics: readonly UnwritableTopicReport[];
@@ -55,24 +58,24 @@ export interface ProcessReport extends RunningConfig {
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
-  /** Stages, with the partitions that the process owns, by topic. Null: unknown. */
+  /** The stages of the process, each with the partitions that it owns, by topic. Null if unknown. */
   readonly stages: ProcessStatus["stages"] | null;
-  /** Kafka brokers that the process cannot reach, with the time since when. */
+  /** Kafka brokers that the process cannot reach, each with the time since which it has been unreachable. */
   readonly unreachableBrokers: readonly Omit<UnreachableBroker, "error">[];
   /** State stores of audiences that failed and have not been reopened. */
   readonly stateStoresUnavailable: number;
-  /** How far its clock is ahead of the brokers' clock; negative: behind. Null: unknown. */
+  /** How far the process's clock is ahead of the brokers' clock; negative if it is behind, null if unknown. */
   readonly clockOffsetSeconds: number | null;
-  /** Destinations that its calls do not reach, because only another process has them in its configuration. */
+  /** Destinations that calls routed by this process do not reach, because only other processes have them configured. */
   readonly routesMissing: number;
 }
 
 export interface RunningConfig {
-  /** Hash of the configuration that it runs, in 12 hex digits; null: unknown. */
+  /** Hash of the configuration that the process runs, in 12 hex digits; null if unknown. */
   readonly configHash: string | null;
-  /** Time at which that configuration was applied; null: unknown. */
+  /** Time at which that configuration was applied; null if unknown. */
   readonly configAppliedAt: string | null;
-  /** Time since which the configuration file has been invalid, in ISO 8601; null: it is valid. */
+  /** Time since which the configuration file has been invalid, in ISO 8601; null if it is valid. */
   readonly configInvalidSince: string | null;
   /** Changed settings that apply only after a restart. */
   readonly settingsToRestart: number;
@@ -86,7 +89,7 @@ export interface StageReport {
   readonly oldestMs: number | null;
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** The corrupt batches at which it is halted, according to Kafka and the reached processes. */
+  /** The corrupt batches at which the stage is halted, according to Kafka and the reached processes. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
@@ -95,7 +98,7 @@ export interface DelayTopicReport {
   readonly delay: string;
   readonly waiting: number | null;
   readonly oldestMs: number | null;
-  /** Negative: overdue. */
+  /** Negative if deliveries are overdue. */
   readonly dueInMs: number | null;
   readonly retired: boolean;
   /** Why something is unknown. */
@@ -106,7 +109,7 @@ export interface DelayTopicReport {
 export interface Found {
   readonly config: Pick<Config, "destinations">;
   readonly hash: string;
-  /** Null: the process did not respond. */
+  /** Null if the process did not respond. */
   readonly kafka: KafkaStatus | null;
   readonly kafkaError: string | null;
   readonly polled: readonly Polled[];
@@ -151,7 +154,10 @@ export function statusReport(found: Found): StatusReport {
   };
 }
 
-/** If Kafka's own count is not exact, the count of the processes that run the delay stage may be. */
+/**
+ * Prefers the count from Kafka if it is exact; otherwise the processes that run the delay stage may have an exact
+ * count.
+ */
 function delayTopicReport(
   { kafka, nowMs }: Found,
   processes: readonly PolledProcess[],
@@ -184,7 +190,7 @@ function destinationsOf(
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
-    // A destination that is not attempted has consumers outside Switchyard, and only they know their position.
+    // A destination that is not attempted is read by consumers outside Switchyard, whose position is unknown here.
     const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
     // If one of the two numbers is unknown, the sum is unknown too.
@@ -194,7 +200,7 @@ function destinationsOf(
       ? (kafka.awaitingRetry.get(id) ?? NONE)
       : reportedOf(processes, id);
     const { byDelay, nextDueAtMs } = awaitingRetry;
-    // By this file, or by the configuration of a process.
+    // Disabled or paused by this file, or by the configuration of a process.
     const isAttempted = destination?.isAttempted || state.processes.owning > 0;
     const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
     return {
@@ -249,7 +255,7 @@ function noteOf(
 function processReport(found: Polled): ProcessReport {
   const isReached = found.kind === "process";
   const status = isReached ? found.after.status : null;
-  /** The value of a metric without labels; null: it is unknown. */
+  /** The value of a metric without labels; null if it is unknown. */
   const gauge = ({ name }: { readonly name: string }) => status?.metrics[name]?.[0]?.value ?? null;
   const invalidSinceS = gauge(METRICS.configInvalidSince) ?? 0;
   return {

@@ -33,7 +33,7 @@ import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts"
 /** A stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
-  /** Null: unknown; `note` has the reason. */
+  /** Null if unknown; `note` has the reason. */
   readonly waiting: Waiting | null;
   readonly note: string | null;
 }
@@ -43,34 +43,34 @@ export interface DestinationWaiting {
   readonly destination: string;
   /** The topic of its queue. */
   readonly topic: string;
-  /** Deliveries that have not been attempted yet. Null: the topic does not exist, or the number is unknown. */
+  /** Deliveries that have not been attempted yet. Null if the topic does not exist, or the number is unknown. */
   readonly line: Waiting | null;
   /** Deliveries that are due for a retry. */
   readonly retries: Waiting | null;
   readonly isRemoved: boolean;
-  /** Why something is unknown; null: everything is known, or the topic does not exist. */
+  /** Why something is unknown; null if everything is known, or the topic does not exist. */
   readonly error: string | null;
 }
 
 export interface DelayTopicStatus {
   readonly delay: string;
   readonly waiting: Waiting | null;
-  /** No longer configured: it is only drained. */
+  /** True if the delay is no longer configured, so its topic is only drained. */
   readonly isRetired: boolean;
-  /** Why it is unknown. */
+  /** Why the number is unknown. */
   readonly note: string | null;
 }
 
 export interface DeadLettersStatus {
-  /** All dead letters that the retention has kept. */
+  /** All dead letters within the topic's retention. */
   readonly retained: number;
   /** Dead letters of the last 24 hours. */
   readonly lastDay: number;
-  /** Reasons of the last 24 hours; null: there are too many to read in time. */
+  /** Reasons of the last 24 hours; null if there are too many to read in time. */
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
-    /** How many of them were replayed; null: unknown. */
+    /** How many of these dead letters were replayed; null if unknown. */
     readonly replayed: number | null;
   } | null;
 }
@@ -79,17 +79,17 @@ export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
   readonly delayTopics: readonly DelayTopicStatus[];
-  /** By destination; null: there are too many to count in time, or they cannot be read. */
+  /** By destination; null if there are too many deliveries to count in time, or if they cannot be read. */
   readonly awaitingRetry: ReadonlyMap<string, AwaitingRetry> | null;
   /** Delays whose deliveries were all counted: their numbers are exact. */
   readonly countedDelays: ReadonlySet<string>;
-  /** Those that operators asked for, and that are in force. */
+  /** Pauses that operators requested, and that are in force. */
   readonly pauses: readonly Pause[];
-  /** Null: the topic does not exist yet, or the number is unknown. */
+  /** Null if the topic does not exist yet, or the number is unknown. */
   readonly deadLetters: DeadLettersStatus | null;
-  /** Why something of `inTiers` and `deadLetters` is unknown; null: everything is known, or there was too much to read. */
+  /** Why `awaitingRetry` or `deadLetters` is not fully known; null if it is, or if there was too much to read. */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts that could not be read, each once, with the reason. */
+  /** The parts that could not be read, each listed once, with the reason. */
   readonly errors: readonly string[];
 }
 
@@ -103,7 +103,7 @@ export interface StatusOptions {
   readonly config: Config;
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** Only this destination; null: all. */
+  /** Only this destination; null means all. */
   readonly destination?: string | null;
 }
 
@@ -164,7 +164,9 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
   };
 }
 
-/** The number that was counted record by record; otherwise by offsets, which include records taken out early. */
+/**
+ * The number counted record by record, if there is one; otherwise by offsets, which include records taken out early.
+ */
 function delayTopicStatus(
   { delay, isRetired, reading }: ReturnType<typeof delaysOf>[number],
   { waiting, error }: WaitingIn,
@@ -232,7 +234,7 @@ function destinationsOf(
     });
 }
 
-/** Configured delays in their order, each once, then others whose topics still exist. */
+/** Configured delays in their order, without duplicates, then other delays whose topics still exist. */
 function delaysOf(config: Config, { topics, groups, existing }: Places) {
   const configured = config.delivery.retryDelaysMs.map(delayName);
   return knownDelays(config, existing).map((delay) => ({

@@ -16,7 +16,7 @@ const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES"
 const DEAD_LETTER_COLUMNS = ["DEAD LETTERS", "LAST 24H"];
 /** A stage that keeps up has no record this old. */
 const OLD_MS = 60_000;
-/** Up to this much is caused by the polling interval. */
+/** Deliveries can be overdue by this much because of the polling interval alone. */
 const OVERDUE_MS = 5_000;
 
 export function statusText(report: StatusReport, colors: Colors): string {
@@ -73,7 +73,7 @@ function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Color
   return table(width.head, width.rows, (cell, row, column) => {
     const stage = stages[row];
     if (stage === undefined) return bold(cell);
-    // Records in delay topics are meant to grow old.
+    // Records in delay topics are old on purpose, so their age is not highlighted.
     const isOld = stage.stage !== "delay" && (stage.oldestMs ?? 0) > OLD_MS;
     if ((column === 1 || column === 2) && isOld) return yellow(cell);
     if (column === 4 && (stage.failedPerMinute ?? 0) > 0) return yellow(cell);

@@ -1,5 +1,5 @@
 /**
- * The unprocessed records of consumer groups: how many there are, and the oldest of them. All topics are requested
+ * The number of unprocessed records of consumer groups, and the time of the oldest one. All topics are requested
  * together, so that 1,000 topics take about as long as one.
  *
  *   found for a partition                                 requested
@@ -26,9 +26,9 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 export interface Waiting {
   /** Unprocessed records. */
   readonly records: number;
-  /** When the oldest of them was written; null: there is none, or it cannot be read. */
+  /** When the oldest unprocessed record was written; null if there is no such record, or if it cannot be read. */
   readonly oldestAtMs: number | null;
-  /** The earliest due time of the first record of a partition; null: the records have no due time. */
+  /** The earliest due time of the first record of a partition; null if the records have no due time. */
   readonly dueAtMs: number | null;
   /** Corrupt batches at the positions of the group. */
   readonly corrupt: readonly CorruptBatch[];
@@ -36,9 +36,9 @@ export interface Waiting {
 
 /** What is known about one topic. */
 export interface WaitingIn {
-  /** Null: the topic does not exist, or cannot be requested. */
+  /** Null if the topic does not exist, or cannot be requested. */
   readonly waiting: Waiting | null;
-  /** Why something is unknown; null: everything is known, or the topic does not exist. */
+  /** Why something is unknown; null if everything is known, or the topic does not exist. */
   readonly error: string | null;
 }
 
@@ -111,7 +111,7 @@ async function readHeads(
   return heads;
 }
 
-/** Null: it was not read in time. */
+/** Null if the record was not read in time. */
 async function first(
   kafka: Kafka,
   { topic, partition, from, to }: UnfinishedPart,

@@ -7,15 +7,15 @@ import type { ReplayFigures } from "./replay.ts";
 import type { CountKey, Counts, StoredReplay } from "./stored-replay.ts";
 
 export interface Outcome {
-  /** Null: --dry-run, so no replay was created. */
+  /** Null with --dry-run, because no replay is created then. */
   readonly replay: string | null;
   readonly topic: string;
   readonly stored: StoredReplay<"calls">;
   readonly end: "done" | "interrupted" | "failed" | "counted";
-  /** Why it failed. */
+  /** Why the replay failed. */
   readonly error: string | null;
   readonly counts: Counts;
-  /** The command that resumes the replay; null: the replay is complete. */
+  /** The command that resumes the replay; null if the replay is complete. */
   readonly resume: string | null;
 }
 
@@ -45,7 +45,7 @@ interface OutcomeRow {
   readonly text: string;
 }
 
-/** The counts by outcome; empty: there were no calls. @param outside as in `countText` */
+/** The counts by outcome; empty if there were no calls. @param outside as in `countText` */
 export function outcomeRows(
   { counts, end }: Pick<Outcome, "counts" | "end">,
   outside?: string,
@@ -73,7 +73,7 @@ export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string 
   return `${text}\n`;
 }
 
-/** One line; every key is always there. Counts are those of all processes that worked on it. */
+/** One line in which every key is always present. The counts include all processes that worked on the replay. */
 export function outcomeJson({ replay, topic, stored, end, error, counts, resume }: Outcome) {
   const { destination, asked, perSecond } = stored.plan;
   const of = (kind: string) =>

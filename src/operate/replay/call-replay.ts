@@ -1,7 +1,7 @@
 /**
- * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each is routed
- * for that destination alone, by the present configuration (`routeAgain`); the schema of its value is awaited
- * through outages of the registry, as the route stage does.
+ * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each is routed for
+ * that destination alone, by the current configuration (`routeAgain`). If the registry is unreachable, the replay
+ * waits for the schema of the call's value, as the route stage does.
  */
 
 import { randomBytes } from "node:crypto";
@@ -36,12 +36,12 @@ export interface CallReplayOptions {
   readonly signal: AbortSignal;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
-  /** If not set, the system's. */
+  /** If not set, the system clock is used. */
   readonly clock?: Clock;
 }
 
 /**
- * Starts or resumes a replay, and works on it until it ends. Null: the replay does not exist.
+ * Starts or resumes a replay, and runs it until it ends. Null if the replay does not exist.
  *
  * @throws Error if a topic is missing, or Kafka does not respond at the start.
  */
@@ -100,7 +100,7 @@ export interface CallDecisions {
   readonly config: Pick<Config, "sources" | "defaultSource">;
   readonly topics: TopicNames;
   readonly destination: Destination;
-  /** Null: no registry is configured. */
+  /** Null if no registry is configured. */
   readonly schemas: Schemas | null;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -1,6 +1,6 @@
 /**
- * A record of `dead-letters`, as lists and replays read it. It can be read whichever program wrote it: an absent header is empty
- * or null here.
+ * A record of `dead-letters`, as lists and replays read it. Any program may have written the record: an absent header
+ * becomes empty or null.
  */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../domain/dead-letter.ts";
@@ -26,12 +26,12 @@ export interface DeadLetter {
     readonly offset: number | null;
   };
   /**
-   * Null: the record was not a delivery. The deliver stage takes the destination from the topic, not from the record's headers. In
+   * Null if the record was not a delivery. The deliver stage takes the destination from the topic, not from the record's headers. In
    * delay topics only the headers name it.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
-  /** From its header; `messageIdOf` also reads the value. */
+  /** The message ID in the header; `messageIdOf` also reads the value. */
   readonly messageId: string | null;
 }
 
@@ -45,7 +45,7 @@ export function readDeadLetter(
   const topic = text(DEAD_LETTER_HEADER.topic);
   const stage = text(DEAD_LETTER_HEADER.stage);
   const named = found.get(DELIVERY_HEADER.destination) ?? null;
-  // A delivery without the header was still on one of its destination's topics.
+  // A delivery without the header was still on a topic of its destination when it was dead-lettered.
   const stood = destinationOfTopic(topic, topics);
   const destination = stage === "deliver" ? (stood ?? named) : (named ?? stood);
   return {
@@ -66,8 +66,8 @@ export function readDeadLetter(
 }
 
 /**
- * The message ID in the header, otherwise the call's own if the value is a JSON call that has one, read as the route stage reads it.
- * A value with a schema can only be read with the schema (`filter.ts`).
+ * The message ID in the header; if there is none, the call's message ID if the value is a JSON call, read as in the
+ * route stage. A value with a schema can only be read with the schema (`filter.ts`).
  */
 export function messageIdOf({ messageId, record }: DeadLetter): string | null {
   if (messageId !== null || record.value === null) return messageId;
@@ -79,7 +79,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
 }
 
 /**
- * Which dead letters are chosen. One is chosen if it passes each filter that is set:
+ * Chooses dead letters. A dead letter is chosen if it passes each filter that is set:
  *
  *   filter        passes
  *   destinations  one of these; a dead letter without a destination passes none
@@ -90,11 +90,11 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
  *   untilMs       dead-lettered before this time
  */
 export interface DeadLetterFilter {
-  /** Empty: all. The same applies to reasons and message IDs. */
+  /** Empty means all. The same applies to reasons and message IDs. */
   readonly destinations: readonly string[];
   readonly reasons: readonly DeadLetterReason[];
   readonly messageIds: readonly string[];
-  /** Null: no limit. */
+  /** Null means no limit. */
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
 }

@@ -9,9 +9,9 @@
  *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
  *   any other                                    is written
  *
- * Marks (`replay-marks.ts`) show later replays what was sent. A dead letter is sent once, or twice if a crash
- * came between its acknowledgment and its mark. Two replays that run at the same time do not see each other's
- * marks, and both send what both choose.
+ * Marks (`replay-marks.ts`) show later replays what was sent. A dead letter is sent once, or twice if the process
+ * crashed between the acknowledgment and the mark. Two replays that run at the same time do not see each other's
+ * marks, so both send the dead letters that match both filters.
  */
 
 import { randomBytes } from "node:crypto";
@@ -40,7 +40,7 @@ import type { DeadLetterReplayPlan, StoredReplay } from "./stored-replay.ts";
 export interface DeadLetterReplayOptions extends ReplayTargets {
   readonly chosen: ChosenReplay<"dead-letters">;
   readonly dryRun: boolean;
-  /** Null: none is configured. */
+  /** Null if no registry is configured. */
   readonly registry: RegistryConnection | null;
   readonly signal: AbortSignal;
 }
@@ -53,7 +53,7 @@ export interface OpenedReplay extends AsyncDisposable {
   readonly marks: ReplayMarks;
 }
 
-/** The caller disposes it. Null: the replay does not exist. @throws Error if a topic is missing. */
+/** The caller disposes it. Null if the replay does not exist. @throws Error if a topic is missing. */
 export async function openDeadLetterReplay(
   kafka: Kafka,
   { topics, dryRun, registry, signal, chosen }: DeadLetterReplayOptions,
@@ -71,14 +71,14 @@ export async function openDeadLetterReplay(
 
 export interface DeadLetterDecisions extends ReplayTargets {
   readonly plan: DeadLetterReplayPlan;
-  /** Ranges at the start, which exclude dead letters that this replay causes. */
+  /** The ranges at the start, so that dead letters caused by this replay are excluded. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
   /** Counts them. */
   readonly tally?: Tally;
 }
 
-/** @param name of the replay; null: it does not have one yet. */
+/** @param name of the replay; null if it does not have one yet. */
 export function deadLetterDecisions(given: DeadLetterDecisions, name: string | null): Decide {
   const { plan, marks, read, tally, topics } = given;
   return async (record) => {
@@ -97,7 +97,7 @@ export function deadLetterDecisions(given: DeadLetterDecisions, name: string | n
   };
 }
 
-/** Counts the dead letters that are still to be replayed. Null: interrupted. */
+/** Counts the dead letters that are still to be replayed. Null if interrupted. */
 export async function countDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -132,11 +132,11 @@ export function countText(
 }
 
 export interface SentDeadLetters extends ReplayResult {
-  /** How far it came. */
+  /** How far the replay came. */
   readonly text: string;
 }
 
-/** Replays and marks them. @param total number of dead letters to read */
+/** Replays dead letters and marks them. @param total number of dead letters to read */
 export async function sendDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,

@@ -19,7 +19,7 @@ import { type CommandSchemas, openCommandSchemas } from "../connect/command-sche
 import type { Shell } from "../connect/shell.ts";
 import type { DeadLetter, DeadLetterFilter } from "./dead-letter-record.ts";
 
-/** The caller closes it. Without a configured registry, dead letters are unchanged. */
+/** The caller closes it. If no registry is configured, dead letters are returned unchanged. */
 export async function openDeadLetterSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export async function openDeadLetterSchemas(
 
 export class DeadLetterSchemas implements AsyncDisposable {
   readonly #schemas: CommandSchemas;
-  /** By reason: number of dead letters whose message ID is unknown. */
+  /** The number of dead letters whose message ID is unknown, by reason. */
   readonly #unread = new Map<string, number>();
 
   constructor(schemas: CommandSchemas) {

@@ -1,4 +1,4 @@
-/** Reads dead letters, the oldest first, up to the ends that were there at the start. */
+/** Reads dead letters, the oldest first, up to the ends of the partitions when reading started. */
 
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -13,7 +13,7 @@ import { type Range, rangesSince, readRanges } from "./read-records.ts";
 import { ReplayMarks } from "./replay-marks.ts";
 import { marginBefore } from "./replay-store.ts";
 
-/** The present dead letters, from `sinceMs` on. */
+/** The existing dead letters, from `sinceMs` on. */
 export function deadLetterRanges(
   { admin }: Pick<Kafka, "admin">,
   topic: string,
@@ -26,7 +26,7 @@ export interface DeadLetterSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly signal: AbortSignal;
-  /** Absent: values that have a schema of a registry are not read. */
+  /** If absent, values that have a schema of a registry are not read. */
   readonly read?: ReadDeadLetterValue;
 }
 
@@ -42,7 +42,7 @@ export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Pr
   return marks;
 }
 
-/** The dead letters of the ranges that pass, the oldest first. */
+/** The dead letters in the ranges that pass the filter, the oldest first. */
 export async function* readDeadLetters(
   { kafka, topics, signal, read }: DeadLetterSource,
   ranges: readonly Range[],

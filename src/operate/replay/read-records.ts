@@ -1,6 +1,6 @@
 /**
- * Reads ranges of a topic: each partition's records in the order of offsets, and all of them in the order of
- * time as far as that allows.
+ * Reads ranges of a topic. The records of a partition stay in the order of offsets; within that limit, all records
+ * are in the order of time.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -15,7 +15,7 @@ export interface Range {
   readonly to: number;
 }
 
-/** From the first record of that time to the present ends. @param sinceMs null: from the first one */
+/** From the first record of that time to the present ends. @param sinceMs null means from the first record */
 export async function rangesSince(
   admin: Pick<Admin, "offsets" | "offsetsAt">,
   topic: string,
@@ -52,8 +52,8 @@ interface Head {
 }
 
 /**
- * Holds one step of each list. Within a list the order stays as it is, also where times fall.
- * Ends the lists when its reader stops.
+ * Keeps one step of each list in memory. The order within a list does not change, even if its times decrease. Ends
+ * the lists when the caller stops reading.
  */
 export async function* mergeByTime(lists: readonly Steps[]): Steps {
   try {

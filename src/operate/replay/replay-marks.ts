@@ -1,6 +1,7 @@
 /**
- * Which dead letters have been replayed: the marks on the compacted topic `dead-letter-replays`. For each batch of a partition, a
- * replay writes a mark after the records were acknowledged and before its position is committed.
+ * Records which dead letters have been replayed, as marks on the compacted topic `dead-letter-replays`. For each
+ * batch of a partition, a replay writes a mark after the records were acknowledged and before its position is
+ * committed.
  *
  *   part of a mark   is
  *   key              the partition, its first and last offset, the replay and its process, so that no two are the same
@@ -62,7 +63,10 @@ export class ReplayMarks {
   >();
   readonly #values = new Map<string, MarkValue>();
 
-  /** Takes the records of the topic, those of a key in order. Records that are not marks are ignored. */
+  /**
+   * Takes the records of the topic; records with the same key must be in order. Records that are not marks are
+   * ignored.
+   */
   take({ key, value }: Pick<IncomingRecord, "key" | "value">): void {
     if (key === null) return;
     const name = key.toString();
@@ -71,7 +75,7 @@ export class ReplayMarks {
     else this.#add(name, mark);
   }
 
-  /** Null: it has not been replayed. */
+  /** Null if the dead letter has not been replayed. */
   of({ partition, offset, timestampMs }: DeadLetterPlace): ReplayMark | null {
     const [markedMs, mark] = this.#deadLetters.get(partition)?.get(offset) ?? [];
     return mark !== undefined && markedMs === timestampMs ? mark : null;

@@ -6,18 +6,18 @@
  *                                  (`stored-replay.ts`)
  *   `<prefix>replay.<name>.owner`  which process owns it      each process that takes it over
  *
- * The last commit counts, and Kafka does not reject an outdated one. That is why the owner is stored separately from the
- * positions: taking a replay over does not undo progress, and a late commit does not undo a takeover. The owner checks twice that
- * it still is the owner: before it writes a batch, and before it commits. So a process that loses the replay repeats at most one
- * batch:
+ * The last commit counts, and Kafka does not reject an outdated one. That is why the owner is stored separately from
+ * the positions: taking a replay over does not undo progress, and a late commit does not undo a takeover. The owner
+ * checks twice that it is still the owner: before it writes a batch, and before it commits. So a process that loses
+ * the replay repeats at most one batch:
  *
  *   another process takes the replay over     the previous owner
  *   before the check before a batch           stops; it has committed everything that it sent
  *   between the two checks                    stops; its batch is sent again
  *   after the second check                    commits and stops; its batch may be sent again
  *
- * Every ten minutes the owner writes its name again, because Kafka deletes old commits. A process that took the replay over at
- * the same time has then lost it, and stops.
+ * Every ten minutes the owner writes its name again, because Kafka deletes old commits. A process that took the
+ * replay over at the same time then loses it, and stops.
  *
  * A replay that is done has no commits. A process that was about to take it over finds that out when it reads the positions
  * again. One case remains: a process is frozen between the second check and its commit, another process continues meanwhile, and
@@ -39,10 +39,10 @@ import {
   topicOf,
 } from "./stored-replay.ts";
 
-/** The part of Kafka's administration that it uses. */
+/** The part of the Kafka admin client that is used here. */
 export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
-/** Every topic has it. */
+/** Every topic has this partition. */
 const OWNER_PARTITION = 0;
 /** The clocks of brokers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
@@ -66,7 +66,7 @@ export async function planReplay<Kind extends ReplayKind>(
   of: Kind,
   plan: ReplayPlan<Kind>,
 ): Promise<StoredReplay<Kind>> {
-  // The time of a dead letter is set by its stage, that of a call is the time of the record.
+  // The time of a dead letter is set by the stage that wrote it; the time of a call is that of its record.
   const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
   const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
   const partitions = ranges.map(({ partition, from, to }) => {
@@ -80,7 +80,7 @@ export function marginBefore(sinceMs: number | null): number | null {
   return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
 }
 
-/** A new or a stored replay. @param by the process that takes it over; null: it only counts. */
+/** A new or a stored replay. @param by the process that takes the replay over; null if it only counts. */
 export async function openReplay<Kind extends ReplayKind>(
   kafka: Pick<Kafka, "admin">,
   topics: TopicNames,
@@ -112,22 +112,22 @@ export class ReplayStore<Kind extends ReplayKind> {
     this.#ownerGroup = names.replayOwner(name);
   }
 
-  /** Null: the replay does not exist, or is done. */
+  /** Null if the replay does not exist, or is done. */
   async read(): Promise<StoredReplay<Kind> | null> {
     return decodeReplay(this.#of, await this.#groups.committed(this.#group, this.#topic));
   }
 
-  /** Stores a replay that has not started. Nothing may be sent before. */
+  /** Stores a replay that has not started. Must be called before anything is sent. */
   async begin(stored: StoredReplay<Kind>, by: string): Promise<void> {
     await this.own(by);
     await this.commit(encodeReplay(stored));
   }
 
-  /** The replay from the time at which this process owns it. Null: it does not exist, or is done. */
+  /** The replay from the time at which this process owns it. Null if it does not exist, or is done. */
   async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
-    // Not earlier, because until then its previous owner continued.
+    // Not earlier, because the previous owner may have committed until then.
     const stored = await this.read();
     if (stored === null) await this.#groups.deleteGroup(this.#ownerGroup);
     return stored;

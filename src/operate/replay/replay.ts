@@ -1,7 +1,7 @@
 /**
- * Works on a replay: reads a range of records, decides about each of them, and writes the results. The records are dead letters
- * (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be interrupted at any time and resumed by its name, from
- * what it has committed (`replay-store.ts`).
+ * Runs a replay: reads a range of records, decides whether to replay each one, and writes the results. The records
+ * are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be interrupted at any
+ * time and resumed by its name, from what it has committed (`replay-store.ts`).
  *
  *   the process ends                        then, when the replay is resumed
  *   before the plan was committed           the replay does not exist; nothing was written
@@ -15,8 +15,8 @@
  *   after the last commit, before the       nothing is left to do; the groups are deleted
  *     groups are deleted
  *
- * So nothing is omitted: a position is committed only when every record before it has been acknowledged. A
- * graceful interruption writes and commits the batch in memory, so it repeats nothing. Only the process that
+ * So nothing is omitted: a position is committed only when every record before it has been acknowledged. On a
+ * graceful interruption, the batch in memory is written and committed, so nothing is repeated. Only the process that
  * owns the replay writes.
  *
  *   a problem                                       then
@@ -26,8 +26,8 @@
  *   a record is too large for its topic             it is counted as refused
  *   a corrupt batch in the range                    the replay fails, naming its offset
  *
- * A partition's records keep their order, so that a key's do. Those of several partitions are written in the
- * order of time.
+ * Records of a partition keep their order, and therefore records of a key do too. Records of several partitions are
+ * written in the order of time.
  */
 
 import { visibleLines } from "../../domain/escape-control.ts";
@@ -52,9 +52,9 @@ import {
 
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
-/** Maximum time that records wait for others of their batch, if the rate is limited. */
+/** Maximum time that records wait until their batch is complete, if the rate is limited. */
 const BATCH_AGE_MAX_MS = 200;
-/** Records for which nothing is written, from one commit to the next. */
+/** Maximum number of records between two commits if nothing is written for them. */
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
 /** Far below the time after which brokers delete commits: 7 days by default, but some are set to hours. */
@@ -62,10 +62,12 @@ const RENEW_AFTER_MS = 600_000;
 
 export type Decision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
-  /** `as` null: it is not counted. `why`: a sentence, the same for all records that are refused for the same cause. */
+  /**
+   * `as` is null if the record is not counted. `why` is the same sentence for all records refused for the same cause.
+   */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
 
-/** @param onWaiting reports what the decision is waiting for; null: it no longer waits. */
+/** @param onWaiting called with what the decision is waiting for, or with null when it no longer waits. */
 export type Decide = (
   record: IncomingRecord,
   onWaiting: (why: string | null) => void,
@@ -106,7 +108,7 @@ export interface ReplayDeps extends CountDeps {
 
 export type ReplayEnd = "done" | "interrupted";
 
-/** Counts what a replay has yet to do, and writes nothing. False: interrupted. */
+/** Counts what a replay has yet to do, and writes nothing. False if interrupted. */
 export async function countReplay(deps: CountDeps, stored: StoredReplay): Promise<boolean> {
   const progress = new ReplayProgress(stored);
   for await (const records of recordsOf(deps, stored)) {
@@ -122,9 +124,9 @@ export async function countReplay(deps: CountDeps, stored: StoredReplay): Promis
 }
 
 /**
- * Works on a replay that has started, or was taken over, until it is done or the signal aborts.
+ * Runs a replay that has started, or was taken over, until it is done or the signal aborts.
  *
- * @throws Error when Kafka fails, or another process takes the replay over: the replay can be resumed.
+ * @throws Error if Kafka fails, or if another process takes the replay over. The replay can then be resumed.
  */
 export async function replay<Kind extends ReplayKind>(
   deps: ReplayDeps,
@@ -148,7 +150,7 @@ function recordsOf({ kafka, topics, signal }: CountDeps, { of, partitions }: Sto
   return readRanges({ kafka, topic: topicOf(of, topics), signal }, ranges);
 }
 
-/** Null: interrupted, perhaps while it waited for a schema. */
+/** Null if interrupted, perhaps while it waited for a schema. */
 async function decided(deps: CountDeps, record: IncomingRecord): Promise<Decision | null> {
   const { decide, signal, onWaiting } = deps;
   if (signal.aborted) return null;
@@ -199,7 +201,7 @@ class Work {
     return this.#deps.signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
   }
 
-  /** False: the signal aborted, and the record was not taken. */
+  /** False if the signal aborted before the record was taken. */
   async #take(record: IncomingRecord): Promise<boolean> {
     const { clock, onRefused } = this.#deps;
     const decision = await decided(this.#deps, record);
@@ -221,7 +223,7 @@ class Work {
     return true;
   }
 
-  /** Waits for the next record's turn, if there is a rate. False: the signal aborted. */
+  /** Waits for the next record's turn, if there is a rate. False if the signal aborted. */
   async #turn(): Promise<boolean> {
     const { clock, signal } = this.#deps;
     for (;;) {
@@ -244,7 +246,7 @@ class Work {
     this.#batch = new Map();
     this.#batchBytes = 0;
     this.#skipped = 0;
-    // Writing may have taken long, through an outage.
+    // Writing may have taken a long time because of an outage.
     await this.#store.assertOwned(by);
     await this.#commit();
     onProgress(this.#progress);
@@ -302,7 +304,7 @@ export interface ReplayJob<Kind extends ReplayKind>
   readonly kafka: Kafka;
   readonly chosen: ChosenReplay<Kind>;
   readonly stored: StoredReplay<Kind>;
-  /** Written before it starts. */
+  /** Records that are written before the replay starts. */
   readonly first?: readonly OutgoingRecord[];
   readonly progressText: (figures: ReplayFigures) => string;
 }
@@ -316,7 +318,7 @@ export interface ReplayResult extends ReplayFigures {
   readonly refused: ReadonlyMap<string, number>;
 }
 
-/** Starts or resumes a replay, shows how far it is, and works on it until it ends. Does not throw. */
+/** Starts or resumes a replay, shows its progress, and runs it until it ends. Does not throw. */
 export async function runReplay<Kind extends ReplayKind>(
   job: ReplayJob<Kind>,
   progressOutput: ProgressOutput,
@@ -345,7 +347,7 @@ export async function runReplay<Kind extends ReplayKind>(
   return { name, end, error, refused, ...shown.figures() };
 }
 
-/** Shows how far a replay or its count is, and what it waits for. */
+/** Shows the progress of a replay or of its count, and what it is waiting for. */
 export function followReplay(
   text: (figures: ReplayFigures) => string,
   progressOutput: ProgressOutput,

@@ -67,12 +67,12 @@ export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay
 }
 
 export interface TallyRow {
-  /** Null: the records were not deliveries. */
+  /** Null if the records were not deliveries. */
   readonly destination: string | null;
   readonly reason: string;
-  /** The topic; null: a replay refuses them. */
+  /** The topic; null if a replay refuses them. */
   readonly to: string | null;
-  /** Why a replay refuses them; null: it does not. */
+  /** Why a replay refuses them; null if it does not. */
   readonly refused: string | null;
   readonly count: number;
 }
@@ -83,7 +83,7 @@ export class Tally {
   readonly #rows = new Map<string, TallyRow>();
   total = 0;
   refused = 0;
-  /** Dead letters that were replayed before. They are not part of `total`, unless the replay includes them. */
+  /** Dead letters that were replayed before. `total` includes them only if the replay does. */
   replayed = 0;
   /** Dead letters that the resumed replay had sent but not committed. */
   own = 0;

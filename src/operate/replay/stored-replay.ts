@@ -6,9 +6,9 @@
  *   offset     the next record of the partition to read
  *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
- * So a replay needs nothing but Kafka to resume, and each commit holds the whole plan. `to` is the
- * partition's end when the replay started: later calls were routed by the stage, and later dead letters, also
- * those of this replay, are left to another replay.
+ * So a replay can be resumed with nothing but Kafka, because each commit holds the whole plan. `to` is the
+ * partition's end when the replay started: later calls are routed by the route stage, and later dead letters,
+ * including those that this replay causes, are left to another replay.
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";
@@ -20,16 +20,16 @@ import type { DeadLetterFilter } from "./dead-letter-record.ts";
 export interface CallReplayPlan {
   readonly destination: string;
   readonly asked: AskedCalls;
-  /** Null: no limit. */
+  /** Null means no limit. */
   readonly perSecond: number | null;
 }
 
 export interface DeadLetterReplayPlan {
   readonly filter: DeadLetterFilter;
-  /** Maximum number of dead letters that pass the filter; null: all. */
+  /** Maximum number of dead letters that pass the filter; null means all. */
   readonly limit: number | null;
   readonly perSecond: number | null;
-  /** Also dead letters that another replay has sent. Absent: false. */
+  /** Includes dead letters that another replay has sent. If absent, false. */
   readonly includeReplayed?: boolean;
 }
 
@@ -44,7 +44,7 @@ export type ReplayPlan<Kind extends ReplayKind> = Plans[Kind];
 /** The outcome of a record: `written`, `refused`, or for calls such as `skipped:disabled`. */
 export type CountKey =
   | "written"
-  /** It cannot be replayed, or is too large for the brokers. */
+  /** The record cannot be replayed, or is too large for the brokers. */
   | "refused"
   | `${Exclude<RoutedAgain["kind"], "written">}:${string}`;
 export type Counts = Readonly<Partial<Record<CountKey, number>>>;
@@ -66,7 +66,7 @@ export interface StoredReplay<Kind extends ReplayKind = ReplayKind> {
 const METADATA_MAX_BYTES = 3_400;
 const VERSION = 1;
 
-/** The topic that it reads. */
+/** The topic that the replay reads. */
 export function topicOf(of: ReplayKind, topics: TopicNames): string {
   return of === "calls" ? topics.calls : topics.deadLetters;
 }
@@ -78,7 +78,7 @@ export function encodeReplay({ of, plan, partitions }: StoredReplay): readonly C
   });
 }
 
-/** Null: these are not commits of such a replay. */
+/** Null if these are not commits of a replay. */
 export function decodeReplay<Kind extends ReplayKind>(
   of: Kind,
   commits: readonly CommittedOffset[],
@@ -95,7 +95,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   return stored;
 }
 
-/** True if the brokers would store it. */
+/** True if the commit metadata is small enough for the brokers to store. */
 export function fits<Kind extends ReplayKind>(of: Kind, plan: Plans[Kind]): boolean {
   const at = { partition: 0, position: 0, to: Number.MAX_SAFE_INTEGER, counts: {} };
   const [commit] = encodeReplay({ of, plan, partitions: [at] });
@@ -153,7 +153,7 @@ export class ReplayProgress {
     return written + refused >= plan.limit;
   }
 
-  /** The record has been processed. @param as null: it is not counted. */
+  /** The record has been processed. @param as null if the record is not counted. */
   moveOn(
     { partition, offset }: { readonly partition: number; readonly offset: number },
     as: CountKey | null,
@@ -166,7 +166,7 @@ export class ReplayProgress {
     if (as !== null) this.#count(at, as, 1);
   }
 
-  /** A record that was counted as written was too large. */
+  /** Corrects the counts: a record that was counted as written was too large. */
   refuse(partition: number): void {
     const at = this.#partitions.get(partition);
     if (at === undefined) return;
@@ -181,7 +181,7 @@ export class ReplayProgress {
     return encodeReplay({ ...this.#stored, partitions: ahead });
   }
 
-  /** Kafka deletes old commits: commits all positions again. */
+  /** Commits all positions again, because Kafka deletes old commits. */
   renew(): void {
     for (const partition of this.#partitions.keys()) this.#ahead.add(partition);
   }

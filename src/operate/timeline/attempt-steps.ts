@@ -18,7 +18,7 @@ import { delayMsOfTopic } from "../../domain/topics.ts";
 import type { Evidence } from "./find-records.ts";
 import type { AttemptStep } from "./steps.ts";
 
-/** The clocks of processes differ a little; two attempts of a delivery are never this close. */
+/** The clocks of processes differ a little; two attempts of a delivery are never this close together. */
 const SAME_WITHIN_MS = 1_000;
 const NOT_ATTEMPTED = "; it was due again, but ";
 

@@ -9,8 +9,8 @@
  *   one                      the same bytes          none
  *   one                      another one             changed, with the properties that differ
  *
- * A call that cannot be read by one of them has no records by it; its reason is that of its dead letter. Values are never
- * kept, only paths and message IDs.
+ * If one of the configurations cannot read a call, the call has no records under that configuration, with the reason
+ * of its dead letter. Only paths and message IDs are kept, never values.
  */
 
 import type { Call } from "../../domain/call.ts";
@@ -31,7 +31,7 @@ import {
 import type { Routing } from "../../route/routing.ts";
 
 const EXAMPLES_MAX = 5;
-/** Paths of a destination that are counted; names in calls may come from anywhere. */
+/** Maximum number of paths counted for a destination, because names in calls may come from anywhere. */
 const PATHS_MAX = 1_000;
 
 /** A number of calls, and the message IDs of some of them. */
@@ -46,8 +46,8 @@ export interface DestinationDifferences {
   readonly lost: readonly (Counted & { readonly reason: string })[];
   readonly changed: Counted & {
     /**
-     * By the path of a property, how many calls differ in it; `(key)` and `(headers)` for the record's own, `(others)` for all
-     * paths after the first thousand.
+     * The number of calls that differ in a property, by its path. `(key)` and `(headers)` are those of the record;
+     * `(others)` counts all paths after the first thousand.
      */
     readonly properties: Readonly<Record<string, number>>;
   };
@@ -111,7 +111,10 @@ export class RoutingComparison {
     }
   }
 
-  /** In the order of the proposed configuration, then those that it removes. Only those with differences. */
+  /**
+   * Destinations with differences: first those of the proposed configuration, in its order, then those that it
+   * removes.
+   */
   result(): readonly DestinationDifferences[] {
     const ids = [...this.#after.destinations, ...this.#before.destinations].map(({ id }) => id);
     return [...new Set<string>(ids)].flatMap((destination) => {
@@ -191,8 +194,8 @@ function recordsOf(read: RoutedRead): readonly (readonly [DestinationId, Outgoin
 }
 
 /**
- * What the rules of one configuration changed, if those of the other one changed nothing; null: both changed the call, or
- * neither did.
+ * The properties that the rules of one configuration changed, if the rules of the other one changed nothing; null if
+ * both changed the call, or neither did.
  */
 function changedOnce(
   destination: DestinationId,
@@ -210,7 +213,7 @@ function changedOnce(
 /**
  * Empty if the records are the same, byte for byte.
  *
- * @param known paths that differ in the value; null: they are looked up.
+ * @param known paths that differ in the value; null to find them here.
  */
 function differingPaths(
   one: OutgoingRecord,
@@ -230,7 +233,7 @@ function parsed(value: OutgoingRecord["value"]): unknown {
   return value === null ? null : JSON.parse(Buffer.from(value).toString());
 }
 
-/** Paths at which two values differ. Goes through any depth without a stack of calls. */
+/** Paths at which two values differ. Values can be nested to any depth, because no recursion is used. */
 function jsonPaths(one: unknown, other: unknown): readonly string[] {
   const found: string[] = [];
   const left: (readonly [unknown, unknown, string])[] = [[one, other, ""]];

@@ -54,7 +54,7 @@ export const NAMED_BY = {
   defaultSource: "the default source",
 } as const;
 
-/** In the order in which call-time.ts looks. */
+/** In the order in which call-time.ts tries them. */
 function timedBy(call: ReadCall["call"]): string {
   if (readTimestamp(call.timestamp) !== null) return "its timestamp";
   if (readTimestamp(call.originalTimestamp) !== null) {
@@ -162,7 +162,7 @@ function requestLines(request: EndpointRequest): readonly string[] {
     `    endpoint ${endpointText(endpointName, endpoint)}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
-    // Lines of a body are lines here, too.
+    // Lines of a body become separate lines of the output.
     ...body
       .toString()
       .trimEnd()

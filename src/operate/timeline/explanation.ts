@@ -1,7 +1,7 @@
 /**
- * What happens to a record on `calls`, decided by the functions of the route stage. The functions of the deliver stage make its
- * requests, from the same delivery records that the route stage would write, and the destination's type its batches. Nothing is
- * sent.
+ * What happens to a record on `calls`, decided by the functions of the route stage. The functions of the deliver
+ * stage build the requests from the same delivery records that the route stage would write, and the destination's
+ * type builds the batches. Nothing is sent.
  */
 
 import assert from "node:assert/strict";
@@ -33,13 +33,13 @@ export type Explanation =
 export interface ExplainedDestination {
   readonly destination: Destination;
   readonly reason: Reason;
-  /** Name of the filter that skipped the call; null: none did. */
+  /** Name of the filter that skipped the call; null if none did. */
   readonly filter: string | null;
   /** Paths of the properties that the destination's rules change. */
   readonly changed: readonly string[];
-  /** The delivery record that the route stage writes; null: the call is not routed to the destination. */
+  /** The delivery record that the route stage writes; null if the call is not routed to the destination. */
   readonly copy: OutgoingRecord | null;
-  /** The first step of the deliver stage; null: no delivery, or the destination is not attempted. */
+  /** The first step of the deliver stage; null if there is no delivery, or if the destination is not attempted. */
   readonly first: FirstStep | null;
 }
 
@@ -48,7 +48,10 @@ export type FirstStep =
   | {
       readonly kind: "attempt";
       readonly requests: readonly EndpointRequest[];
-      /** What shares requests with other calls (`BatchExplainer`); null: the destination has no batches. */
+      /**
+       * The part of the call that shares requests with other calls (`BatchExplainer`); null if the destination has no
+       * batches.
+       */
       readonly batched: Sendable | null;
     }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
@@ -110,7 +113,7 @@ function recordOf(line: Buffer, number: number, topic: string, nowMs: number): I
   return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
 }
 
-/** As the deliver stage decides and makes requests, from the route stage's delivery record. */
+/** Decides and builds requests as the deliver stage does, from the route stage's delivery record. */
 export function firstStep(
   destination: AttemptedDestination,
   copy: OutgoingRecord,
@@ -158,7 +161,7 @@ function requestsOf(
 
 export interface ExplainedBatch {
   readonly destination: AttemptedDestination;
-  /** Numbers of the lines with its calls, in the order in which they are sent. */
+  /** Numbers of the lines whose calls are in the batch, in the order in which the calls are sent. */
   readonly lines: readonly number[];
   /** One request for each endpoint. */
   readonly requests: readonly EndpointRequest[];
@@ -169,10 +172,10 @@ interface BatchedCall {
   readonly sendable: Sendable;
 }
 
-/** More than a batch can have, so that the first ones are complete. */
+/** More calls than a batch can have, so that the first batches are complete. */
 const CALLS_KEPT_MAX = 2_000;
 
-/** The batches that the calls of a file make if they arrive together, in one partition. */
+/** The batches that the calls of a file form if they arrive together, in one partition. */
 export class BatchExplainer {
   readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
 
@@ -191,7 +194,7 @@ export class BatchExplainer {
     });
   }
 
-  /** Returns the rest, at the end of the file. */
+  /** Returns the remaining batches at the end of the file. */
   end(nowMs: number): readonly ExplainedBatch[] {
     return [...this.#kept].flatMap(([destination, calls]) => this.#take(destination, calls, nowMs));
   }

@@ -1,6 +1,6 @@
 /**
- * The final state of a call at each destination that it was routed to. The last step there decides; with `deliver: every`, one
- * part that is still waiting decides for all.
+ * The final state of a call at each destination that it was routed to. The last step at that destination decides.
+ * With `deliver: every`, if one endpoint's part is still waiting, the call is waiting.
  *
  *   the last step there                                     final state
  *   its attempt was accepted                                accepted
@@ -85,7 +85,7 @@ function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): StateA
   return { kind: dueAtMs > nowMs ? "waiting" : "due", atMs: dueAtMs };
 }
 
-/** The last scheduled retry that no later step of the same part followed. */
+/** The last scheduled retry that was not followed by another step of the same part. */
 function stillAwaitingRetry(there: readonly StepThere[]): RetryScheduledStep | null {
   const open = there.filter((step, at) => {
     if (!schedulesRetry(step)) return false;

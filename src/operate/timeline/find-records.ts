@@ -27,7 +27,7 @@ export type CallFacts =
       /** How the source was found. */
       readonly namedBy: string;
       readonly receivedAtMs: number;
-      /** Message IDs of its deliveries: its own, and those that rules create from it. */
+      /** Message IDs of its deliveries: that of the call, and those that rules create from the call. */
       readonly keys: readonly string[];
       /** Destinations of its source. */
       readonly destinations: readonly Routing[];
@@ -57,7 +57,7 @@ export interface FoundDelivery {
 
 export interface FoundScheduledRetry extends FoundDelivery {
   readonly delay: string;
-  /** It was rerouted because its topic was not writable, and has not been attempted. */
+  /** True if the delivery was rerouted because its topic was not writable, and has not been attempted. */
   readonly isRerouted: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface FoundDeadLetter {
   readonly stage: string;
   readonly reason: string;
   readonly error: string;
-  /** Null: the record was not a delivery. */
+  /** Null if the record was not a delivery. */
   readonly delivery: Delivery | null;
   /** The place of the record that was dead-lettered. */
   readonly from: string;
@@ -81,10 +81,10 @@ export interface Evidence {
   readonly retries: readonly FoundDelivery[];
   readonly scheduledRetries: readonly FoundScheduledRetry[];
   readonly deadLetters: readonly FoundDeadLetter[];
-  /** Null: the attempts topic does not exist. */
+  /** Null if the attempts topic does not exist. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
-   * True if the consumer has processed the record at the place; null: unknown. Records that were processed out of order
+   * True if the consumer has processed the record at the place; null if unknown. Records that were processed out of order
    * count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
@@ -94,7 +94,7 @@ export interface Evidence {
   readonly sinceMs: number;
 }
 
-/** Null: it belongs to another call, or is not a delivery. */
+/** Null if the record belongs to another call, or is not a delivery. */
 export function foundDelivery(record: IncomingRecord, messageId: string): FoundDelivery | null {
   const read = readDelivery(record);
   if (read.kind === "invalid" || read.delivery.messageId !== messageId) return null;
@@ -136,19 +136,19 @@ export function placeText({ topic, partition, offset }: RecordPlace): string {
 }
 
 const PLAIN = /[\w.:@+=~-]+/g;
-/** Shorter parts occur in too many values to be useful. */
+/** Shorter parts of an ID occur in too many values to be useful. */
 const PART_MIN = 3;
 
 /**
- * Excludes quickly the records that cannot belong to the call, because a day has many calls.
+ * Quickly excludes records that cannot belong to the call, because there can be many calls in a day.
  *
  *   the message ID                                       a call is parsed as JSON if its value contains
  *   has only characters that JSON writes unchanged       the bytes of the ID
  *   has others, such as `/` or `é`                       the bytes of its longest part without them
  *   has only others                                      any bytes
  *
- * JSON allows any character to be written as an escape, even a plain letter. None of the known libraries does that: such a call
- * is not found. On all other topics the message ID is in a header, unchanged.
+ * JSON allows any character to be written as an escape, even a plain letter. No known library does that for plain
+ * letters; a call written that way is not found. On all other topics the message ID is in a header, unchanged.
  */
 type Prefilter = (bytes: Buffer | null | undefined) => boolean;
 
@@ -171,7 +171,7 @@ function hasBytes(text: string): Prefilter {
   return (bytes) => bytes?.includes(wanted) === true;
 }
 
-/** The place that names a call without an ID of its own; null: the ID is not a place. */
+/** The place that identifies a call without a message ID; null if the ID is not a place. */
 export function placeIn(
   messageId: string,
   callsTopic: string,

@@ -1,6 +1,6 @@
 /**
- * Compares two configurations by the calls of a time. It reads `calls` without a consumer group and writes nothing, so
- * interrupting it has no effect. Memory does not depend on the number of calls.
+ * Compares what two configurations do with the calls of a time range. It reads `calls` without a consumer group and
+ * writes nothing, so interrupting it has no effect. Memory does not depend on the number of calls.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -28,7 +28,7 @@ export interface ComparisonPorts {
 }
 
 export interface ComparisonQuery {
-  /** The configuration whose Kafka is read. */
+  /** The configuration whose Kafka cluster is read. */
   readonly current: Config;
   readonly before: Config;
   readonly after: Config;
@@ -47,7 +47,7 @@ export interface Comparison {
   readonly unread: readonly string[];
 }
 
-/** Null: the signal aborted. */
+/** Null if the signal aborted. */
 export async function readComparison(
   ports: ComparisonPorts,
   { current, before, after, sinceMs, share }: ComparisonQuery,
@@ -82,7 +82,7 @@ function routedBy(
   return { routing: createRouting(sources, defaultSource, destinations, topics), destinations };
 }
 
-/** The same records each time. */
+/** Chooses the same records each time. */
 function isInShare({ partition, offset }: IncomingRecord, share: number): boolean {
   if (share >= 1) return true;
   const mixed = Math.imul(Number(offset) + partition * 40_503, 2_654_435_761) >>> 0;

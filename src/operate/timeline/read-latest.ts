@@ -32,7 +32,7 @@ export interface LatestQuery<Found> {
   readonly sinceMs: number;
   /** Maximum number of records. */
   readonly most: number;
-  /** Null: the record does not match. A promise is awaited before the next record. */
+  /** Null if the record does not match. A promise is awaited before the next record. */
   readonly find: (record: IncomingRecord) => Found | null | Promise<Found | null>;
 }
 
@@ -41,7 +41,7 @@ interface Latest<Found> {
   readonly found: readonly { readonly atMs: number; readonly value: Found }[];
   /** Everything since this time was searched. */
   readonly sinceMs: number;
-  /** Number of records that were read. */
+  /** Number of records read. */
   readonly looked: number;
   /** The signal ended the search before enough records were found. */
   readonly isCut: boolean;

@@ -9,9 +9,9 @@
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
  *   5  commits                 of the queues that the call was in
  *
- * A key has several partitions if partitions were added to the topic since then (`scan.ts`). Calls are keyed by user, so step 2
- * takes most of the time, and `sinceMs` limits it. If a topic cannot be read, the timeline has a gap and continues. A topic that
- * does not exist is not a gap.
+ * Records of a key can be in several partitions if partitions were added to the topic since `sinceMs` (`scan.ts`).
+ * Calls are keyed by user, so step 2 takes most of the time, and `sinceMs` limits it. If a topic cannot be read, the
+ * timeline has a gap and continues. A topic that does not exist is not a gap.
  */
 
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
@@ -54,7 +54,7 @@ export interface TimelinePorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Reads and routes a record of `calls` as the route stage does now. May have to request a schema. */
+  /** Reads and routes a record of `calls` as the route stage does now. This may require requesting a schema. */
   readonly factsOf: (record: IncomingRecord) => CallFacts | Promise<CallFacts>;
   readonly topicDestinations: ReadonlySet<string>;
   readonly nowMs: () => number;
@@ -63,7 +63,7 @@ export interface TimelinePorts {
   readonly onRead?: (records: number) => void;
 }
 
-/** Null: the signal aborted. */
+/** Null if the signal aborted. */
 export async function readTimeline(
   ports: TimelinePorts,
   query: TimelineQuery,
@@ -91,7 +91,7 @@ class TimelineReader {
     await this.#scan.know(names);
     const attempts = names.includes(topics.attempts) ? await this.#attempts() : null;
     const calls = await this.#calls();
-    // A producer may write any time.
+    // A producer may set any time in a record.
     const fromMs = calls.length === 0 ? sinceMs : Math.min(earliest(calls), nowMs());
     const found = await this.#deliveries(names, keysOf(calls), fromMs);
     const deadLetters = names.includes(topics.deadLetters)
@@ -138,7 +138,7 @@ class TimelineReader {
     const prefilter = mayBeCall(messageId);
     const take = async (record: IncomingRecord) => {
       const facts = await factsOf(record);
-      // A call that cannot be read but contains the ID: the route stage dead-lettered it, as a later step shows.
+      // The call contains the ID but cannot be read. The route stage dead-lettered it, as a later step shows.
       if (facts.kind === "call" && facts.messageId !== messageId) return;
       found.push({ place: placeOf(record), atMs: record.timestampMs, facts });
     };
@@ -150,7 +150,7 @@ class TimelineReader {
     return found;
   }
 
-  /** @param keys null: unknown. */
+  /** @param keys null if the keys are unknown. */
   async #deliveries(names: readonly string[], keys: readonly string[] | null, fromMs: number) {
     const { topics } = this.#ports;
     const { messageId } = this.#query;
@@ -189,7 +189,7 @@ class TimelineReader {
     return found;
   }
 
-  /** Null: it cannot be requested. */
+  /** The returned function returns null if that is unknown. */
   async #finished(found: readonly FoundDelivery[]) {
     const { kafka, groups } = this.#ports;
     const readings = new Map(
@@ -212,7 +212,7 @@ function earliest(calls: readonly FoundCall[]): number {
   return Math.min(...calls.map(({ atMs }) => atMs));
 }
 
-/** Null: a call with an unknown key, or no call. */
+/** Null if the key of a call is unknown, or if there is no call. */
 function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
   const keys = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.keys : []));
   const isKnown = calls.length > 0 && calls.every(({ facts }) => facts.kind === "call");

@@ -5,7 +5,7 @@ import { type Kafka, type PartitionOffsets, partitionOfKey } from "../../kafka/p
 import { asError } from "../../runtime/as-error.ts";
 
 const READ_MAX_BYTES = 1_048_576;
-/** Partitions that are read in parallel. */
+/** Number of partitions that are read in parallel. */
 const AT_ONCE = 16;
 /** The clocks of brokers, producers and stages differ a little. */
 const CLOCK_MARGIN_MS = 300_000;
@@ -45,7 +45,7 @@ export class Scan {
     this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
   }
 
-  /** @param keys of the wanted records; null: any. */
+  /** @param keys keys of the wanted records; null means any. */
   async since(
     topics: readonly string[],
     sinceMs: number,
@@ -103,7 +103,7 @@ export class Scan {
     }
   }
 
-  /** A topic that is deleted meanwhile, or that may not be read, leaves a gap. */
+  /** A topic that is deleted while it is read, or that must not be read, leaves a gap. */
   async #tried(topic: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -115,7 +115,7 @@ export class Scan {
 
 interface PartitionStart {
   readonly partition: number;
-  /** Offset of the first record at or after that time; above 0: there was an earlier record. */
+  /** Offset of the first record at or after that time. It is above 0 if there was an earlier record. */
   readonly offset: number;
 }
 
@@ -127,8 +127,9 @@ interface PartitionStart {
  *   has a record of an earlier time, or had one   at least n + 1
  *   has none                                      perhaps fewer: it may be new, or unused
  *
- * So a topic that is written continuously needs no additional reading. A topic that was recreated only has records of its present
- * number of partitions. If records are deleted by size, a deleted record of a new partition looks like an earlier record.
+ * So no additional partitions are read if the topic is written continuously. A topic that was recreated only has
+ * records of its present number of partitions. If records are deleted by size, a deleted record of a new partition
+ * looks like an earlier record.
  *
  * @param partitionOf the partition of a key, for that number of partitions.
  */

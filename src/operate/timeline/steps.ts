@@ -25,7 +25,7 @@ interface ReceivedStep extends StepBase {
   readonly namedBy: string;
   /** When ingest or a producer received the call, according to the call. */
   readonly receivedAtMs: number;
-  /** The call was on the topic before: a client, or a crash, sent it again. */
+  /** The call was on the topic before: it was sent again by a client, or after a crash. */
   readonly isRepeated: boolean;
 }
 
@@ -46,11 +46,11 @@ interface SkippedStep extends DestinationStep {
 interface RoutedStep extends DestinationStep {
   readonly kind: "routed";
   readonly place: RecordPlace;
-  /** Null: the current configuration would not route the call there, or the call was not found. */
+  /** Null if the current configuration would not route the call there, or the call was not found. */
   readonly why: string | null;
 }
 
-/** It was written to the queue again. */
+/** The delivery was written to the queue again. */
 interface RepeatedStep extends DestinationStep {
   readonly kind: "replayed" | "requeued";
   readonly place: RecordPlace;
@@ -61,7 +61,7 @@ export interface AttemptStep extends DestinationStep {
   readonly attempt: number;
   /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
-  /** Null: its requests had no other calls, or the attempt is inferred. */
+  /** Null if its requests had no other calls, or the attempt is inferred. */
   readonly batch: AttemptBatch | null;
   readonly requests: readonly AttemptRequestRecord[];
   readonly next: readonly AttemptNext[];
@@ -78,21 +78,21 @@ export interface RetryScheduledStep extends DestinationStep {
   readonly retryDelay: string;
   readonly dueAtMs: number;
   readonly notBeforeMs: number | null;
-  /** Only with `deliver: every`: ID of the endpoint that it is for. */
+  /** ID of the endpoint that the part is for; only with `deliver: every`. */
   readonly endpoint: string | null;
 }
 
 export interface ReturnedStep extends DestinationStep {
   readonly kind: "returned";
   readonly place: RecordPlace;
-  /** How long it was overdue; negative: returned early by a retry, or clocks differ a little. */
+  /** How long the delivery was overdue; negative if a retry returned it early, or if clocks differ slightly. */
   readonly lateMs: number | null;
   readonly endpoint: string | null;
 }
 
 export interface DeadLetteredStep extends StepBase {
   readonly kind: "dead-lettered";
-  /** Null: the record was not a delivery. */
+  /** Null if the record was not a delivery. */
   readonly destination: string | null;
   readonly place: RecordPlace;
   /** Topic, partition and offset of the record that was dead-lettered. */
@@ -130,11 +130,11 @@ export interface FinalState {
   readonly atMs: number;
   /** Number of attempts that are known. */
   readonly attempts: number;
-  /** Time from receipt to acceptance; null: one of them is unknown. */
+  /** Time from receipt to acceptance; null if one of the two times is unknown. */
   readonly tookMs: number | null;
 }
 
-/** Something that is unknown, and how it could be known. */
+/** Something that is unknown, and how to find it out. */
 export type Gap =
   | { readonly kind: "no-attempts-topic" }
   | { readonly kind: "call-not-found"; readonly sinceMs: number }
@@ -144,7 +144,7 @@ export type Gap =
 
 export interface CallTimeline {
   readonly messageId: string;
-  /** In order of time. Empty: nothing was found. */
+  /** In order of time. Empty if nothing was found. */
   readonly steps: readonly Step[];
   /** By destination, in the order in which the call was routed. */
   readonly finalStates: readonly FinalState[];

@@ -70,7 +70,10 @@ export function timelineJson(
   return all.map((each) => `${JSON.stringify(instants({ messageId, ...each }))}\n`).join("");
 }
 
-/** Replaces `atMs` by `at` and so on, in ISO 8601, which can be compared with the output of other programs. */
+/**
+ * Replaces `atMs` and similar fields by `at` and so on, in ISO 8601, so that the times can be compared with other
+ * programs' output.
+ */
 function instants(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(instants);
   if (typeof value !== "object" || value === null) return value;
