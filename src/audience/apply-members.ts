@@ -99,7 +99,7 @@ async function* lookedUp(
 
 type MakerFor = (record: GatheredRecord) => CallMaker;
 
-/** One call maker per record, because calls have the time of their record. */
+/** One call maker per record, because each call has the time of the record that causes it. */
 function makersFor(work: Work, audience: Audience): MakerFor {
   const makers = new Map<GatheredRecord, CallMaker>();
   return (record) => {

@@ -1,6 +1,6 @@
 /**
  * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
- * `sync-outcome.ts` decide. Works in pieces, between which pending writes are written and other work can run.
+ * `sync-outcome.ts` decide. Works in pieces; between two pieces, pending writes are written and other work can run.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -54,7 +54,7 @@ async function isSyncOver(
   record: AudienceRecord,
 ): Promise<boolean> {
   if (audience === null || record.type === "delete") return false;
-  // True for most `members` records, and needs no lookup.
+  // Most `members` records end here, without a lookup.
   if (audience.open?.syncId === record.syncId) return false;
   return await state.isOver(audience, record.syncId);
 }
@@ -160,7 +160,7 @@ async function whole(
 async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
-    // A sync with a verdict is being carried out, after a crash interrupted that.
+    // A sync that has a verdict is not abandoned: a crash interrupted it, and it is being completed.
     if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
       await arriveGathered(work);
       work.state.setAudience(await abandon(work, audience, sync));
@@ -169,7 +169,7 @@ async function abandonOld(work: Work, nowMs: number, position: number): Promise<
   }
 }
 
-/** Abandons syncs that are older than a day. Called if no record arrives that would trigger it. */
+/** Abandons syncs that are older than a day. Called if no record arrives that would cause this. */
 export async function abandonIdle(work: Work): Promise<void> {
   await abandonOld(work, work.nowMs(), work.state.position);
 }

@@ -13,7 +13,7 @@
 import type { Audience, OpenSync } from "./audience.ts";
 import type { Cause } from "./record-context.ts";
 
-/** They take 20 to 30 MB while they are applied. */
+/** This many users take 20 to 30 MB while they are applied. */
 const GATHERED_MAX = 200_000;
 /** Users that are sorted without a pause, within 5 ms. */
 const RANGE_USERS = 4_000;
@@ -66,7 +66,7 @@ export class Gathering {
   }
 }
 
-/** Each user once, with the first record that contains it. */
+/** Each user once, with the first record that contains the user. */
 export type UserRange = ReadonlyMap<string, GatheredRecord>;
 
 /**
@@ -81,7 +81,7 @@ export async function inRanges(
   const bounds = boundsOf(records);
   const ranges = Array.from({ length: bounds.length + 1 }, () => new Map<string, GatheredRecord>());
   let count = 0;
-  // Backwards, so that the first record of a user overwrites later ones, which saves a lookup per user.
+  // In reverse order, so that a user's first record overwrites the later ones without a lookup per user.
   for (const record of records.toReversed()) {
     for (const userId of record.userIds) {
       ranges[rangeOf(bounds, userId)]?.set(userId, record);

@@ -1,5 +1,5 @@
 /**
- * Applies changelog entries to the store, which is then equal to the store of the process that wrote them. The
+ * Applies changelog entries to the store. The store is then equal to that of the process that wrote the entries. The
  * last value of a key applies, so entries may be read twice.
  *
  *   key        value   in the store

@@ -29,7 +29,7 @@ export interface ChangelogEntry {
   readonly value: string | null;
 }
 
-/** Null if the record has no key: then Switchyard did not write it. */
+/** Null if the record has no key, and so was not written by Switchyard. */
 export function readChangelog({ offset, key, value }: IncomingRecord): ChangelogEntry | null {
   if (key === null) return null;
   return { offset, key: key.toString(), value: value?.toString() ?? null };

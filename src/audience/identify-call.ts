@@ -14,14 +14,14 @@ export interface CallOptions {
   readonly topic: string;
   readonly source: SourceId;
   readonly integrations: JsonObject | null;
-  /** Category preferences; null: the calls have no consent object. */
+  /** Category preferences; null if the calls have no consent object. */
   readonly consent: Readonly<Record<string, boolean>> | null;
   readonly trait: string;
   /** Time of the record that causes the calls. */
   readonly atMs: number;
 }
 
-/** For many calls that differ only in user, value and message ID. */
+/** Returns a maker of many calls that differ only in user, value and message ID. */
 export function callMaker(options: CallOptions): CallMaker {
   const { topic, source, integrations, consent, trait, atMs } = options;
   // All calls share the array, so that its bytes are encoded only once.

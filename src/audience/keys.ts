@@ -22,14 +22,14 @@ export const CHECKPOINT_KEY = "c";
 export const APPLIED_KEY = "p";
 export const IDENTITY_KEY = "i";
 export const ORIGIN_KEY = "o";
-/** How many ended syncs of an audience are recognized. */
+/** Number of ended syncs per audience whose IDs are remembered. */
 export const REMEMBERED_MAX = 1_000;
 
 const OFFSET_DIGITS = 11;
 
 export interface KeyRange {
   readonly from: string;
-  /** The first key behind it. */
+  /** The first key after the range. */
   readonly to: string;
 }
 
@@ -103,7 +103,7 @@ export function rememberedKeyOf(slot: string, digest: string): string {
   return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
 }
 
-/** Sync IDs may be long. 96 bits are enough to distinguish a thousand of them. */
+/** Shortens a sync ID, which may be long. 96 bits are enough to distinguish a thousand IDs. */
 export function digestOf(syncId: string): string {
   return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
 }

@@ -85,7 +85,7 @@ export type Arrival =
   | { readonly kind: "arrived" | "entered"; readonly next: Membership; readonly isFirst: boolean };
 
 /**
- * @param isReplay true if the record was applied before: a user who is not a member now was forgotten since.
+ * @param isReplay true if the record was applied before; a user who is not a member now has then been forgotten since.
  */
 export function arrive(now: Membership, sync: ArrivedNumbers, isReplay: boolean): Arrival {
   const isFirst = !hasArrived(now, sync);

@@ -8,7 +8,7 @@ export class OpenArrivals {
   readonly #room: ArrivalRoom;
   readonly #syncs = new Map<number, Arrivals>();
 
-  /** @param pieces size of the room that they share. */
+  /** @param pieces size of the room that all open syncs share. */
   constructor(pieces?: number) {
     this.#room = new ArrivalRoom(pieces);
   }
@@ -23,13 +23,13 @@ export class OpenArrivals {
     return arrivals;
   }
 
-  /** The same for reading; empty if there are none. */
+  /** The arrivals of the audience's open sync, only for reading; empty if there are none. */
   known(first: number, begin: number): ArrivedNumbers {
     const known = this.#syncs.get(first);
     return known?.begin === begin ? known : { begin, has: () => false };
   }
 
-  /** Drops the arrivals of a sync that has ended. @param begin of the open sync, or null. */
+  /** Drops the arrivals of a sync that has ended. @param begin the begin of the open sync; null if no sync is open. */
   settle(first: number, begin: number | null): void {
     const known = this.#syncs.get(first);
     if (known === undefined || known.begin === begin) return;

@@ -74,7 +74,7 @@ interface Found {
   readonly checkpoint: Checkpoint;
 }
 
-/** Null if there was no usable store; one that could not be used has been removed. */
+/** Null if there was no usable store; an unusable store has been removed. */
 async function findStore(deps: OpenDeps): Promise<Found | null> {
   let store: Store | null = null;
   try {

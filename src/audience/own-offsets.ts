@@ -13,7 +13,7 @@
  *
  * Another topic gets a base above all known own offsets, so that `position`, `applied`, first offsets of audiences,
  * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs: if a topic was recreated before
- * the upgrade, and has grown beyond what was applied, that is not noticed. Brokers before Kafka 2.8 have no IDs.
+ * the upgrade, and has grown beyond what was applied, that is not noticed. Brokers before Kafka 2.8 have no topic IDs.
  *
  *   step                                            after a crash
  *   1  decide the base                              it is decided again
@@ -21,7 +21,7 @@
  *   3  write it to the store and the checkpoint     the same base
  *   4  apply records with own offsets               see `stage.ts`
  *
- * The consumer finishes and holds Kafka offsets, and dead letters contain Kafka offsets.
+ * The consumer's `finish` and `hold` take Kafka offsets, and dead letters contain Kafka offsets.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";

@@ -89,7 +89,7 @@ export type SyncRecord = AudienceRecord | Trait | Forget;
 
 export type ParsedSync =
   | { readonly kind: "sync"; readonly record: SyncRecord }
-  /** `error` is a sentence that contains nothing of the value. */
+  /** `error` is a sentence that does not quote the value. */
   | { readonly kind: "refused"; readonly reason: "invalid-sync"; readonly error: string };
 
 const TYPES = [
@@ -146,7 +146,7 @@ function ofSync(fields: Fields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
-/** Reads fields and keeps the first problem. Fields that are read after it are ignored. */
+/** Reads fields and keeps the first problem. Fields that are read after a problem are ignored. */
 class Fields {
   problem: string | null = null;
   readonly #json: JsonObject;

@@ -148,7 +148,7 @@ export class PartitionState {
     if (this.#changes.size === 0) {
       return (await this.store.getMany(keys)).map((value) => value ?? null);
     }
-    // Copied, because a write may remove them while the store is read.
+    // The changes are copied, because a write may remove them while the store is read.
     const changes = keys.map((key) => this.#changes.get(key));
     const missing = keys.filter((_, index) => changes[index] === undefined);
     const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
@@ -181,7 +181,7 @@ export class PartitionState {
     this.#changelog.set(key, durable);
   }
 
-  /** Notes that values were removed that must also be erased from the disk. */
+  /** Notes that removed values must also be erased from the disk. */
   noteErased(): void {
     this.#hasErased = true;
   }

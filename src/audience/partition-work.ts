@@ -21,7 +21,7 @@ import { type StepWriter, writeStep } from "./write-step.ts";
 
 /** Writes in one step: few enough to limit memory, and enough to keep the brokers busy. */
 const STEP_SIZE = 2_000;
-/** Records in one step: many records may change nothing. */
+/** Records in one step, limited separately because many records may change nothing. */
 const STEP_RECORDS = 500;
 /** Time without a record after which the age of open syncs is checked. */
 const IDLE_MS = 600_000;
@@ -46,11 +46,11 @@ export interface PartitionDeps
   readonly topicId: () => string;
   /** The log end offset of the topic's partition. */
   readonly topicEnd: () => Promise<number>;
-  /** True if the partition cannot have been assigned to another process until now. */
+  /** True if the partition cannot have been assigned to another process so far. */
   readonly isOurs: () => Promise<boolean>;
   /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Called after values were removed that must also be erased from the disk. */
+  /** Called after the removal of values that must also be erased from the disk. */
   readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }
@@ -64,7 +64,7 @@ export interface PartitionWork {
   readonly take: (records: readonly IncomingRecord[]) => void;
   /** Resolves when no work is in progress and the store is closed. */
   readonly drain: () => Promise<void>;
-  /** Abandons syncs that are too old, if no record has arrived that would trigger it. */
+  /** Abandons syncs that are too old, if no record has arrived that would cause this. */
   readonly checkOpenSyncs: () => void;
   readonly state: () => PartitionState | null;
 }

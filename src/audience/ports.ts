@@ -80,7 +80,7 @@ export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
-  /** Users who entered or left and traits that changed, after their calls have been acknowledged. */
+  /** Reports users who entered or left, and traits that changed, after their calls have been acknowledged. */
   readonly changed: (changes: {
     readonly entered: number;
     readonly left: number;

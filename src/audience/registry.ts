@@ -50,7 +50,7 @@ export class ClaimsReader {
 export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
   let last: Promise<unknown> = Promise.resolve();
-  // One at a time, so that each request sees what the previous one has written.
+  // Requests run one at a time, so that each sees what the previous one has written.
   const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act);
     last = result.catch(() => undefined);
@@ -79,7 +79,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     const values = new Map<string, ClaimedAudience | null>();
     for (const [id, each] of audiences) {
       const claimed = reader.claims.of(id);
-      // Another partition's claim was first, so its owner reports the audience.
+      // Another partition's claim was first, so the owner of that partition reports the audience.
       if (claimed !== null && claimed.partition !== partition) continue;
       const { claim: offset = null } = claimed ?? {};
       values.set(

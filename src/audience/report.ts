@@ -106,8 +106,8 @@ export function audiencesOf(
 }
 
 /**
- * Sets the gauges before each scrape, for the partitions that are owned at that time. They are NaN while a store is
- * not open yet. Returns a function that stops this.
+ * Sets the gauges before each scrape, for the partitions that are owned at that time. The gauges of a partition are NaN
+ * until its store is open. Returns a function that stops this.
  */
 export function watchAudiences(
   metrics: Metrics,

@@ -132,7 +132,7 @@ export async function removeAudience(work: Work, cause: Cause, audience: Audienc
   await work.write(offset);
   const left = await leave(work, cause, audience, offset, () => true);
   const { from, to } = slotsRange(first);
-  // At most a thousand of them.
+  // There are at most a thousand slots.
   for await (const slots of state.store.pieces(from, to)) {
     for (const [key, digest] of slots) {
       state.set(key, null);

@@ -95,7 +95,7 @@ export class Arrivals implements ArrivedNumbers {
     for (const number of readNumbers(text)) this.#set(number);
   }
 
-  /** Removes all bits, and returns their room. */
+  /** Removes all bits, and frees their room. */
   clear(): void {
     this.#room.give(this.#pieces.size);
     this.#pieces.clear();

@@ -24,8 +24,8 @@
  *
  * All offsets here are own offsets, which continue if `audience-syncs` is recreated (`own-offsets.ts`).
  *
- * Changed settings of audiences apply from the next record on. If a crash interrupts a record, the settings of the
- * next start apply to the rest of it. A claimed key does not change.
+ * Changed settings of audiences apply from the next record on. If a crash interrupts a record, the settings of the next
+ * start apply to the rest of that record. A claimed key does not change.
  *
  * Before steps 2, 3 and 4 the owner checks that the partition cannot have been assigned to another process, so a
  * process that was suspended for longer than the session timeout stops there. Kafka cannot fence a request that was

@@ -1,4 +1,4 @@
-/** What applying a record needs. */
+/** What is needed to apply a record. */
 
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
@@ -19,7 +19,7 @@ export interface Work {
   readonly gathering: Gathering;
   /** Writes what is pending. All records below `position` have been applied. */
   readonly write: (position: number) => Promise<void>;
-  /** Lets other work run, after writing if much is pending. */
+  /** Lets other work run. Writes first if much is pending. */
   readonly breathe: (position: number) => Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The difference of two configurations, and the part of it that a running process applies.
+ * The difference between two configurations, and the part of it that a running process applies.
  *
  *   setting                        a change applies
  *   sources, destinations,         at once, each entry by its id
@@ -43,13 +43,13 @@ export interface Changes {
   readonly destinations: ListChanges;
   readonly sources: ListChanges;
   readonly audiences: ListChanges;
-  /** Paths of settings outside the lists whose change a running process applies. */
+  /** Paths of those settings outside the lists whose changes a running process applies. */
   readonly atOnce: readonly string[];
   /** Paths of settings that change at the next start. */
   readonly needsRestart: readonly string[];
 }
 
-/** The settings outside the lists that differ between the two, by their paths. */
+/** The settings outside the lists that differ between the two configurations, by their paths. */
 function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const { ingest, kafka } = before;
   const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
@@ -86,7 +86,7 @@ export function isUnchanged(changes: Changes): boolean {
 }
 
 /**
- * `before` with all of `after` that may change while running. References are not checked again: a
+ * `before` with everything from `after` that may change while the process runs. References are not checked again: a
  * `defaultSource` whose source was removed stays until the restart, and its calls become dead letters.
  */
 export function applied(before: Config, after: Config): Config {
@@ -128,7 +128,7 @@ function listChanges(
   };
 }
 
-/** The outermost paths whose values differ in more than what is below them. */
+/** The outermost paths at which the values differ in more than the values below them. */
 function differences(before: unknown, after: unknown, path: Path): readonly Path[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

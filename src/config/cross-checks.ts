@@ -1,6 +1,6 @@
 /**
- * Checks across settings. They read the file's own values, not the decoded ones, so that they also find
- * their problems if something else in the same entry is wrong.
+ * Checks across settings. They read the file's own values, not the decoded ones, so that they also find problems if
+ * something else in the same entry is invalid.
  *
  *   setting                         must
  *   sources[].id                    be unique
@@ -41,7 +41,7 @@ import { ADMIN_PORT } from "./settings.ts";
 /** Topics whose names `kafka.topics` may replace. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 
-/** Each compares an id with all others. */
+/** Maximum number of problems with a hint, because each hint compares an id with all others. */
 const HINTS_MAX = 20;
 
 interface Named {
@@ -109,7 +109,7 @@ interface Entry {
 /** The entries of a list below a node; none if it is not a list. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
   const given = at(root, path);
-  // Variables hold lists as strings. If the file has such a string, its decoder rejects it.
+  // A variable holds a list as a string. If the file has such a string, the setting's decoder rejects it.
   const list = typeof given === "string" ? listFromText(given) : given;
   if (!Array.isArray(list)) return [];
   return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
@@ -180,7 +180,7 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
     });
 }
 
-/** Hosts do not count, because one of them usually means all addresses. 0 is any free port. */
+/** Hosts are not compared, because one of them usually stands for all addresses. Port 0 is any free port. */
 function samePort(tree: unknown): readonly Problem[] {
   const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
   if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];
@@ -188,7 +188,7 @@ function samePort(tree: unknown): readonly Problem[] {
   return [{ path: ["ingest", "port"], found, expected: "a port of its own", hint: null }];
 }
 
-/** Two spellings of one URL are one endpoint. */
+/** Normalizes a URL, because two spellings of one URL are one endpoint. */
 function normalised({ path, text }: Named): Named {
   return { path, text: URL.canParse(text) ? new URL(text).href : text };
 }
@@ -210,7 +210,7 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
   return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, taken)];
 }
 
-/** Configured topic names that another topic of the plan has, too. */
+/** Reports configured topic names that another topic of the plan also has. */
 function takenNames(
   given: unknown,
   names: TopicNames,
@@ -255,10 +255,10 @@ const PUBLIC_ADDRESS = "a public address, or a network that delivery.allowNetwor
 
 /**
  * Reports a URL that names a private address which `delivery.allowNetworks` does not open: every
- * request to it would be blocked. Host names are looked up when a request is made, and the address
- * connected to is checked then; only `localhost` is known before.
+ * request to it would be blocked. Host names are looked up when a request is made, and the address is checked then;
+ * only the address of `localhost` is known before.
  *
- * @param url complete or not; a string that is not a URL is reported elsewhere.
+ * @param url a complete or incomplete URL; a string that is not a URL is reported elsewhere.
  */
 function privateAddress(
   url: string,

@@ -1,7 +1,7 @@
 /**
  * Settings from the environment. Each setting outside the lists has a variable: its path in upper
- * snake case after `SWITCHYARD_`. It wins over the file; one newline at its end is removed; an empty
- * variable counts as not set.
+ * snake case after `SWITCHYARD_`. A variable overrides the file. One newline at the end of a variable is removed; an
+ * empty variable counts as not set.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -28,7 +28,7 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
 interface Variable {
   readonly name: string;
   readonly path: readonly string[];
-  /** Null for a section that takes `true` and `false`. */
+  /** Null for a section that may be `true` or `false`. */
   readonly setting: Setting<unknown, Unit> | null;
 }
 

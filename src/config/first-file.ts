@@ -47,11 +47,11 @@ destinations:
 
 interface Written {
   readonly files: readonly string[];
-  /** Null: both files were written. */
+  /** Null if both files were written. */
   readonly problem: string | null;
 }
 
-/** Writes `file` and its schema. Stops at the first that exists or cannot be written. */
+/** Writes `file` and its schema. Stops at the first file that exists already or cannot be written. */
 export function writeFirstFiles(file: string): Written {
   const texts = [
     [file, `# yaml-language-server: $schema=${SCHEMA_FILE}\n${FIRST_FILE}`],

@@ -1,9 +1,9 @@
 /**
- * A configuration in 12 hex digits. Processes with the same digits run the same configuration.
+ * Identifies a configuration with 12 hex digits. Processes with the same digits run the same configuration.
  *
- * Decoded values count, and the content of secret files. The order counts
- * neither in maps nor in the lists of sources, destinations and audiences, which go by their ids.
- * Settings that may differ between processes on purpose do not count either:
+ * Decoded values count, and the content of secret files. The order does not count in maps, nor in the lists of sources,
+ * destinations and audiences, whose entries are identified by their ids. Settings that may differ between processes on
+ * purpose do not count either:
  *
  *   kafka.sasl, kafka.tls       each stage may have a user and a certificate of its own
  *   registry's login and tls     the same
@@ -12,11 +12,10 @@
  *   audience.stateDir           where a process keeps its state
  *   log, metrics, tracing       what a process reports about itself, and to which agent
  *
- * `ingest.corsOrigins` counts: which pages may send calls is the same whatever process answers.
+ * `ingest.corsOrigins` counts, because which pages may send calls must not depend on the process that responds.
  *
- * The digits are public, on the port of metrics. A plain digest would let anybody who knows the
- * rest of the configuration try a billion passwords a second. `scrypt` makes each try cost
- * milliseconds and megabytes.
+ * The digits are public, because the port of the metrics serves them. A plain digest would let anybody who knows the
+ * rest of the configuration try a billion passwords a second. `scrypt` makes each try cost milliseconds and megabytes.
  */
 
 import { createHash, scryptSync } from "node:crypto";

@@ -11,7 +11,7 @@
  *   any other key                      a problem in that file
  *   is empty                           nothing
  *
- * Paths, also those inside an included file, start at the folder of the configuration file.
+ * All paths, including those inside an included file, are relative to the folder of the configuration file.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -28,7 +28,7 @@ const FILES_MAX = 10_000;
 
 /** An entry's place in its own file. */
 interface Located {
-  /** As the messages name it: relative to the folder of the configuration file. */
+  /** The file as messages name it: relative to the folder of the configuration file. */
   readonly file: string;
   readonly index: number;
   readonly lineOf: (path: Path) => number | null;
@@ -38,7 +38,10 @@ export interface Included {
   /** The configuration with all entries. */
   readonly tree: unknown;
   readonly problems: readonly LocatedProblem[];
-  /** Absolute paths of the folders whose files match a pattern: a file that appears there counts. */
+  /**
+   * Absolute paths of the folders whose files match a pattern: a file that appears in one of them changes the
+   * configuration.
+   */
   readonly folders: readonly string[];
   /** By the path text of an entry in `tree`, such as `destinations[5]`: its place in an included file. */
   readonly entries: ReadonlyMap<string, Located>;
@@ -47,7 +50,7 @@ export interface Included {
 interface IncludeOptions {
   /** Absolute path of the configuration file. */
   readonly file: string;
-  /** Patterns from the environment, which replace those in the file; null: none. */
+  /** Patterns from the environment, which replace those in the file; null if there are none. */
   readonly override: readonly string[] | null;
   /** @param path absolute */
   readonly read: (path: string) => FileBytes;
@@ -146,7 +149,10 @@ function problemAt(
   return { path, found, expected, hint: null, line: null, file };
 }
 
-/** The place in which a path of the whole configuration is written: a file (null for the configuration file), and the path in it. */
+/**
+ * The place where a path of the whole configuration is written: a file (null for the configuration file), and the path
+ * in it.
+ */
 export function writtenAt(
   path: Path,
   entries: Included["entries"],

@@ -9,7 +9,7 @@ const WEB = /^https?:$/;
 const NOT_OF_PAGES = /^(?:ws|wss|ftp):$/;
 const OPAQUE = /^(?:file|data|blob|about|javascript):/i;
 const OF_AN_APP = /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]+(?::\d{1,5})?$/;
-/** Replaces the star while the rest is read as a URL. */
+/** Replaces the `*` while the entry is parsed as a URL. */
 const LABEL = "wildcard";
 const BEGIN = "start with https:// or http://, or with the scheme of an app such as capacitor://";
 
@@ -48,7 +48,7 @@ function testOrigin(given: string): Tested<string> {
 
 const KIB = 1_024;
 const MIB = 1_048_576;
-/** Together with the time for requests in progress, a stop stays within its 30 s. */
+/** With this limit and the time for requests in progress, a stop takes at most 30 s. */
 const HANDOVER_MAX_MS = 15_000;
 
 const origin = text("an origin such as https://app.example.com, or *", testOrigin);

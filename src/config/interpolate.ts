@@ -59,7 +59,7 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
   return { tree: walk(tree, []), origins, problems, taken };
 }
 
-/** `$${`, or `${` with what is inside it and, if there is one, its brace. */
+/** `$${`, or `${` with its content and, if there is one, its closing brace. */
 const REFERENCE = /\$\$\{|\$\{([^}]*\}?)/g;
 const FILE = "file:";
 
@@ -72,7 +72,7 @@ function ofVariable(inside: string, env: Environment, report: Report): string | 
   const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
   const found = withoutNewline(env[name]);
   if (name === "") {
-    // The inside is not shown: it may be part of a password.
+    // The content is not shown, because it may be part of a password.
     const expected = `\${NAME}, \${NAME:-default} or \${file:/path}`;
     const hint = `write $\${ for \${ itself`;
     report({ found: `\${ without a variable's name`, expected, hint });

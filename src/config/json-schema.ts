@@ -106,7 +106,7 @@ function variantsOf(node: Extract<Node, { kind: "variants" }>, context: Context)
   return node.isOptional ? { anyOf: [object, NOTHING] } : object;
 }
 
-/** The text of a Markdown link alone: editors show the description as it is. */
+/** Replaces Markdown links by their text, because editors do not render the description. */
 function withoutLinks(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }

@@ -66,7 +66,7 @@ const brokers: Decoder<readonly string[]> = {
   expected: "a list of addresses such as kafka-1:9092, or a comma-separated string",
   json: { anyOf: [manyBrokers.json, { type: "string" }] },
   decode: (raw, place) => {
-    // It is hidden: a comma may have split a password into entries.
+    // The value is hidden, because a comma may have split a password into several entries.
     if (JSON.stringify(raw).includes("@")) {
       const found = foundAt(place, HIDDEN, (shown) => shown);
       const hint = "remove the user name and password, and set kafka.sasl";
@@ -129,7 +129,7 @@ const sasl = variants(
   },
 );
 
-/** Calls over HTTP have up to 32 KB. */
+/** Calls over HTTP can have up to 32 KB. */
 const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
 const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 

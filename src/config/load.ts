@@ -1,4 +1,4 @@
-/** Reads the configuration file and the files it names. The only part of this folder that does. */
+/** Reads the configuration file and the files that it names. No other file of this folder reads files. */
 
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
@@ -16,8 +16,8 @@ import { readYaml } from "./yaml.ts";
 
 export type Loaded = {
   /**
-   * Absolute paths of the configuration file and of the files that it names, each once, also of
-   * those that cannot be read: a change of any of them may change the configuration.
+   * Absolute paths of the configuration file and of the files that it names, each once, including files that cannot be
+   * read: a change of any of them may change the configuration.
    */
   readonly files: readonly string[];
   /** Everything that was inserted from variables and files. Parts of it may be secret. */
@@ -30,16 +30,16 @@ export type Loaded = {
       readonly hash: string;
       /** For `config print`. */
       readonly given: Given;
-      /** Sentences about values that are allowed and most likely a mistake. */
+      /** Sentences about values that are allowed, but most likely a mistake. */
       readonly warnings: readonly string[];
-      /** Sentences about settings that are intended and easily forgotten. `config check` prints them. */
+      /** Sentences about settings that are intended, but easily forgotten. `config check` prints them. */
       readonly reminders: readonly string[];
     }
   /** Every problem at once, at least one. */
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
-/** Reads the configuration again, or other content instead of its file. Never throws. */
+/** Reads the configuration again, or the given content instead of its file. Never throws. */
 export type Load = (given?: Pick<LoadOptions, "content" | "only">) => Loaded;
 
 export interface LoadOptions {
@@ -47,9 +47,11 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment at process start. */
   readonly env: Environment;
-  /** Used instead of the file's content. Relative paths start at the file's folder. */
+  /** Used instead of the file's content. Relative paths are relative to the file's folder. */
   readonly content?: Buffer;
-  /** Absolute paths of the only files that the content may name. Its author may not read others. */
+  /**
+   * Absolute paths of the only files that the content may name, because the author of the content may not read others.
+   */
   readonly only?: readonly string[];
 }
 
@@ -65,7 +67,7 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
     const found = `${file}, which cannot be read: ${source.why}`;
     return invalid([{ path: [], found, expected, hint: null, line: null, file: null }]);
   }
-  // If it were decoded anyway, a secret would become another one.
+  // If the file were decoded anyway, a secret in it would be changed.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
   const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
@@ -104,13 +106,13 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   };
 }
 
-/** The configuration file first, each file from top to bottom. */
+/** Orders problems: the configuration file first, and each file from top to bottom. */
 function byPlace(one: LocatedProblem, other: LocatedProblem): number {
   if (one.file !== other.file) return (one.file ?? "") < (other.file ?? "") ? -1 : 1;
   return (one.line ?? 0) - (other.line ?? 0);
 }
 
-/** A sentence that starts with the path of an entry names the entry's own file. */
+/** If a sentence starts with the path of an entry, adds the name of the file that contains the entry. */
 function withFile(text: string, entries: Included["entries"]): string {
   const [, list, index] = /^(\w+)\[(\d+)\]/.exec(text) ?? [];
   const place = list === undefined ? null : writtenAt([list, Number(index)], entries);

@@ -55,9 +55,9 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const overridden = override(filled.tree ?? {}, known, env);
   const { tree } = overridden;
   const origins = new Map([...filled.origins, ...overridden.origins]);
-  // A setting that the environment overrides needs no variable of the file.
+  // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a variable is missing, neither the value's type nor a map around it is reported, too.
+  // If a missing variable is reported, problems with the value's type or with a map around it are not reported as well.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -91,7 +91,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Problems across settings show the values, but never the content of a file. */
+/** Problems across settings quote the values, but never the content of a file. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);
@@ -105,7 +105,7 @@ function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-/** Warnings about settings that are allowed and most likely a mistake. */
+/** Warnings about settings that are allowed, but most likely a mistake. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
   const warnings = config.destinations.flatMap((destination, index) => {
@@ -131,7 +131,7 @@ function questionable(config: Config): readonly string[] {
   return warnings;
 }
 
-/** Disabled destinations miss calls permanently, which is easily forgotten. */
+/** Reminders about disabled destinations, which miss calls permanently. */
 function missed({ sources, destinations }: Config): readonly string[] {
   const connected = new Set(sources.flatMap((source) => source.destinations));
   return destinations.flatMap((destination, index) =>

@@ -1,6 +1,6 @@
 /**
- * A configuration with the file's names for its settings, from which hashes and comparisons
- * are made. It contains secrets.
+ * A configuration whose settings have the names that they have in the file. Hashes and comparisons are made from it. It
+ * contains secrets.
  *
  *   in the program                  here
  *   timeoutMs                       timeout
@@ -23,7 +23,7 @@ export type PlainMap = Readonly<Record<string, unknown>>;
 /** Settings whose name in the program ends with a unit: `timeoutMs` is `timeout`. */
 const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
-/** Everything but the lists of sources, destinations and audiences, and the files they are in. */
+/** Everything except the lists of sources, destinations and audiences, and the files that contain them. */
 export function plainRest(config: Config): PlainMap {
   const { include: _i, sources: _s, destinations: _d, audiences: _a, registry, ...rest } = config;
   return { ...named(rest), registry: registry === null ? null : plainRegistry(registry) };
@@ -74,7 +74,7 @@ function namesBelow(node: Node): readonly (readonly [field: string, key: string]
   });
 }
 
-/** JSON with the keys of maps in order. Absent values are null. */
+/** JSON in which the keys of maps are sorted. Absent values are null. */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, inner: unknown) => {
     if (!isJsonObject(inner)) return inner;

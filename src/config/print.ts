@@ -28,7 +28,7 @@ export function printConfig(given: Given): string {
   return document.toString({ lineWidth: 100 });
 }
 
-/** The same as JSON, which has no comments. */
+/** The effective configuration as JSON, which has no comments. */
 export function printJson(given: Given): string {
   const tree: unknown = new Document(shown(SETTINGS, given.tree, [], given.origins)).toJS();
   return `${JSON.stringify(tree, undefined, 2)}\n`;
@@ -72,13 +72,15 @@ function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | und
   if (origin?.kind === "filled" && origin.takesFile) {
     return shownAsWritten(origin.written, (text) => decoder.show(decoder.fromText(String(text))));
   }
-  // A variable may hold a whole URL, its secret path included.
+  // A variable may hold a whole URL, including its secret path.
   if (origin?.kind === "filled" && decoder.show === showUrl) return showUrl(origin.written);
   const isText = origin !== undefined && typeof raw === "string";
   return decoder.show(isText ? decoder.fromText(raw) : raw);
 }
 
-/** Replaces inner values of a setting that came from files, such as a header's, by references. */
+/**
+ * Replaces values inside a setting that came from files, such as the value of a header, by the references to the files.
+ */
 function withReferences(value: unknown, path: Path, origins: Origins): unknown {
   const inner = (entry: unknown, key: string | number): unknown => {
     const at = [...path, key];
@@ -93,7 +95,7 @@ function withReferences(value: unknown, path: Path, origins: Origins): unknown {
   return Object.fromEntries(entries.map(([key, entry]) => [key, inner(entry, key)]));
 }
 
-/** Writes an included file above its entry. */
+/** Writes the name of an included file above its entry. */
 function nameFile(document: Document, place: string, file: string): void {
   const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(place) ?? [];
   const entry = document.getIn([list, Number(index)], true);

@@ -26,7 +26,7 @@ const urls: Decoder<readonly string[]> = {
   expected: "a complete http or https URL, a list of them, or a string with commas",
   json: { anyOf: [manyUrls.json, { type: "string" }] },
   decode: (raw, place) => {
-    // It is hidden: a comma may have split a password into entries.
+    // The value is hidden, because a comma may have split a password into several entries.
     if (JSON.stringify(raw).includes("@")) {
       const found = foundAt(place, HIDDEN, (shown) => shown);
       const hint =
@@ -77,11 +77,11 @@ const fields = {
 };
 
 interface RegistryConnection {
-  /** If one does not respond, the next one is used. */
+  /** If one URL does not respond, the next one is used. */
   readonly urls: readonly string[];
-  /** Null: none. */
+  /** Null for no authentication. */
   readonly authentication: RegistryAuthentication | null;
-  /** Null: the public roots, and no certificate of ours. */
+  /** Null for the public root certificates, and no client certificate. */
   readonly tls: TlsFiles | null;
 }
 

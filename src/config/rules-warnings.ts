@@ -1,6 +1,6 @@
 /**
- * Warnings about rules that are allowed and most likely keep something from a destination that is meant for it, or
- * protect less than they seem to (docs/rules.md).
+ * Warnings about rules that are allowed, but most likely withhold something that a destination should get, or protect
+ * less than they seem to (docs/rules.md).
  *
  *   a destination of an audience's source               warning
  *   has an allow list of traits without the audience's  members and others look the same

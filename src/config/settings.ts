@@ -83,7 +83,7 @@ const operatorWebhook = section(
   },
 );
 
-/** A topic that is written, and a webhook that is notified, only if they are configured. */
+/** A topic and a webhook for operator events. Each is used only if it is configured. */
 const operatorEventsSettings = section(
   "Events for operators, see [Events](monitor.md#operator-events).",
   {
@@ -215,9 +215,9 @@ const attemptsSettings = section(
   },
 );
 
-/** Given with the project: failures are retried for at most 4 hours. */
+/** A fixed limit: failures are retried for at most 4 hours. */
 const WINDOW_MAX_MS = 4 * HOUR_MS;
-/** Given with the project: a response must arrive within 5 seconds. */
+/** A fixed limit: a response must arrive within 5 seconds. */
 const TIMEOUT_MAX_MS = 5_000;
 const DELAYS_MAX = 50;
 

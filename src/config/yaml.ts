@@ -2,9 +2,9 @@
  * YAML as plain values, with their lines.
  *
  * Duplicate keys, unknown anchors and several documents are errors. Merge keys (`<<`) are off, as
- * in YAML 1.2, whichever version the file names. Sets, ordered maps, dates and binary data are off
- * too: to the decoders they would be maps without a key. The parser can add an excerpt to its
- * messages. They are used without it, since it might show a secret.
+ * in YAML 1.2, whichever version the file names. Sets, ordered maps, dates and binary data are off too, because the
+ * decoders would read them as maps without a key. The parser's messages are used without the excerpt of the file that
+ * it can add, because an excerpt might show a secret.
  */
 
 import {
@@ -23,12 +23,12 @@ type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;
-      /** Line of the value at a path or, if it is absent, of the map or list around it. */
+      /** Line of the value at a path; if the value is absent, line of the map or list around it. */
       readonly lineOf: (path: Path) => number | null;
     }
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
 
-/** Aliases may repeat a part of the file, but not multiply it. */
+/** Maximum number of aliases, so that aliases may repeat parts of the file, but not multiply its size. */
 const ALIASES_MAX = 1_000;
 
 const OPTIONS = {
@@ -52,7 +52,7 @@ export function readYaml(text: string): Yaml {
       };
     }
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    // Aliases that contain themselves, and nesting that only a program would write, stop here.
+    // This throws for aliases that contain themselves, and for nesting so deep that only a program would write it.
     JSON.stringify(tree);
     const lineOf = (path: Path): number | null => {
       for (let length = path.length; length > 0; length -= 1) {
@@ -94,7 +94,7 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
-/** The key that starts at `at`, and the first place at which its map has it. */
+/** The key that starts at `at`, and the first place where the same map has this key. */
 function sameKey(
   document: Document,
   at: number,

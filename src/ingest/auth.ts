@@ -8,7 +8,7 @@
  *                          a string
  *
  * A key is compared with the keys of all sources, by digests of equal length and without stopping early,
- * so that the time taken does not show how much of a guess was right or which source it came close to.
+ * so that the time taken does not show how much of a guessed key was right, or to which source's key it came close.
  */
 
 import { hash, timingSafeEqual } from "node:crypto";
@@ -21,7 +21,7 @@ export type Authenticated =
   | { readonly kind: "unknown-write-key" };
 
 export interface WriteKeys {
-  /** @param key as the client sent it. */
+  /** @param key the key as the client sent it. */
   find(key: string): Source | null;
 }
 

@@ -27,7 +27,7 @@ export interface Closing<Id> {
 }
 
 export interface Connections<Id> {
-  /** The connections to close for the new one, which may be among them. */
+  /** The connections to close for the new connection, which may itself be among them. */
   open(id: Id, address: string): readonly Closing<Id>[];
   /** The head of a request has arrived on the connection. */
   busy(id: Id): void;
@@ -97,9 +97,9 @@ export function addressGroup(remoteAddress: string): string {
   return address.toByteArray().slice(0, 8).join(":");
 }
 
-/** The default limit for all connections, if the process may have only this many files and sockets. */
+/** The default limit for all connections, given how many more files and sockets the process may open. */
 export function connectionsWithin(most: number, spareDescriptors: number | null): number {
-  // The other half is for what the process opens itself: connections to endpoints and brokers, and files.
+  // The other half is for files, and for connections that the process opens to endpoints and brokers.
   if (spareDescriptors === null) return most;
   return Math.max(1, Math.min(most, Math.floor(spareDescriptors / 2)));
 }

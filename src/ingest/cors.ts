@@ -13,7 +13,7 @@
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** If `true`, the response lets the page read it and send further requests. */
+/** Returns the headers that let a page of an allowed origin read the response and send further requests. */
 export function corsHeaders(
   origins: ReadonlySet<string>,
   origin: string | undefined,
@@ -51,7 +51,7 @@ function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
 
 const ALWAYS = "authorization, content-type, content-encoding";
 
-/** Libraries send headers of their own, such as `AnonymousId`. They are allowed and ignored. */
+/** Libraries send headers of their own, such as `AnonymousId`. These headers are allowed and ignored. */
 function allowed(asked: string | undefined): string {
   const isList = asked !== undefined && /^[\w-]{1,60}(, ?[\w-]{1,60}){0,19}$/.test(asked);
   return isList ? asked : ALWAYS;

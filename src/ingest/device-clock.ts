@@ -15,10 +15,10 @@
 import type { JsonObject } from "../domain/json.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 
-/** Covers the duration of a request. Clocks that are set over a network are not further off. */
+/** Covers the duration of a request. A clock that is set over a network is off by less than this. */
 const TOLERANCE_MS = 30_000;
 
-/** Milliseconds to add to times of the device; 0 if its clock is right or its error is unknown. */
+/** Milliseconds to add to times from the device; 0 if its clock is right, or if the error of its clock is unknown. */
 export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   const sentAtMs = readTimestamp(sentAt);
   if (sentAtMs === null) return 0;
@@ -26,7 +26,7 @@ export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   return Math.abs(offsetMs) > TOLERANCE_MS ? offsetMs : 0;
 }
 
-/** The fields of a call that change. */
+/** The fields of a call that the correction changes. */
 export function correctedTimes(call: JsonObject, offsetMs: number): JsonObject {
   const timestampMs = readTimestamp(call.timestamp);
   if (offsetMs === 0 || timestampMs === null) return UNCHANGED;

@@ -27,13 +27,13 @@ import type { SlowBodies } from "./slow-bodies.ts";
 import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
 import { ONE_GO_BYTES } from "./unpack.ts";
 
-/** For an unpacked body; docs/ingest.md#limits. */
+/** The limit for an unpacked body (docs/ingest.md#limits). */
 export const BODY_MAX_BYTES = 10 * 1_024 * 1_024;
-/** For the records that a body becomes, including what its batch adds to each call. */
+/** The limit for the records made from a body, including what its batch adds to each call. */
 const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;
-/** Clients retry after 8 to 10 s. */
+/** How long acknowledgments are awaited. It is shorter than the 8 to 10 s after which clients retry. */
 export const ACKNOWLEDGE_LIMIT_MS = 7_000;
-/** The time to wait for acknowledgments, at least, if a body took long to arrive. */
+/** The minimum wait for acknowledgments if a body took long to arrive. */
 const ACKNOWLEDGE_LEAST_MS = 1_000;
 /** How many calls are read before other work gets a turn: a few milliseconds. */
 const PIECE_CALLS = 500;
@@ -90,7 +90,7 @@ export async function take(
   return answer;
 }
 
-/** Requests without a body to read: the key is in the path, the query or the header. */
+/** Responds to a request for settings. It has no body, so the key is in the path, the query or the header. */
 function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSettings): Answer {
   const { authorization, host } = request.headers;
   const given = asked.writeKey ?? basicUser(authorization) ?? asked.query.get("writeKey") ?? "";
@@ -107,7 +107,7 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   return { kind: "document", json };
 }
 
-/** Ignores the body, because nothing in it is stored. A wrong key in the header is rejected. */
+/** Responds to a request whose calls are not stored. The body is ignored; a wrong key in the header is rejected. */
 function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): Answer {
   const user = basicUser(request.headers.authorization);
   const known = user === null ? null : authenticate(user, null, intake.sources().keys);
@@ -124,7 +124,7 @@ interface Work {
   readonly type: CallType | null;
   readonly hold: Hold;
   readonly startedAtMs: number;
-  /** How many bytes of the body have arrived, at least. */
+  /** If `true`, the body has been read. */
   isRead: boolean;
   readonly trace: RequestTrace | null;
   /** If `true`, the acknowledgment of the records returns the memory. */
@@ -178,7 +178,7 @@ interface OutlinedBody {
   readonly outline: Outline;
 }
 
-/** @param hold for the body while it is read. */
+/** @param hold holds the memory of the body while the body is read. */
 async function readOutline(work: Work, hold: Hold): Promise<OutlinedBody | Answer | null> {
   const { intake, request, asked, type } = work;
   work.isRead = true;
@@ -226,7 +226,7 @@ async function readSource(
   return { source, read };
 }
 
-/** Reads the calls of a whole body, and lets other work run in between. */
+/** Reads the calls of a complete body in slices, between which other work can run. */
 async function readAll(
   { intake, sources, type, hold, trace }: Work,
   bytes: Buffer,
@@ -251,8 +251,8 @@ async function readAll(
 }
 
 /**
- * Returns how many records were acknowledged if all have been handed to the producer and none is left; null if some
- * are not acknowledged. A record that Kafka rejects because of its size is dropped.
+ * Hands the records to the producer. Returns how many were acknowledged; null if some were not acknowledged in time. A
+ * record that Kafka rejects because of its size is dropped.
  */
 async function handOver(work: Work, read: CallsRead): Promise<number | null> {
   if (read.records.length === 0) return 0;

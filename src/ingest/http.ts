@@ -29,7 +29,7 @@ export interface BodyReading {
   readonly maxBytes: number;
   /** If `true`, the body contains a list of calls. */
   readonly isBatch: boolean;
-  /** Counts the memory of the body, also if the body is rejected. */
+  /** Counts the memory of the body, even if the body is rejected. */
   readonly hold: Hold;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
@@ -110,7 +110,7 @@ function joined(chunks: readonly Buffer[], size: number): Buffer {
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
 }
 
-/** A leading byte-order mark is ignored, as in records. */
+/** Removes a leading byte-order mark, which is ignored in records too. */
 function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return isMarked ? bytes.subarray(3) : bytes;

@@ -1,5 +1,5 @@
 /**
- * The sources, indexed once instead of for every request. The whole index is replaced when they change.
+ * The sources, indexed once instead of for every request. The whole index is replaced when the sources change.
  *
  *   the source                      its calls per second
  *   keeps its limit                 continue to be counted

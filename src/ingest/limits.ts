@@ -8,17 +8,17 @@
  *   bytes              read; they also count as bytes in flight          are returned
  *   calls per second   calls from a source                               rejected until the excess is paid off
  *
- * A request is let in whatever its size if no other is in flight, so that no setting can lock it out
- * permanently. A batch may exceed a source's rate; the excess is paid off later, so a batch is never split.
+ * If no other request is in flight, a request of any size is let in, so that no setting can lock it out permanently. A
+ * batch may exceed a source's rate; the excess is paid off later, so a batch is never split.
  */
 
 /** The memory that one request holds. */
 export interface Hold {
-  /** Returns false if there is no room; what is already held stays. */
+  /** Returns false if there is no room; the bytes that are already held remain held. */
   grow(bytes: number): boolean;
-  /** Returns part of it. */
+  /** Returns a part of the held bytes. */
   shrink(bytes: number): void;
-  /** Returns everything. Safe to call more than once. */
+  /** Returns all held bytes. Safe to call more than once. */
   release(): void;
 }
 
@@ -53,7 +53,7 @@ export function maxInFlightBytes(maxBytes: number): InFlightBytes {
   };
 }
 
-/** Grows both, or neither if one of them has no room. */
+/** Combines two holds: both grow, or neither if one of them has no room. */
 export function both(one: Hold, other: Hold): Hold {
   const each = [one, other];
   return {
@@ -79,7 +79,7 @@ export interface CallRate {
   changeTo(perSecond: number): void;
 }
 
-/** @param first above 0; one second's allowance may arrive at once. */
+/** @param first calls per second, above 0; one second's allowance may arrive at once. */
 export function callRate(first: number): CallRate {
   let perSecond = first;
   let most = Math.max(1, perSecond);

@@ -11,7 +11,7 @@
 
 import { isEmptyList, isJsonObject, type JsonObject } from "../domain/json.ts";
 
-/** The result nests as deep as the deeper of the two. */
+/** The result is nested as deeply as the deeper of the two. */
 export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
   if (!isJsonObject(ofBatch)) return ofCall;

@@ -13,9 +13,9 @@
  *   /v1/health, /health                               405               health
  *   anything else                                     404               404
  *
- * OPTIONS is answered on every path, and any other method is 405. Repeated and trailing slashes, as in
- * `//v1/batch` and `/v1/batch/`, are ignored, because clients join base URL and path carelessly. The query
- * counts only where the table names it.
+ * OPTIONS gets a response on every path, and any other method a 405. Repeated and trailing slashes, as in `//v1/batch`
+ * and `/v1/batch/`, are ignored, because some clients join base URL and path with too many slashes. The query is read
+ * only on the paths for which the table mentions it.
  */
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
@@ -57,7 +57,7 @@ export interface AskedCalls {
 export interface AskedSettings {
   readonly kind: "settings";
   readonly of: "segment" | "rudderstack";
-  /** Null if it is in the query or in the header. */
+  /** Null if the write key is in the query or in the header. */
   readonly writeKey: string | null;
   readonly query: URLSearchParams;
 }
@@ -72,7 +72,7 @@ export type Asked =
   /** `allow` is the value of the `Allow` header. */
   | { readonly kind: "wrong-method"; readonly allow: string };
 
-/** @param url as it is in the request line. */
+/** @param url the URL as it is in the request line. */
 export function askedFor(method: string, url: string): Asked {
   if (method === "OPTIONS") return { kind: "options" };
   const [path, search] = divided(url);
@@ -109,7 +109,7 @@ function got(method: string, asked: Asked): Asked {
 }
 
 function divided(url: string): readonly [path: string, search: string] {
-  // From a proxy, the request line may contain the whole URL.
+  // The request line may contain the whole URL if the request comes from a proxy.
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
@@ -118,7 +118,7 @@ function divided(url: string): readonly [path: string, search: string] {
   return [path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""), search];
 }
 
-/** A key with invalid percent-encoding belongs to no source. */
+/** A key whose percent-encoding is invalid does not belong to any source. */
 function decoded(key: string): string {
   try {
     return decodeURIComponent(key);

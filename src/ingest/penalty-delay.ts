@@ -16,7 +16,10 @@ import { addressGroup } from "./connections.ts";
 import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
-/** For each response that is delayed already: an address gets at most a hundred per second, up to 175 of them. */
+/**
+ * Added to the delay for each delayed response of the same address, for up to 175 responses: so an address gets at most
+ * a hundred of them per second.
+ */
 const MORE_MS = 10;
 const WAIT_MAX_MS = 2_000;
 
@@ -26,14 +29,14 @@ export interface PenaltyDelay {
   wait(connection: object, remoteAddress: string): Promise<void>;
 }
 
-/** The delay of a response while this many others of its address are delayed. */
+/** The delay of a response while this many other responses to its address are delayed. */
 export function waitBeside(others: number): number {
   return Math.min(WAIT_MAX_MS, WAIT_MS + MORE_MS * others);
 }
 
 export function createPenaltyDelay(clock: Pick<Sleeper, "sleep">): PenaltyDelay {
   const waiting = new Map<string, number>();
-  // Several requests may arrive on one connection before the first is judged.
+  // Several requests may arrive on one connection before the result of the first is known.
   const connections = new WeakMap<object, number>();
   const never = new AbortController().signal;
   return {

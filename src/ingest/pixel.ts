@@ -11,7 +11,7 @@
  *   as in `a=1&a.b=2`
  */
 
-/** A name with more dots than this is not nested. */
+/** A name with more dots than this does not become nested objects. */
 const LEVELS_MAX = 10;
 
 /** Returns the JSON of the call, without its type. */

@@ -33,8 +33,8 @@ export type HandedOver =
 
 export interface HandOver {
   /**
-   * @param answerByMs when to stop waiting, to a quarter of a second.
-   * @param onOver called once, when the memory of the records is free.
+   * @param answerByMs when to stop waiting, with a precision of a quarter of a second.
+   * @param onOver called once, when the memory of the records is free again.
    */
   send(
     records: readonly OutgoingRecord[],

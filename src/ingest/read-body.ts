@@ -1,5 +1,5 @@
 /**
- * Finds the calls of a body, and parses the members that hold for all of them.
+ * Finds the calls of a body, and parses the members that apply to all of them.
  *
  *   body                                            result
  *   is not JSON, or not an object                   rejected
@@ -32,12 +32,12 @@ import {
 import { repaired } from "../domain/scan-scalar.ts";
 import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-call.ts";
 
-/** For a call's JSON as it was sent. A KB is 1,024 bytes. */
+/** The limit for a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
-/** For all members outside `batch`, which are copied into each of the calls. */
+/** The limit for all members outside `batch`, which are copied into each of the calls. */
 export const ENVELOPE_MAX_BYTES = 32 * 1_024;
 
-/** For one body: each call costs something, however small it is. */
+/** The limit for one body, because even the smallest call has a cost. */
 export const CALLS_MAX = 20_000;
 const TOO_MANY: BadBody = {
   kind: "refused",
@@ -50,7 +50,7 @@ const TURN_BYTES = 65_536;
 export interface Outline {
   readonly kind: "outline";
   readonly calls: readonly SentCall[];
-  /** False if some of the calls are not. */
+  /** False if some of the calls are not UTF-8. */
   readonly isUtf8: boolean;
   /** The members outside the calls; for a single call only its `writeKey`. */
   readonly envelope: JsonObject;
@@ -84,8 +84,8 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
 }
 
 /**
- * Returns why a body will be rejected, judged by its first bytes alone; null if that cannot be known yet.
- * Keeps nothing of the calls.
+ * Returns why a body will be rejected, judged by its first bytes alone; null if this is not known yet. Keeps nothing of
+ * the calls.
  */
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
   if (!isBatch) return null;
@@ -145,7 +145,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
 interface Batch {
   readonly start: number;
   readonly end: number;
-  /** Null if it is not a list. */
+  /** Null if `batch` is not a list. */
   readonly calls: readonly SentCall[] | null;
 }
 

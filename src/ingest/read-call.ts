@@ -39,7 +39,7 @@ export type ReadCall =
   | {
       readonly kind: "record";
       readonly record: OutgoingRecord;
-      /** If `true`, values in it were not JSON and have been repaired. */
+      /** If `true`, the call contained values that were not JSON and have been repaired. */
       readonly isRepaired: boolean;
     }
   | {
@@ -62,18 +62,18 @@ interface Common {
 
 /** The settings that all calls of a body share. */
 export interface CallFrame extends Common {
-  /** From the batch's `sentAt`; null if each call has to provide its own. */
+  /** The correction from the batch's `sentAt`; null if each call's own `sentAt` is used. */
   readonly clockOffsetMs: number | null;
-  /** The type of a call on a path of its own; null if the call has to name it. */
+  /** The type of call that the path is for; null if each call has to name its type. */
   readonly type: CallType | null;
   /** Members that replace those of each call. */
   readonly set: JsonObject;
-  /** `set` as the end of an object that has other members before it. */
+  /** The JSON of `set` as the end of an object that has other members before it. */
   readonly ending: Buffer;
-  /** What the batch adds; null if nothing. */
+  /** The `context` that the batch adds to its calls; null if it adds none. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** If `true`, at least one of them exists. */
+  /** If `true`, the batch adds `context` or `integrations`. */
   readonly isMerged: boolean;
 }
 
@@ -111,14 +111,17 @@ function endingOf(set: JsonObject): Buffer {
   return Buffer.from(`,${JSON.stringify(set).slice(1)}`);
 }
 
-/** Copied into each call, so it must be short. A value that cannot be read does not replace a call's own. */
+/**
+ * The batch's `sentAt` is copied into each call, so it must be short. If it cannot be read, it does not replace a
+ * call's own.
+ */
 function isTimestamp(sentAt: unknown): boolean {
   const isShort = typeof sentAt !== "string" || sentAt.length <= 100;
   return isShort && readTimestamp(sentAt) !== null;
 }
 
 const NO_HEADERS: RecordHeaders = [];
-/** For `parseCall`: the depth has been checked already. */
+/** The depth has been checked already, so `parseCall` need not check it. */
 const NOT_DEEP_BYTES = 0;
 const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 

@@ -23,7 +23,7 @@ export interface Rejected {
 
 export interface CallsRead {
   readonly records: OutgoingRecord[];
-  /** Memory that the records take. */
+  /** Bytes of memory that the records take. */
   bytes: number;
   /** How many of the calls were repaired. */
   repaired: number;
@@ -50,7 +50,7 @@ export interface CallsReader {
   /**
    * Reads the next calls. After any result other than "more" there is nothing left to read.
    *
-   * @param grow called with the bytes that each record takes; returns false if that is too much.
+   * @param grow called with the bytes that each record takes; returns false if these bytes exceed a limit.
    */
   next(callsMax: number, grow: (bytes: number) => boolean): Progress;
 }

@@ -30,7 +30,8 @@ export interface Report {
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // From the start: nobody would see the rise of a counter that appears with its first request.
+  // The counters exist from the start, because the first increase of a counter that appears with its first request
+  // would not be visible.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
   const recordsOut = metrics.recordsOut.bind({ stage });

@@ -5,12 +5,12 @@ import type { Socket } from "node:net";
 
 import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./responses.ts";
 
-/** How long the rest of a request is read, so that the client gets to read the response. */
+/** How long the rest of a request is read, so that the client has time to read the response. */
 const LINGER_MS = 1_000;
 
 /** A transparent image of one pixel. */
 const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
-/** At most this much of a body is read after an early response; then the connection is kept open. */
+/** If at most this much of a body follows an early response, it is read, and the connection is kept open. */
 const REST_MAX_BYTES = 65_536;
 
 /** @param form an image reports a failure by its status alone. */
@@ -52,7 +52,7 @@ function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= REST_MAX_BYTES;
 }
 
-/** Without a body, a request would be complete only after it was handled. */
+/** A request without a body is not marked as complete until it has been handled, so this looks at its headers. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
@@ -69,7 +69,7 @@ export function note(request: IncomingMessage, response: ServerResponse): void {
 
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const open = [...(unanswered.get(socket) ?? [])];
-  // The response must be to the broken request, not to one before it.
+  // The response must belong to the malformed request, and not to an earlier one.
   const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
   if (!socket.writable || !isTheirs || open.length > 1) {
     socket.destroy();

@@ -72,9 +72,9 @@ export type Answer =
   | {
       readonly kind: "failure";
       readonly code: Code;
-      /** What is wrong with this request; null if there is nothing to add. Never contains any of a call. */
+      /** What is wrong with this request; null if there is nothing to add. Never contains any part of a call. */
       readonly detail: string | null;
-      /** Whole seconds, 1 to 30; null without `Retry-After`. */
+      /** Whole seconds, 1 to 30; null if the response has no `Retry-After`. */
       readonly retryAfterS: number | null;
     };
 

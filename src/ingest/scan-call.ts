@@ -1,5 +1,5 @@
 /**
- * Scans a call of a body: where it is, and the members that decide if and how it is accepted.
+ * Scans a call of a body: finds its end, and reads the members that decide whether and how the call is accepted.
  *
  *   member                                          in `fields`
  *   type, IDs, writeKey: a string                   itself
@@ -11,8 +11,8 @@
  *   any of these: a value that has to be repaired   null
  *   any other member                                absent
  *
- * The domain's parser needs no more than that, and this takes a fraction of the work of parsing the call.
- * If a name is repeated, the last value counts, as in JSON.parse.
+ * The domain's parser needs no more than this, and scanning takes a fraction of the time of parsing the call. If a name
+ * is repeated, the last value counts, as in JSON.parse.
  */
 
 import { exactNumber, isIdField } from "../domain/exact-ids.ts";
@@ -33,11 +33,11 @@ export interface SentCall {
   readonly depth: number;
   /** The value for `parseCall`; see the table. */
   readonly fields: unknown;
-  /** If `true`, it is JSON only once it is `repaired`. */
+  /** If `true`, the call becomes JSON only when it is `repaired`. */
   readonly isBroken: boolean;
 }
 
-/** Replace values whose content does not matter here. */
+/** These replace values whose content does not matter here. */
 const SOME_TEXT = "...";
 const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
@@ -59,7 +59,7 @@ const NOT_READ = [
 
 const NO_FIELD: Field = { name: "", bytes: Buffer.alloc(0), isRead: false };
 
-/** By the length of their names. */
+/** The fields, grouped by the length of their names. */
 const FIELDS = Map.groupBy(
   [...READ, ...NOT_READ].map(
     (name): Field => ({ name, bytes: Buffer.from(name), isRead: READ.includes(name) }),

@@ -35,7 +35,7 @@ export function segmentSettings(writeKey: string, { host, isSecure }: Place): st
       middlewareSettings: {},
       enabledMiddleware: {},
     },
-    // No metrics about the SDK itself.
+    // The SDK must not send metrics about itself.
     metrics: { sampleRate: 0, host: apiHost },
     legacyVideoPluginsEnabled: false,
     remotePlugins: [],

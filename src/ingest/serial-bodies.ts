@@ -5,7 +5,7 @@
 
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** Handles them in the order in which they arrived. */
+/** Handles bodies in the order in which they arrived. */
 export function inTurn(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

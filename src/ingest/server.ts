@@ -47,9 +47,9 @@ export interface ServerSettings {
 
 /** All in milliseconds. */
 export interface ServerTimes {
-  /** For the head of a request, from the connection or from its first byte. */
+  /** Limit for the head of a request, from the opening of the connection or from the first byte of the request. */
   readonly headersMs: number;
-  /** For the whole request. */
+  /** Limit for the whole request. */
   readonly requestMs: number;
   /** How long idle connections are kept: longer than load balancers and clients keep theirs. */
   readonly keepAliveMs: number;
@@ -86,8 +86,8 @@ export interface IngestServer {
 const HEADERS_MAX_BYTES = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
 /**
- * For connections that are still waiting when the handover is over. A client that is asked to close its
- * connection may open another immediately.
+ * Limit for accepting connections that are still waiting when the handover is over. A client that is asked to close its
+ * connection may open another one immediately.
  */
 const ACCEPT_MAX_MS = 1_000;
 /**
@@ -193,7 +193,7 @@ function keepConnections(
   };
 }
 
-/** The same object for a connection and for the TLS on top of it. */
+/** Identifies a connection. A connection and the TLS socket on top of it have the same ID. */
 function idOf({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
@@ -205,7 +205,7 @@ function createHttpServer({ tls, times }: ServerSettings): Server {
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
-    // Node would answer requests without Host itself, and then pass them on to be answered again.
+    // Node would respond to a request without a Host header itself, and still pass the request on.
     requireHostHeader: false,
     noDelay: true,
     // Detects clients that have disappeared without closing the connection.

@@ -9,7 +9,7 @@
 
 /** A body that is still arriving. */
 export interface BodyOnItsWay {
-  /** So far. */
+  /** Number of bytes that have arrived so far. */
   readonly bytes: number;
   stop(): void;
 }

@@ -46,19 +46,19 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   /** The `calls` topic. */
   readonly topic: string;
   readonly sources: readonly Source[];
-  /** For all requests together: bodies being read, and records that are not acknowledged. */
+  /** Limit for all requests together: bodies being read, and records that are not acknowledged. */
   readonly maxInFlightBytes: number;
-  /** The part of it for bodies whose write key is unknown until they are read. */
+  /** The part of `maxInFlightBytes` for bodies whose write key is unknown until they are read. */
   readonly maxUnauthenticatedBytes: number;
   /** The minimum rate of a body. */
   readonly minBodyBytesPerSecond: number;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
-  /** If `true`, callers decide which of their traces are kept; absent: they do not. */
+  /** If `true`, callers decide which of their traces are kept; if absent, they do not. */
   readonly parentBased?: boolean;
   /** How long new connections are still accepted after the stage was asked to stop. */
   readonly handoverMs: number;
-  /** After that, how long requests in progress may take. */
+  /** How long requests in progress may take after that. */
   readonly drainLimitMs: number;
   readonly times?: ServerTimes;
 }
@@ -75,7 +75,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   let hadKeys = hasKeys(config.sources);
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
-  // Stages that are already running have opened theirs.
+  // Stages that are already running have already opened their files and sockets.
   const all = connectionsWithin(config.maxConnections, spareDescriptors());
   const connectionLimits = { all, perAddress: Math.min(config.maxConnectionsPerAddress, all) };
   const server = await startServer(

@@ -7,7 +7,7 @@
  *   is present                   no             as the sampling decides; the span joins the caller's trace
  *   is present                   yes            as the traceparent requests
  *
- * Records carry the decision even if the trace is not kept, so that it is not made a second time.
+ * Records carry the decision even if the trace is not kept, so that the route stage does not decide again.
  */
 
 import type { RecordHeaders } from "../domain/record.ts";

@@ -25,7 +25,7 @@ export type Unpacked =
 export interface Unpacking {
   readonly maxBytes: number;
   readonly hold: Hold;
-  /** Checks the start of a large body; null if it may continue. */
+  /** Checks the start of a large body; returns null if unpacking may continue. */
   readonly look: (beginning: Buffer) => Unpacked | null;
   readonly inTurn: InTurn;
 }
@@ -33,9 +33,9 @@ export interface Unpacking {
 /** A body up to this size is unpacked at once. */
 export const ONE_GO_BYTES = 131_072;
 const PIECE_BYTES = 65_536;
-/** They become at most 128 KiB. */
+/** This many packed bytes unpack to at most 128 KiB. */
 const FIRST_PACKED_BYTES = 128;
-/** Any packed bytes may unpack to this size; beyond it, the limit is this multiple of their size. */
+/** Packed bytes of any size may unpack to `ALWAYS_BYTES`. Beyond that, the limit is `TIMES_MAX` times their size. */
 const ALWAYS_BYTES = ONE_GO_BYTES;
 const TIMES_MAX = 100;
 /** gzip cannot compress further than this. A body that states more is truncated or corrupt. */
@@ -58,7 +58,7 @@ export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpa
   return unpacked;
 }
 
-/** "more" if it unpacks to more than it states. */
+/** Returns "more" if the body unpacks to more than it states. */
 function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | "corrupt" {
   const chunkSize = Math.max(1_024, said + 1);
   try {
@@ -70,13 +70,13 @@ function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | 
   }
 }
 
-/** A high ratio means that the content repeats: it is checked before a thread has to unpack it all. */
+/** A high ratio means that the content repeats, so its start is checked before a thread has to unpack all of it. */
 function lookAtFirst(packed: Buffer, look: Unpacking["look"]): Unpacked | null {
   const first = packed.subarray(0, FIRST_PACKED_BYTES);
   try {
     return look(gunzipSync(first, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: PIECE_BYTES }));
   } catch {
-    // Corrupt: unpacking in pieces finds that again.
+    // The bytes are corrupt, which unpacking in pieces will find again.
     return null;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Interprets a registry's response. A response counts only if no proxy, login page or wrong path could
- * send it by chance; everything else is an outage, and the error says what to check
- * (docs/registry.md#outcomes).
+ * Interprets a registry's response. A response counts only if a proxy, a login page or a wrong path could not return it
+ * by chance. Everything else is an outage, whose error says what to check (docs/registry.md#outcomes).
  *
  *   response                                           result
  *   200, a JSON object with the string `schema`        found
@@ -23,7 +22,7 @@ import { jsonObjectIn } from "../domain/json.ts";
 import type { Exchanged } from "./registry-request.ts";
 
 export interface Reference {
-  /** Its name in the schema that uses it. */
+  /** The name of the reference in the schema that uses it. */
   readonly name: string;
   readonly subject: string;
   readonly version: number;
@@ -38,12 +37,12 @@ export type Classified =
     }
   | { readonly kind: "unknown" | "unusable" | "outage"; readonly error: string };
 
-/** Registries omit the type for Avro, which was the first. */
+/** Registries omit the type for Avro, which was the first type. */
 const TYPE_DEFAULT = "AVRO";
-/** Subject, version and schema not found. For a path that does not exist the code is 404. */
+/** Subject, version or schema not found. If a path does not exist, the code is 404. */
 const UNKNOWN_CODES: readonly unknown[] = [40_401, 40_402, 40_403];
 
-/** @param what was looked up, such as `schema 7`. */
+/** @param what what was looked up, such as `schema 7`. */
 export function classifySchema(exchanged: Exchanged, url: string, what: string): Classified {
   const { origin } = new URL(url);
   if (exchanged.kind === "too-large" && exchanged.status === 200 && isJson(exchanged.contentType)) {

@@ -29,7 +29,7 @@ export function createSchemaSource(connection: RegistryConnection): SchemaSource
   };
 }
 
-/** The same, with any exchange. */
+/** Creates a source of schemas with any exchange. */
 export function schemaSource(
   urls: readonly string[],
   exchange: Exchange,
@@ -76,10 +76,10 @@ export function schemaSource(
   return { lookup };
 }
 
-/** The schemas that one schema uses, as far as they are known. */
+/** The schemas that one schema uses, as far as they have been looked up. */
 class Used {
   readonly schemas: FoundSchema["references"][number][] = [];
-  /** Their indexes; null: being looked up. */
+  /** Indexes of the schemas; null while a schema is being looked up. */
   readonly seen = new Map<string, number | null>();
   characters: number;
 
@@ -90,7 +90,7 @@ class Used {
 
 interface Gathered {
   readonly kind: "gathered";
-  /** Indexes of the requested schemas, in their order. */
+  /** Indexes of the requested schemas, in the order of the requests. */
   readonly uses: readonly number[];
 }
 
@@ -139,7 +139,7 @@ async function gather(
  *                                         outages, which the caller retries
  *   has TLS files that cannot be used     is an outage
  *
- * @param create as `createSchemaSource`.
+ * @param create creates a source, as `createSchemaSource` does.
  * @throws Error if the TLS files of the first connection cannot be used.
  */
 export function currentSource(

@@ -13,7 +13,7 @@ import type { KnownSchema } from "../domain/known-schemas.ts";
 import { compileAvro } from "./avro/reader.ts";
 import type { FoundSchema } from "./port.ts";
 
-/** Never throws: a schema that cannot be used is `refused`. */
+/** Never throws: a schema that cannot be used results in `refused`. */
 export function compileSchema(schema: FoundSchema): KnownSchema {
   const { type } = schema;
   switch (type) {

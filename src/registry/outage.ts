@@ -8,7 +8,7 @@
  *   a response, and none is left without one      info  registry.reachable, if the line above was logged
  *   nobody needs the last missing schema anymore  -     as if it had never been requested
  *
- * A single schema that the registry cannot return counts too, because its partition waits.
+ * Even a single schema that the registry cannot return counts as an outage, because the partition that needs it waits.
  */
 
 import type { SchemaRef } from "../domain/known-schemas.ts";
@@ -28,7 +28,7 @@ export class Outage {
   #isReported = false;
   #error = "";
 
-  /** Null: the registry responds, or nobody needs it. */
+  /** When the outage started; null if the registry responds, or if no schema is needed. */
   get sinceMs(): number | null {
     return this.#sinceMs;
   }
@@ -51,7 +51,7 @@ export class Outage {
     return { msg: "registry.reachable", unreachableForMs: nowMs - sinceMs };
   }
 
-  /** Nobody needs it anymore. */
+  /** Called when the schema is no longer needed. */
   left(ref: SchemaRef): void {
     this.#failing.delete(ref);
     if (this.#failing.size > 0) return;
@@ -59,7 +59,7 @@ export class Outage {
     this.#isReported = false;
   }
 
-  /** For `/readyz`. */
+  /** Sentences for `/readyz`. */
   healthProblems(nowMs: number): readonly string[] {
     const { size } = this.#failing;
     if (this.#sinceMs === null) return [];

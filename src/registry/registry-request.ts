@@ -1,6 +1,6 @@
 /**
- * One request to a registry, and every possible result. Nothing is followed, repeated or interpreted
- * here: `classify-response.ts` does that.
+ * One request to a registry, and every possible result. Redirects are not followed and requests are not repeated;
+ * `classify-response.ts` interprets the result.
  *
  *   bound                      limit
  *   the whole exchange         5 s, including a token if one is needed
@@ -29,7 +29,7 @@ export interface RegistryRequest {
   readonly method: "GET" | "POST" | "PUT";
   /** The registry's URL and the path below it. */
   readonly url: string;
-  /** As JSON; absent: no body. */
+  /** Sent as JSON; if absent, the request has no body. */
   readonly body?: unknown;
 }
 
@@ -37,24 +37,24 @@ export type Exchanged =
   | {
       readonly kind: "response";
       readonly status: number;
-      /** Empty: the response has none. */
+      /** Empty if the response has no content type. */
       readonly contentType: string;
       readonly body: string;
     }
-  /** More bytes than the limit. */
+  /** The response has more bytes than the limit. */
   | { readonly kind: "too-large"; readonly status: number; readonly contentType: string }
-  /** No complete response. The code is from Node, OpenSSL or undici; null if there is none. */
+  /** There was no complete response. The code is from Node, OpenSSL or undici; null if there is no code. */
   | { readonly kind: "failed"; readonly code: string | null }
   | { readonly kind: "timeout" }
-  /** The token endpoint failed, in a sentence: the registry got no request. */
+  /** The token endpoint failed, so no request was sent to the registry. `error` is one sentence. */
   | { readonly kind: "no-token"; readonly error: string };
 
-/** Never throws. An aborted exchange has failed. */
+/** Never throws. The result of an aborted exchange is `failed`. */
 export type Exchange = (request: RegistryRequest, signal: AbortSignal) => Promise<Exchanged>;
 
 export interface Exchanging extends AsyncDisposable {
   readonly exchange: Exchange;
-  /** The headers that authenticate. Throws `TokenError`. */
+  /** The headers that authenticate a request. Throws `TokenError`. */
   readonly authenticationHeaders: () => Promise<Record<string, string>>;
 }
 
@@ -130,7 +130,7 @@ function boundedLookup(): LookupFunction {
   };
 }
 
-/** Stops waiting; the work itself continues. */
+/** Stops waiting when the signal aborts; the work itself continues. */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -144,7 +144,7 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
   }
 }
 
-/** Null if it is longer; the connection is then closed. */
+/** Reads a body up to the limit; null if it is longer, and the connection is then closed. */
 async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -168,7 +168,7 @@ function failure(error: unknown): Exchanged {
 interface AuthenticationHeaders {
   /** Throws `TokenError`. */
   headers(): Promise<Record<string, string>>;
-  /** The registry rejected the credentials: a new token is requested. */
+  /** Called when the registry rejected the credentials, so that a new token is requested. */
   rejected(): void;
 }
 

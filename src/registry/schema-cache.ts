@@ -1,8 +1,8 @@
 /**
  * A bounded cache of lookup results, which keeps the most recently used.
  *
- * It has two generations, and an entry that is used moves to the young one. When that is full it
- * becomes the old one, and the previous old one is dropped. So `get` writes nothing while the same few
+ * The cache has two generations, and an entry that is used moves to the young one. When the young generation is full,
+ * it becomes the old one, and the previous old generation is dropped. So `get` writes nothing while the same few
  * schemas are in use, and the more recently used half of the limit is always cached.
  */
 
@@ -10,9 +10,9 @@ import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 
 interface CachedSchema {
   readonly known: KnownSchema;
-  /** Its share of the limit. */
+  /** The entry's share of the limit. */
   readonly characters: number;
-  /** It expires at this time. */
+  /** Time at which the entry expires. */
   readonly untilMs: number;
 }
 
@@ -47,7 +47,7 @@ export class SchemaCache {
     return schema.known;
   }
 
-  /** An entry that is larger than a generation gets one to itself. */
+  /** An entry that is larger than a generation gets a generation to itself. */
   put(ref: SchemaRef, schema: CachedSchema): void {
     const before = this.#young.get(ref);
     const characters = this.#youngCharacters - (before?.characters ?? 0) + schema.characters;

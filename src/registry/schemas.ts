@@ -1,5 +1,5 @@
 /**
- * The schemas that this process knows, and lookups of those that it does not.
+ * The schemas that this process has looked up, and the lookups of others.
  *
  *   result       cached                                           meanwhile
  *   found        with the 1,000 most recently used, 8 Mi          values are read, even during an outage
@@ -9,9 +9,9 @@
  *   outage       no: retried after 0.1 s, doubling to 10 s, each  records that need it wait
  *                wait up to half shorter at random
  *
- * At most one request per schema is in flight, for all callers, and eight in total. A lookup that
- * nobody needs anymore is canceled. Since each schema has its own waits, one that the registry cannot
- * return does not block any other.
+ * At most one request per schema is in flight, for all callers, and eight in total. A lookup whose result is no longer
+ * needed is canceled. Each schema has its own retry delay, so a schema that the registry cannot return does not block
+ * any other.
  */
 
 import { createHash } from "node:crypto";
@@ -39,7 +39,7 @@ export interface SchemasDeps {
 
 export interface SchemasLimits {
   readonly schemas: number;
-  /** Characters of the schemas' text; compiled they take a multiple of that. */
+  /** Characters of the schemas' text. Compiled schemas take a multiple of that. */
   readonly characters: number;
   readonly unknown: number;
   readonly maxLookups: number;
@@ -52,7 +52,7 @@ const LIMITS: SchemasLimits = {
   maxLookups: 8,
 };
 const UNKNOWN_FOR_MS = 10_000;
-/** Hashes are kept longer than schemas, to detect one that changes after it was dropped. */
+/** Hashes are kept longer than schemas, so that a schema that changes after it was dropped is detected. */
 const HASHES_MAX = 10_000;
 
 interface LookupInFlight {
@@ -150,12 +150,12 @@ class RegistrySchemas implements Schemas {
     this.#outage.left(ref);
   }
 
-  /** Never rejects: it ends with a result, or when it is canceled. */
+  /** Looks up a schema until there is a result, or until the lookup is canceled. Never rejects. */
   async #lookup(ref: SchemaRef, signal: AbortSignal): Promise<void> {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
       const lookup = await this.#limit.during(() => source.lookup(ref, signal), signal);
-      // A new lookup may already be in progress: its result counts.
+      // If the lookup was canceled, a new one may already be in progress, whose result counts.
       if (lookup === null || signal.aborted) return;
       if (this.#keep(ref, lookup)) return;
       try {
@@ -166,7 +166,7 @@ class RegistrySchemas implements Schemas {
     }
   }
 
-  /** Returns false for an outage. */
+  /** Caches the result; returns false for an outage. */
   #keep(ref: SchemaRef, lookup: Lookup): boolean {
     const nowMs = this.#nowMs();
     this.#deps.metrics.registryLookups.bind({ outcome: lookup.kind }).inc();
@@ -195,7 +195,8 @@ class RegistrySchemas implements Schemas {
     try {
       return this.#deps.compile(lookup.schema);
     } catch (error) {
-      // A bug of ours. It must not end the process, which would read the schema again.
+      // A bug in Switchyard. It must not end the process, because the process would read the schema again after its
+      // restart.
       const { message } = asError(error);
       return {
         kind: "refused",
@@ -205,7 +206,7 @@ class RegistrySchemas implements Schemas {
     }
   }
 
-  /** A schema never changes under its ID, unless the registry was recreated or replaced. */
+  /** Reports a schema that changed under its ID, which happens only if the registry was recreated or replaced. */
   #watchForChange(ref: SchemaRef, schema: FoundSchema): void {
     const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
     const before = this.#hashes.get(ref);
@@ -240,7 +241,7 @@ export class ConcurrencyLimit {
     this.#free = atOnce;
   }
 
-  /** Null if the signal had aborted when its turn came. */
+  /** Null if the signal had aborted before the task could start. */
   async during<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result | null> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -261,7 +262,7 @@ const DOUBLINGS_MAX = 10;
 /**
  * The wait before a schema is requested again.
  *
- * @param failures earlier lookups of it in a row that got no response.
+ * @param failures how many lookups of the schema in a row got no response.
  * @param chance at least 0 and less than 1: shortens the wait by up to half, so that processes do not
  *   send their requests together.
  */

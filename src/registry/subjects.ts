@@ -1,6 +1,6 @@
 /**
- * Subjects of a registry, for commands: checks if a schema is registered or could be, and registers
- * it. Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any earlier one wrote.
+ * Subjects of a registry, for commands: checks whether a schema is registered or could be registered, and registers it.
+ * Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any earlier one wrote.
  *
  *   the registry                                   the schema is
  *   has it under the subject                       registered
@@ -39,7 +39,7 @@ const INVALID_SCHEMA = 42_201;
 
 /** An Avro schema that belongs to a subject. */
 export interface SubjectSchema {
-  /** Includes its context, if it has one. */
+  /** The name of the subject, including its context if it has one. */
   readonly subject: string;
   readonly text: string;
   readonly references: readonly Reference[];
@@ -54,11 +54,11 @@ export type SubjectState =
 
 export interface CheckedSubject {
   readonly state: SubjectState;
-  /** The subject's, otherwise the registry's; null if neither has one. */
+  /** The subject's compatibility, otherwise the registry's; null if neither has one. */
   readonly compatibility: string | null;
 }
 
-/** All but closing throw an Error with a sentence if the registry is unreachable or rejects the request. */
+/** All methods except closing throw an Error with a sentence if the registry is unreachable or rejects the request. */
 export interface Subjects extends AsyncDisposable {
   check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject>;
   /** Sets the compatibility, checks, and registers. Returns the new state. */
@@ -183,7 +183,7 @@ class RegistrySubjects implements Subjects {
     const registry = new library.SchemaRegistry({
       host: this.#url.replace(/\/+$/, ""),
       ...(new URL(this.#url).protocol === "https:" ? { agent } : {}),
-      // A request that failed may have been carried out. The command is safe to run again.
+      // Not retried, because a request that failed may have been carried out. It is safe to run the command again.
       retry: { retries: 0 },
       middlewares: [
         () => ({ request: (request) => request.enhance({ headers, params: { normalize: true } }) }),
@@ -193,7 +193,7 @@ class RegistrySubjects implements Subjects {
   }
 }
 
-/** Null: not from a registry, or no response at all. */
+/** Null if there was no response, or if it was not from a registry. */
 function responseOf(exchanged: Exchanged): SubjectResponse | null {
   if (exchanged.kind !== "response") return null;
   const { status } = exchanged;

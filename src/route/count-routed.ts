@@ -1,6 +1,6 @@
 /**
- * Counts a batch of calls after it was written: for each destination the calls that it gets, and those that it does not get, by
- * reason (docs/rules.md#order).
+ * After a batch of calls was written, counts for each destination the calls that it gets and, by reason, the calls that
+ * it does not get (docs/rules.md#order).
  *
  *   reason                     counts
  *   not-connected              all calls from the source
@@ -77,7 +77,7 @@ export function countRouted(
   };
 }
 
-/** Consent is decided before `integrations`, so a call that lacks it is not counted as excluded by them. */
+/** Consent is decided before `integrations`, so a call without consent is not counted as excluded by `integrations`. */
 function countFlags(
   { candidates, namedAlone, namedFalse, routes, ruled }: RoutedCall,
   callsBy: Map<readonly Route[], number>,
@@ -88,7 +88,7 @@ function countFlags(
   const byName = namedFalse.filter((route) => !byRules.includes(route));
   for (const { destination } of byName) skips.add("named-false", destination, 1);
   if (!namedAlone) return;
-  // All candidates were excluded, except those about which something else has decided.
+  // `integrations` exclude all candidates, except those about which something else has decided.
   callsBy.set(candidates, (callsBy.get(candidates) ?? 0) + 1);
   const failed = ruled?.failed ?? [];
   for (const all of [routes, byName, byRules, failed]) {

@@ -24,7 +24,7 @@ import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/re
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Route } from "./routing.ts";
 
-/** The call's own, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
+/** The call's own message ID, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
   return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);
 }
@@ -44,7 +44,7 @@ export interface ChangedCall {
 }
 
 /**
- * @param trace the trace to which the records belong; null: the record's own, if it has one.
+ * @param trace the trace to which the records belong; null for the record's own trace, if it has one.
  * @param changed calls that the rules of these routes changed.
  */
 export function copies(

@@ -27,14 +27,14 @@ export function flagVerdict(integrations: JsonObject | null, name: string): Flag
   return namedAlone(integrations) ? "all-false" : "by-default";
 }
 
-/** True if destinations that are not named do not get the call. */
+/** True if only destinations that `integrations` name get the call. */
 export function namedAlone(integrations: JsonObject): boolean {
   return (flag(integrations, "All") ?? flag(integrations, "all")) === false;
 }
 
-/** Null: absent. */
+/** Null if the flag is absent. */
 function flag(integrations: JsonObject, name: string): boolean | null {
-  // A destination may be called `constructor`, which every object inherits.
+  // The name of a destination may be `constructor`, which every object inherits.
   if (!Object.hasOwn(integrations, name)) return null;
   const value = integrations[name];
   if (typeof value === "boolean") return value;

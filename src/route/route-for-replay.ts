@@ -24,9 +24,9 @@ import type { Routing } from "./routing.ts";
 export interface AskedCalls {
   /** Only records with this timestamp or a later one. */
   readonly sinceMs: number;
-  /** Only records with an earlier timestamp; null: no limit. */
+  /** Only records with an earlier timestamp; null for no limit. */
   readonly untilMs: number | null;
-  /** Empty: all types. The same applies to events. */
+  /** If empty, all types are routed. The same applies to `events`. */
   readonly types: readonly CallType[];
   readonly events: readonly string[];
 }
@@ -38,7 +38,7 @@ export type RoutedAgain =
   | { readonly kind: "filtered"; readonly reason: "time" | "type" | "event" };
 
 /**
- * @param routing of this destination alone.
+ * @param routing the routing to this destination alone.
  * @param nowMs used if the record has no valid time.
  */
 export function routeAgain(

@@ -1,6 +1,6 @@
 /**
- * Decides what is written for a record of `calls`. The checks are made in this order, and the first that fails makes the record a
- * dead letter with its reason (docs/calls.md#checks).
+ * Decides what is written for a record of `calls`. The checks are made in this order, and if a check fails, the record
+ * becomes a dead letter with the reason of that check (docs/calls.md#checks).
  *
  *   check       reason
  *   bytes       undecodable, unknown-schema
@@ -32,7 +32,7 @@ import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: DeadLetterReason;
-  /** One sentence, which contains nothing of the value. */
+  /** One sentence, which does not quote the value. */
   readonly error: string;
 }
 
@@ -47,7 +47,7 @@ export interface ReadCall {
   readonly parsed: JsonObject;
 }
 
-/** A record of `calls` with what has to be written for it. */
+/** A record of `calls`, and the records that have to be written for it. */
 export type Routed = RoutedCall | UnusableRecord;
 
 export interface RoutedCall {
@@ -68,7 +68,7 @@ export interface RoutedCall {
   readonly namedAlone: boolean;
   /** Destinations that `integrations` exclude by name. */
   readonly namedFalse: readonly Route[];
-  /** The result of rules; null if none of the source's destinations has any. */
+  /** The result of the rules; null if none of the source's destinations has rules. */
   readonly ruled: Ruled | null;
 }
 
@@ -81,7 +81,7 @@ export interface Ruled {
     /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
-  /** Paths that the rules of a destination changed in the call; `routeRecord` leaves them out. */
+  /** Paths that the rules of a destination changed in the call; `routeRecord` does not collect them. */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
   /** Destinations whose rules could not be evaluated. */
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
@@ -153,7 +153,7 @@ export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routi
 interface Options {
   /** See `copies`. */
   readonly trace: TraceContext | null;
-  /** If true, the paths that rules change are kept. The stage has no use for them. */
+  /** If true, the paths that rules change are kept. The stage does not need them. */
   readonly explains: boolean;
 }
 
@@ -171,7 +171,7 @@ function routed(
   const byRules =
     consenting === undefined ? null : routeByRules(record, read, candidates, consenting, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
-  // It stays in memory until the brokers have acknowledged it, so nothing of the parsed call may be in it
+  // The result stays in memory until the brokers have acknowledged its records, so it must not refer to the parsed call
   // (docs/decisions/0007-garbage-collection.md).
   return {
     kind: "routed",
@@ -246,7 +246,7 @@ export interface ExplainedDecision extends Decision {
   readonly changed: readonly string[];
 }
 
-/** Why each of the destinations gets the call, or does not. */
+/** Explains why each of the destinations gets the call, or does not. */
 export function explained(
   { integrations }: Pick<Call, "integrations">,
   { source, ruled }: RoutedCall,

@@ -10,8 +10,8 @@
  *   is not named, and All is false                 no              all-false
  *   any other                                      yes             by-default
  *
- * Its filters then decide about calls that it would get. A flag in `integrations` therefore never sends a call to a destination
- * that is disabled or not connected to the source.
+ * The destination's filters then decide about the calls that it would get. A flag in `integrations` therefore never
+ * sends a call to a destination that is disabled or not connected to the source.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
@@ -21,7 +21,7 @@ import type { RuleSkip } from "./rules/plan.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
 
-/** Destinations that get no calls from a source whatever `integrations` say, by reason. */
+/** Destinations that get no calls from a source, whatever `integrations` contain, by reason. */
 export interface Skipped {
   readonly notConnected: readonly Destination[];
   readonly disabled: readonly Destination[];
@@ -60,8 +60,8 @@ export function skipped(source: Source, destinations: readonly Destination[]): S
 }
 
 /**
- * The candidates that get a call with these flags, without reasons, which the stage does not need. For disabled destinations: those
- * that would get the call if they were enabled.
+ * The candidates that get a call with these flags, without reasons, which the stage does not need. Given disabled
+ * destinations, returns those that would get the call if they were enabled.
  */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,
@@ -71,7 +71,7 @@ export function receivers<Candidate extends { readonly name: string }>(
   return all.filter(({ name }) => isYes(flagVerdict(integrations, name)));
 }
 
-/** Does the same for many calls: a call names a few of perhaps a thousand candidates. */
+/** Finds the receivers of many calls quickly, because a call names only a few of perhaps a thousand candidates. */
 export class Candidates<Candidate extends { readonly name: string }> {
   readonly all: readonly Candidate[];
   /** Indexes in `all` by name. Several destinations can have the same name. */
@@ -82,7 +82,7 @@ export class Candidates<Candidate extends { readonly name: string }> {
     this.#placesOf = Map.groupBy(all.keys(), (place) => all[place]?.name ?? "");
   }
 
-  /** In the order of `all`. */
+  /** The candidates that get the call, in the order of `all`. */
   receivers(integrations: JsonObject | null): readonly Candidate[] {
     if (integrations === null || !namedAlone(integrations))
       return receivers(integrations, this.all);
@@ -92,7 +92,7 @@ export class Candidates<Candidate extends { readonly name: string }> {
       .flatMap((place) => this.all[place] ?? []);
   }
 
-  /** Those that `integrations` exclude by name. */
+  /** The candidates that `integrations` exclude by name. */
   namedFalse(integrations: JsonObject | null): readonly Candidate[] {
     if (integrations === null) return NONE;
     const names = Object.keys(integrations).filter(

@@ -12,13 +12,14 @@
  *   5  the consumer commits, periodically           nothing is repeated
  *
  * An offset is therefore committed only when every delivery and dead letter of every earlier record has been acknowledged.
- * Deliveries that are written twice have the same message ID. A graceful stop routes nothing new, waits for the writes in progress,
- * commits and leaves, so it repeats nothing. The next batch is routed while earlier ones wait for acknowledgment, bounded by the
- * consumer's limits; the order of calls with the same key still holds, because a partition's batches are sent in order and the
- * producer keeps that order. Only rerouted deliveries can be overtaken (docs/isolation.md#order-after-a-reroute).
+ * Deliveries that are written twice have the same message ID. On a graceful stop, the stage routes nothing new, waits
+ * for the writes in progress, commits and leaves the group, so nothing is repeated. The next batch is routed while
+ * earlier ones wait for acknowledgment, bounded by the consumer's limits; the order of calls with the same key still
+ * holds, because a partition's batches are sent in order and the producer keeps that order. Only rerouted deliveries
+ * can be overtaken (docs/isolation.md#order-after-a-reroute).
  *
- * A reload replaces sources, destinations and their rules as a whole: a batch is routed by those in effect when it began. If it is
- * read again after a crash, it is routed by those in effect then.
+ * A reload replaces sources, destinations and their rules as a whole: a batch is routed by the configuration in effect
+ * when its routing began. If the batch is read again after a crash, it is routed by the configuration in effect then.
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
@@ -56,17 +57,18 @@ export interface RouteConfig extends RoutedLists {
 }
 
 /**
- * Maximum bytes of records in flight. They bridge 2 s without a leader of one partition at 1,500 calls per second. A higher limit
- * lets records outlive V8's young generation, which costs a quarter of the CPU (docs/decisions/0007-garbage-collection.md).
+ * Maximum bytes of records in flight. They are enough to continue for 2 s at 1,500 calls per second while one partition
+ * has no leader. With a higher limit, records would outlive V8's young generation, which costs a quarter of the CPU
+ * (docs/decisions/0007-garbage-collection.md).
  */
 export const ROUTE_MAX_BYTES = 3 * 1_024 * 1_024;
 /** Maximum number of records in flight per partition: a few batches wait for the brokers while one is routed. */
 const PARTITION_RECORDS_MAX = 4_000;
 /** Records routed before other work gets a turn: about a millisecond. */
 const PIECE_RECORDS = 100;
-/** The same in bytes for values with a schema, including their JSON, which can be much larger. */
+/** The same limit in bytes, for values with a schema, including their JSON, which can be much larger than the value. */
 const PIECE_READ_BYTES = 256 * 1_024;
-/** This much JSON is written before more is produced. */
+/** When this much JSON has been produced, it is written before more is produced. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the consumer of `calls`. The topics must exist. */
@@ -90,7 +92,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     topics: [topics.calls],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // All partitions write to the same brokers, so if one has to wait, the others would too.
+    // All partitions write to the same brokers, so if one partition has to wait, the others would have to wait too.
     whenFull: "hold" as const,
     drainLimitMs,
     onAssigned: (assigned: AssignedPartition) =>
@@ -182,7 +184,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
   };
 }
 
-/** Memory that a record needs in addition to its own bytes: the JSON of a value with a schema. */
+/** Memory that a record needs in addition to its own bytes: the JSON of its value, if the value has a schema. */
 function jsonBytesOf(routed: Routed): number {
   if (routed.kind === "unusable" || routed.record.schema === undefined) return 0;
   return routed.records[0]?.value?.length ?? 0;
@@ -214,8 +216,9 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
 }
 
 /**
- * The dead letters of a call for destinations whose rules could not be evaluated. They have neither the key nor the value of the
- * call, because the destination may not have all of it, but its place on `calls`. `switchyard replay` applies the rules again.
+ * The dead letters of a call for destinations whose rules could not be evaluated. They contain the call's place on
+ * `calls`, but neither its key nor its value, because the destination may not be allowed to have all of the call.
+ * `switchyard replay` applies the rules again.
  */
 function failedRules({ record, source }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
   const { topic, partition, offset, timestampMs } = record;

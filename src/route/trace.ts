@@ -28,7 +28,7 @@ export interface RouteTraces {
     nowMs: number,
     decide: (trace: TraceContext | null) => Routed,
   ): Routed;
-  /** Call when the records written for these calls are acknowledged. */
+  /** Called when the records written for these calls have been acknowledged. */
   written(batch: readonly Routed[], nowMs: number): void;
 }
 
@@ -40,7 +40,7 @@ const OFF: RouteTraces = {
 /** @param tracing absent if tracing is off. */
 export function routeTraces(tracing: Tracing | undefined, group: string): RouteTraces {
   if (tracing === undefined) return OFF;
-  // A drain discards records and their spans, because the records are read again.
+  // Records that a drain discards are garbage-collected with their spans. They are read again.
   const spans = new WeakMap<Routed, Span>();
   return {
     route: (record, nowMs, decide) => {
@@ -89,7 +89,7 @@ function end(span: Span, routed: Routed, nowMs: number): void {
   span.end(nowMs);
 }
 
-/** The context for the records that are written; null if there are none. */
+/** The message ID of the call; no attribute if no record is written for it. */
 function messageIdOf({ records: [copy] }: RoutedCall): Attributes {
   const header = copy?.sharedHeaders?.find(([name]) => name === DELIVERY_HEADER.messageId);
   return header === undefined ? {} : { "messaging.message.id": `${header[1]}` };

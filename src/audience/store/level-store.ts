@@ -75,7 +75,7 @@ class LevelStore implements OrderedStore {
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
-    // One iterator for the whole range: iterators keep their last piece until they are garbage-collected.
+    // One iterator reads the whole range, because each iterator keeps its last piece until it is garbage-collected.
     const iterator = this.#level.iterator({
       gte: from,
       lt: to,

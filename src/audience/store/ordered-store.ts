@@ -1,4 +1,4 @@
-/** An ordered store: texts by key, ordered by the keys' UTF-8 bytes. */
+/** An ordered store: strings by key, ordered by the keys' UTF-8 bytes. */
 
 export type Entry = readonly [key: string, value: string];
 /** A value of null removes the key. */

@@ -1,5 +1,6 @@
 /**
- * The store of a partition while this process owns it. Opened when no other process has it open, closed once.
+ * The store of a partition while this process owns the partition. It is opened when no other process has it open, and
+ * closed once.
  */
 
 import { join } from "node:path";
@@ -36,9 +37,9 @@ export interface OwnedStore {
   /** Waits while the store is open elsewhere. `check` throws to stop the wait. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
-  /** Called after values were removed that must also be erased from the disk. */
+  /** Called after the removal of values that must also be erased from the disk. */
   readonly erased: () => void;
-  /** Rewrites the store at most once an hour: the cost is proportional to its size. */
+  /** Rewrites the store at most once an hour, because the cost is proportional to its size. */
   readonly compactWhenDue: () => void;
   readonly close: () => Promise<void>;
 }
@@ -52,7 +53,7 @@ export interface OwnedStoreDeps {
 export interface FormerStore {
   /** Resolves when this process has closed the previous store of the partition. */
   readonly closed: Promise<void>;
-  /** The error if that store was corrupt: it must be removed before it is opened again. */
+  /** The error if the previous store was corrupt, and must be removed before it is opened again; otherwise null. */
   readonly corruption: StoreError | null;
 }
 

@@ -11,8 +11,7 @@
  *   union                 the value, without the name of its branch
  *   logical types         `copy-logical.ts`
  *
- * A record at the top level of a value gets the names of `namesAtTop`, also if the value is a union
- * of records.
+ * A record at the top level of a value gets the names of `namesAtTop`, even if the value is a union of records.
  */
 
 import avro, { type Type } from "avsc";
@@ -31,8 +30,8 @@ import { nameOf } from "./schema-text.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * Fields of calls, audience syncs and deletion requests that Avro's schemas write in snake_case.
- * They are renamed only at the top level of a value (docs/calls.md#avro).
+ * Fields of calls, audience syncs and deletion requests that Avro schemas usually have in snake_case. They are renamed
+ * only at the top level of a value (docs/calls.md#avro).
  */
 const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
   [
@@ -48,7 +47,7 @@ const TIMES: ReadonlySet<string> = new Set([
   ...["timestamp", "originalTimestamp", "sentAt", "receivedAt"],
 ]);
 
-/** The names of a record's fields as JSON: a field is not renamed if its camelCase name exists too. */
+/** The names of a record's fields in the JSON: a field is not renamed if a field with its camelCase name exists too. */
 function namesAtTop(fields: readonly string[]): readonly string[] {
   const present = new Set(fields);
   return fields.map((field) => {
@@ -69,7 +68,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
 
-/** How a value is copied, by its position: a call's own times have milliseconds. */
+/** The position of a value, which decides how it is copied: a call's own times have milliseconds. */
 type Place = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {
@@ -77,7 +76,7 @@ export function copyOf(type: Type): Copy {
 }
 
 class Copies {
-  /** Records below the top level, since a record may contain itself. */
+  /** The copy functions of records below the top level. They are kept here because a record may contain itself. */
   readonly #records = new Map<Type, Copy>();
 
   at(type: Type, place: Place): Copy {
@@ -153,9 +152,9 @@ function primitive(typeName: string): Copy {
   }
 }
 
-/** A float always keeps six digits, and nine digits always distinguish it from all others. */
+/** Six digits always survive in a float, and nine digits always distinguish a float from all others. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
-/** Smaller floats have fewer digits. */
+/** Floats below this have fewer digits. */
 const FLOAT_NORMAL_MIN = 2 ** -126;
 const FEW_DIGITS = [1, 2, 3, 4, 5, ...FLOAT_DIGITS] as const;
 

@@ -26,7 +26,7 @@ export type Copy = (transcript: Transcript) => void;
 /** The limit of JavaScript's dates. */
 const DATE_MAX_MS = 8.64e15;
 const DAY_MS = 86_400_000;
-/** The most bytes of a decimal's integer part; longer ones exceed any double. */
+/** Maximum bytes of a decimal's integer part; a longer one exceeds any double. */
 const WHOLE_MAX_BYTES = 130;
 const BITS_PER_DIGIT = 3.33;
 
@@ -68,7 +68,7 @@ export function copyDate(transcript: Transcript): void {
   else transcript.ascii(`${beginOfDay(Number(days)).slice(0, -1)}"`);
 }
 
-/** @param perMs how many of its units are a millisecond. */
+/** @param perMs units of the type per millisecond. */
 export function copyTime(perMs: 1 | 1_000): Copy {
   return (transcript) => {
     const units = transcript.long();
@@ -81,7 +81,7 @@ export function copyTime(perMs: 1 | 1_000): Copy {
 }
 
 /**
- * @param digits of the unit after the milliseconds: 0, 3 or 6.
+ * @param digits digits of the unit after the milliseconds: 0, 3 or 6.
  * @param isWhole `true` to write those digits as well.
  */
 export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: boolean): Copy {

@@ -15,7 +15,7 @@ const JSON_MAX_BYTES = 4 * 1024 * 1024;
 const JSON_MIN_LIMIT_BYTES = 64 * 1024;
 const JSON_PER_BYTE = 64;
 const SLAB_BYTES = 64 * 1024;
-/** With less than this left, a new slab is started, so that most values fit without being moved. */
+/** If less than this is left in a slab, a new one is started, so that most values fit without being moved. */
 const SLAB_REST_BYTES = 4 * 1024;
 /** Strings are checked and copied four bytes at a time. */
 export const WORD_BYTES = 4;
@@ -87,14 +87,14 @@ export class JsonOutput {
     const view = this.outView;
     let to = this.to;
     for (let index = 0; index < words.length; index += 1) {
-      // The last word may extend past the string: the excess is overwritten.
+      // The last word may extend past the string; the next write overwrites the excess.
       view.setInt32(to, words[index] ?? 0, true);
       to += WORD_BYTES;
     }
     this.to += length;
   }
 
-  /** Writes the number with `count` digits, of which it has no more. */
+  /** Writes the number, which has at most `count` digits, padded with zeros to `count` digits. */
   digits(number: number, count: number): void {
     this.room(count);
     let rest = number;

@@ -13,10 +13,10 @@ type CompiledAvro =
   /** One sentence. */
   | { readonly kind: "refused"; readonly error: string };
 
-/** Values are read one at a time, so one is enough. */
+/** Values are read one at a time, so one transcript is enough. */
 const transcript = new Transcript();
 
-/** @param texts the schema is last, after those that it refers to. Never throws. */
+/** @param texts the schema, which is last, after the schemas that it refers to. Never throws. */
 export function compileAvro(texts: readonly SchemaText[]): CompiledAvro {
   let copy: Copy;
   try {
@@ -35,7 +35,7 @@ function readValue(copy: Copy, bytes: Buffer): ReadValue {
     return { kind: "json", bytes: transcript.end() };
   } catch (error) {
     transcript.drop();
-    // Other errors are not expected, but one value must not stop the others.
+    // Other errors are not expected, but one value must not prevent the others from being read.
     const message = error instanceof UnreadableError ? error.message : "the value cannot be read";
     return { kind: "refused", error: message };
   }

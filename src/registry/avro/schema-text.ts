@@ -28,13 +28,13 @@
 /** A schema as a string, and the other schemas that it uses. */
 export interface SchemaText {
   readonly text: string;
-  /** Their indexes among the references; absent: all references before it. */
+  /** Indexes of the schemas that it uses among the references; if absent, it uses all references before it. */
   readonly uses?: readonly number[];
 }
 
 export type AvroSchema = string | AvroObject | readonly AvroSchema[];
 
-/** The `type` decides which of these it has. */
+/** A schema as an object. Its `type` decides which of these fields it has. */
 export interface AvroObject {
   readonly type: string;
   readonly name?: string;
@@ -65,7 +65,7 @@ const FIXED_MAX_BYTES = 1024 * 1024;
 const SCALE_MAX = 1_000;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Prefix of exactly those fields and symbols that avsc would not accept. */
+/** Prefix of the fields and symbols that avsc would not accept, and of no others. */
 const HEX_NAME = "__hex_";
 const PRIMITIVES: ReadonlySet<string> = new Set([
   ...["null", "boolean", "int", "long", "float", "double", "bytes", "string"],
@@ -81,8 +81,8 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
 };
 
 /**
- * @param texts the schema is last, after those that it refers to.
- * @returns one for each text. Throws `UnusableSchemaError`.
+ * @param texts the schema, which is last, after the schemas that it refers to. @returns one schema for each text.
+ * Throws `UnusableSchemaError`.
  */
 export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
   if (texts.length > REFERENCES_MAX + 1) invalid(`has over ${REFERENCES_MAX} references`);
@@ -92,7 +92,7 @@ export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[]
   return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
 }
 
-/** The name of a field or a symbol as in its schema. */
+/** The name of a field or a symbol as its schema has it. */
 export function nameOf(name: string): string {
   return name.startsWith(HEX_NAME)
     ? Buffer.from(name.slice(HEX_NAME.length), "hex").toString()
@@ -109,9 +109,9 @@ function parsed(text: string): unknown {
 }
 
 interface Known {
-  /** Its name in avsc. */
+  /** The name of the type in avsc. */
   readonly as: string;
-  /** Null while it is being read. */
+  /** Null while the definition is being read. */
   definition: string | null;
 }
 
@@ -128,7 +128,7 @@ class SchemaReader {
   #types = 0;
   /** The types that the string may use, by full name. */
   #known = new Map<string, Known>();
-  /** Results for the strings before it. */
+  /** Results for the strings before the current one. */
   readonly #before: Read[] = [];
   /** Full names that the string has defined. */
   #defined = new Set<string>();
@@ -177,7 +177,7 @@ class SchemaReader {
     }
   }
 
-  /** Numbers a type. If the same type is already known, that one is used instead. */
+  /** Numbers a type. If an equal type is already known, that type is used instead. */
   #define(given: Readonly<Record<string, unknown>>, content: () => AvroObject): AvroSchema {
     const fullName = this.#fullName(given);
     const outer = this.#namespace;
@@ -199,7 +199,7 @@ class SchemaReader {
     return before.as;
   }
 
-  /** A name without a period is in the enclosing namespace, or in none. */
+  /** Resolves a name. A name without a period is in the enclosing namespace, or in none. */
   #reference(name: string): string {
     if (PRIMITIVES.has(name)) return name;
     const inside = this.#namespace === "" ? name : `${this.#namespace}.${name}`;

@@ -7,7 +7,7 @@
  *   its nesting            a stack overflow: at most 500 nested objects and arrays
  *   the items of a block   arrays of items without bytes: as many as bytes remain, or 10,000
  *
- * Strings are copied unchanged. Those that are not UTF-8 are found when the JSON is decoded.
+ * Strings are copied unchanged. Strings that are not UTF-8 are found when the JSON is decoded.
  */
 
 import {
@@ -55,7 +55,7 @@ export class Transcript extends JsonOutput {
     return this.endJson();
   }
 
-  /** After an error: releases the value's bytes; its JSON will be overwritten. */
+  /** Called after an error: releases the value's bytes; its JSON will be overwritten. */
   drop(): void {
     this.#letGo();
     this.dropJson();
@@ -72,7 +72,7 @@ export class Transcript extends JsonOutput {
     return byte === 1;
   }
 
-  /** Numbers that a double cannot represent exactly are returned as a bigint. */
+  /** Reads a long; a number that a double cannot represent exactly is returned as a bigint. */
   long(): number | bigint {
     let byte = this.#byte();
     let low = byte & 0x7f;
@@ -137,7 +137,7 @@ export class Transcript extends JsonOutput {
     const count = this.long();
     if (count === 0) return 0;
     const items = count < 0 ? -Number(count) : Number(count);
-    // A negative count is followed by the block's size in bytes, which only helps to skip the block.
+    // A negative count is followed by the block's size in bytes, which is needed only to skip the block.
     if (count < 0) this.length();
     if (items > this.#bytes.length - this.#at && items > EMPTY_ITEMS_MAX) {
       throw new UnreadableError("an array or map declares more items than the value can contain");
@@ -182,7 +182,7 @@ export class Transcript extends JsonOutput {
     this.#lastBytes(copied, end);
   }
 
-  /** Copies the start of a string, up to the word that needs an escape. */
+  /** Copies the start of a string, up to the first word that contains a character to be escaped. */
   #plainWords(from: number, end: number): number {
     const [view, out] = [this.#view, this.outView];
     const last = end - WORD_BYTES;
@@ -221,7 +221,7 @@ export class Transcript extends JsonOutput {
     this.to = to;
   }
 
-  /** The rest of a string in which some characters are escaped, and its quote. */
+  /** Writes the rest of a string, with escapes where needed, and the closing quote. */
   #escaped(from: number, end: number): void {
     for (let index = from; index < end; index += 1) {
       const byte = this.#bytes[index] ?? 0;

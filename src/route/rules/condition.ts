@@ -15,11 +15,11 @@ export interface RuleCall {
   readonly json: JsonObject;
   readonly bytes: Buffer;
   readonly messageId: MessageId;
-  /** The bytes as a value that is never changed: destinations change copies of it. */
+  /** The call's bytes as a value that is never changed, because destinations change copies of it. */
   readonly value: () => JsonValue;
 }
 
-/** Null: all calls. */
+/** Null for all calls. */
 export type Condition = ((call: CallValue) => boolean) | null;
 
 /** @param text a valid condition: the configuration was checked when it was read. */

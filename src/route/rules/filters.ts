@@ -1,6 +1,6 @@
 /**
- * Applies the filters of a destination: the actions of all filters that match, in this order, whatever their order in the file
- * (docs/rules.md#filters).
+ * Applies the filters of a destination. The actions of all matching filters are applied in the order of this table,
+ * whatever their order in the file (docs/rules.md#filters).
  *
  *   action            effect
  *   sample            skips the call if it is not in the share: sampled-out
@@ -74,7 +74,7 @@ export function skippedBy(
   return dropping === undefined ? null : { reason: "filtered", filter: dropping.name };
 }
 
-/** Removes properties. @param changed receives the paths of those that existed, if somebody wants them. */
+/** Removes properties. @param changed receives the paths of the properties that existed, if given. */
 export function withoutProperties(
   root: JsonValue,
   matching: readonly CompiledFilter[],
@@ -91,7 +91,7 @@ export function withoutProperties(
       }
     }
   }
-  // Each list removes what it does not contain, so that what all of them contain remains.
+  // Each list removes the properties that it does not contain, so only those that all lists contain remain.
   for (const { allowed } of matching) {
     for (const { path, names } of allowed) {
       for (const place of placesOf(path, shape, false)) {
@@ -112,12 +112,15 @@ function keepOnly(
   }
 }
 
-/** The objects that contain the last name of a path: one, or those in lists on the path. */
+/** The objects that contain the last name of a path: one object, or several if there are lists on the path. */
 export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
   return objectsAt(root, path, path.length - 1);
 }
 
-/** The object at a path, or each object in a list on the path. @param length of the path, without names that are only touched. */
+/**
+ * The object at a path, or each object in a list on the path. @param length number of names of the path to follow; the
+ * others are only touched.
+ */
 function objectsAt(root: JsonValue, path: RulePath, length = path.length): readonly JsonValue[] {
   let objects: readonly JsonValue[] = [root];
   for (const [depth, name] of path.entries()) {
@@ -127,7 +130,7 @@ function objectsAt(root: JsonValue, path: RulePath, length = path.length): reado
   return objects;
 }
 
-/** The members of this name that are objects, and the objects in those that are lists. */
+/** The members of this name that are objects, and the objects in the members of this name that are lists. */
 function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonValue[] {
   const found: JsonValue[] = [];
   for (const object of objects) {

@@ -1,6 +1,6 @@
 /**
- * A JSON value whose parts can be read and replaced without parsing the rest. What no rule names is written as it was received,
- * with the digits of its numbers and the order of its keys.
+ * A JSON value whose parts can be read and replaced without parsing the rest. The parts that no rule names are written
+ * as they were received, with the digits of their numbers and the order of their keys.
  *
  *   a value                                  is written
  *   without changes                          byte for byte
@@ -31,15 +31,15 @@ export class JsonValue {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** Index of the byte where its name starts; -1 if it is not a member. */
+  /** Index of the byte where the value's name starts; -1 if the value is not a member of an object. */
   readonly #nameStart: number;
-  /** What was parsed is kept there, for all copies. */
+  /** The value from which this one was copied. It keeps what was parsed, for all copies. */
   readonly #origin: JsonValue;
-  /** What is in it, by its bytes; null until it is needed. Only an origin has it. */
+  /** The members or entries in the bytes; null until they are needed. Only an origin has them. */
   #parsed: Opened | null = null;
-  /** Members in the bytes that were changed, or that may be, because they were read; null: deleted. */
+  /** Members in the bytes that were changed, or that may have been changed because they were read; null if deleted. */
   #edited: Map<string, JsonValue | null> | null = null;
-  /** Members that are not in the bytes, or were deleted before. */
+  /** Members that were added: they are not in the bytes, or were deleted before. */
   #added: Map<string, JsonValue> | null = null;
   /** Entries that may have been changed. */
   #entries: readonly JsonValue[] | null = null;
@@ -59,7 +59,7 @@ export class JsonValue {
     this.#origin = origin ?? this;
   }
 
-  /** Returns a copy without the changes, which can be changed itself. It costs little until then. */
+  /** Returns a copy of the value without its changes. The copy can be changed; until then, it costs little. */
   copy(): JsonValue {
     return this.#isScalar ? this : this.#copied();
   }
@@ -101,7 +101,7 @@ export class JsonValue {
     return text.includes("\\") ? (JSON.parse(text) as string) : text.slice(1, -1);
   }
 
-  /** The digits of a number, or `true` or `false`; null if it is something else. */
+  /** The digits of a number, or `true` or `false`; null for any other value. */
   token(): string | null {
     const text = this.#isScalar && !this.isNull ? this.#raw() : QUOTE;
     return text.startsWith(QUOTE) ? null : text;
@@ -125,9 +125,9 @@ export class JsonValue {
   }
 
   /**
-   * Parses everything in it in one pass. Parsing one level at a time would scan the bytes of the lower levels again.
+   * Parses the whole value in one pass. Parsing one level at a time would scan the bytes of the lower levels again.
    *
-   * @throws RangeError if it is nested too deeply.
+   * @throws RangeError if the value is nested too deeply.
    */
   openAll(): void {
     const origin = this.#origin;
@@ -159,7 +159,7 @@ export class JsonValue {
     return this.#entries;
   }
 
-  /** Call if a rule names this member, or something in it. */
+  /** Called if a rule names this member, or something in it. */
   touch(name: string): void {
     if (this.#open().repeats?.has(name) === true) this.#isChanged = true;
   }
@@ -196,12 +196,12 @@ export class JsonValue {
     return this.#entries?.some((entry) => entry.isChanged()) ?? false;
   }
 
-  /** Its JSON; see the table. */
+  /** The value's JSON; see the table. */
   text(): string {
     return this.isChanged() ? this.toBytes().toString() : this.#raw();
   }
 
-  /** The same in UTF-8. */
+  /** The value's JSON in UTF-8. */
   toBytes(): Buffer {
     const pieces = new Pieces();
     this.#write(pieces);
@@ -226,7 +226,7 @@ export class JsonValue {
     pieces.add(bytes, end - 1, end);
   }
 
-  /** Bytes that stay are written with the comma before them, so that those that follow each other are one range. */
+  /** Unchanged members are written with the comma before them, so that adjacent ones become one range of bytes. */
   #writeMembers(pieces: Pieces): void {
     const bytes = this.#bytes;
     const { members, repeats } = this.#open();
@@ -253,7 +253,7 @@ export class JsonValue {
     }
   }
 
-  /** Its JSON without spaces and needless escapes; numbers keep their digits. */
+  /** The value's JSON without spaces and needless escapes; numbers keep their digits. */
   compact(): string {
     if (this.#isScalar) {
       const string = this.string();
@@ -278,7 +278,7 @@ export class JsonValue {
     return this.#bytes.toString("utf8", this.#start, this.#end);
   }
 
-  /** Parses one level, if it was not yet; the values in it are not parsed. */
+  /** Parses one level unless it has been parsed already; the values in it are not parsed. */
   #open(): Opened {
     const origin = this.#origin;
     if (origin.#parsed !== null) return origin.#parsed;
@@ -292,7 +292,7 @@ export class JsonValue {
   }
 }
 
-/** Ranges of bytes that are joined at the end. Those that follow each other in their source are one. */
+/** Ranges of bytes that are joined at the end. Adjacent ranges of the same source become one. */
 class Pieces {
   readonly #sources: Buffer[] = [];
   readonly #starts: number[] = [];
@@ -370,7 +370,7 @@ function opened(
 const NOTHING: readonly JsonValue[] = [];
 const EMPTY: Opened = { members: null, entries: null, repeats: null, end: -1 };
 
-/** The scanner counts levels, which are not used here. */
+/** The scanner counts levels of nesting, which are not used here. */
 const NESTING = { deepest: 0 };
 
 function nameIn(bytes: Buffer, start: number, end: number): string {

@@ -37,7 +37,7 @@ import {
 export interface CompiledEntry {
   readonly matches: Condition;
   readonly action: MapAction;
-  /** The path that is read, null if none is, and the path that is written. */
+  /** The path that is read, or null if no path is read; and the path that is written. */
   readonly from: RulePath | null;
   readonly to: RulePath;
   /** The JSON that `set` writes. */
@@ -77,7 +77,7 @@ interface Edits {
   readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
 }
 
-/** @param changed receives the paths of what was changed, if somebody wants them. */
+/** @param changed receives the paths of what was changed, if given. */
 export function mapped(
   root: JsonValue,
   entries: readonly CompiledEntry[],
@@ -93,7 +93,7 @@ export function mapped(
     holder.set(path.at(-1) ?? "", JsonValue.of(json));
     changed?.add(pathOf(path));
   }
-  // If two entries write the same place of a call, the one that names it wins.
+  // If two entries write the same place in a call, the entry whose path is that place wins.
   const inOrder = edits.put.toSorted(
     (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
   );

@@ -18,7 +18,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 /** At least one name; empty for the call itself. */
 export type RulePath = readonly string[];
 
-/** Null if a name is empty, or the last character is a backslash. */
+/** Parses a path; null if a name is empty, or if the last character is a backslash. */
 export function parsePath(text: string): RulePath | null {
   const names: string[] = [];
   let name = "";
@@ -54,7 +54,7 @@ export function overlaps(one: RulePath, other: RulePath): boolean {
   return true;
 }
 
-/** Compares name by name, by code units; a path comes before those inside it. */
+/** Compares paths name by name, by code units; a path comes before the paths inside it. */
 export function comparePaths(one: RulePath, other: RulePath): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {
@@ -82,7 +82,7 @@ export function shapeOf(type: CallType, json: JsonObject): CallShape {
   return { traitsAreInContext, isIdentify, isPage: type === "page" };
 }
 
-/** The places in a call for which a path stands; see the table. */
+/** The places in a call that a path stands for; see the table. */
 export function placesOf(
   path: RulePath,
   shape: CallShape,

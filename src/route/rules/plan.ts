@@ -1,6 +1,6 @@
 /**
- * Applies the rules of a destination to a call (docs/rules.md#order). They are compiled once per configuration, and for each source
- * only those that apply to it. The first row that applies decides.
+ * Applies the rules of a destination to a call (docs/rules.md#order). The rules are compiled once per configuration;
+ * for each source, only those that apply to it. The first row that applies decides.
  *
  *   the call                                        result
  *   does not have the consent (`consent.ts`)        skipped: no-consent; decided before `integrations`
@@ -42,7 +42,7 @@ export interface RulePlan {
 export interface CompiledRules {
   /** Null if no rule applies to the source. */
   readonly forSource: (source: SourceId) => RulePlan | null;
-  /** The user ID in a delete notification, as rules without a condition change it; null: no notification is sent. */
+  /** The user ID in a delete notification, as rules without a condition change it; null if no notification is sent. */
   readonly deletedUserId: (source: SourceId, userId: string) => string | null;
 }
 
@@ -55,7 +55,7 @@ export type RuleOutcome =
       readonly kind: "changed";
       readonly bytes: Buffer;
       readonly key: string;
-      /** Paths that were changed, never values; empty if nobody wants them. */
+      /** Paths that were changed, never values; empty unless they were requested. */
       readonly changed: readonly string[];
     }
   | { readonly kind: "failed"; readonly error: string };
@@ -120,7 +120,7 @@ export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): 
   try {
     return applied(plan, given, explains);
   } catch (error) {
-    // Only its name, because its message may quote the call.
+    // Only the name of the error is kept, because its message may quote the call.
     const name = error instanceof Error ? error.name : "an error";
     return { kind: "failed", error: `a rule could not be evaluated (${name})` };
   }
@@ -156,7 +156,7 @@ function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
   return anonymousId ?? keyOfDropped(callKey(call), secret);
 }
 
-/** The ID as fields of a call are parsed (`parse-call.ts`); null if there is none. */
+/** The ID, parsed like the fields of a call (`parse-call.ts`); null if there is none. */
 function idOf(value: JsonValue | undefined): string | null {
   const text = value?.string() ?? null;
   if (text !== null) return text === "" ? null : text;

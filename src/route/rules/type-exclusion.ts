@@ -1,5 +1,5 @@
 /**
- * Decides whether a condition can never match calls of a type, by what it says about `type`.
+ * Decides whether a condition can never match calls of a type, from the comparisons with `type` in it.
  *
  *   part of the condition       never matches                always matches, unless the whole condition is invalid for a call
  *   type = 'track'              calls of another type        calls of that type
@@ -45,7 +45,7 @@ function is(when: "never" | "always", expression: Expression, type: CallType): b
   }
 }
 
-/** Null: it compares something else, or with something else than a text. */
+/** Null if the expression does not compare `type`, or does not compare it with a string. */
 function comparesType(
   { operator, left, right }: Extract<Expression, { readonly kind: "comparison" }>,
   type: CallType,

@@ -1,7 +1,7 @@
 /**
- * Filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language), compiled once to closures. Evaluating
- * one takes at most the length of the call times that of the filter: no text of a filter or a call becomes a regular
- * expression, and nothing is searched twice.
+ * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures, once. The
+ * time to evaluate a filter is at most proportional to the length of the call times the length of the filter: no text
+ * of a filter or a call becomes a regular expression, and nothing is searched twice.
  *
  *   part        gives
  *   and, or     true or false; it looks at its operands from the left and stops at the first that decides
@@ -25,16 +25,16 @@ export type CompiledFilter =
   | {
       readonly kind: "filter";
       readonly matches: (call: CallValue) => boolean;
-      /** Sentences about what is allowed and most likely not meant. */
+      /** Sentences about parts of the filter that are allowed, but most likely a mistake. */
       readonly warnings: readonly string[];
-      /** What stands between `and`, `or` and `!`, in the order of the text. */
+      /** The terms between `and`, `or` and `!`, in the order of the text. */
       readonly terms: readonly FilterTerm[];
     }
   | InvalidFilter;
 
 export interface InvalidFilter {
   readonly kind: "invalid";
-  /** From 1, in characters. */
+  /** Column in the text, in characters, from 1. */
   readonly column: number;
   readonly found: string;
   readonly expected: string;
@@ -43,9 +43,9 @@ export interface InvalidFilter {
 
 export interface FilterTerm {
   readonly text: string;
-  /** A value of JSON, null if it is absent. An operand that is not a boolean makes it `undefined`. */
+  /** Returns a JSON value, or null if it is absent; `undefined` if an operand is neither a boolean nor null. */
   readonly value: Evaluate;
-  /** What it reads of the call. */
+  /** The parts of the call that the term reads. */
   readonly paths: readonly { readonly text: string; readonly value: Evaluate }[];
 }
 
@@ -83,7 +83,7 @@ function columnOf(text: string, at: number): number {
   return [...text.slice(0, at)].length + 1;
 }
 
-/** What the whole filter gives if that is never true; null: it may be. */
+/** What the whole filter returns if this is never a boolean; null if it may be a boolean. */
 function resultThatIsNoBoolean(expression: Expression): string | null {
   if (expression.kind === "list") return "a list";
   if (expression.kind === "function") {
@@ -94,10 +94,13 @@ function resultThatIsNoBoolean(expression: Expression): string | null {
   return expression.value === null ? "null" : `a ${typeof expression.value}`;
 }
 
-/** Thrown where the rest of a filter does not count. One for all: to make one costs more than to throw it. */
+/**
+ * Thrown if the rest of a filter does not matter. There is only one, because creating an error costs more than throwing
+ * it.
+ */
 const NOT_BOOLEAN = new Error("an operand is neither a boolean nor null");
 
-/** Undefined: an operand is neither a boolean nor null. */
+/** Undefined if an operand is neither a boolean nor null. */
 function valueOrStop(evaluate: Evaluate, call: CallValue): unknown {
   try {
     return evaluate(call);
@@ -191,7 +194,7 @@ function compiledFunction(
   return (call) => apply(a(call), b(call), c(call));
 }
 
-/** Digits of a number as they were sent; null: the expression never gives a number of the call. */
+/** Returns the digits of a number as they were sent; null if the expression never returns a number of the call. */
 function digitsOf(expression: Expression): ((call: CallValue) => string | null) | null {
   if (expression.kind === "path") return digitsAt(expression.names);
   const [first] = expression.kind === "function" ? expression.arguments : [];
@@ -231,7 +234,7 @@ const ORDERS: Readonly<
   "<=": (x, y) => x <= y,
 };
 
-/** `in` looks for scalars alone. */
+/** `in` only looks for scalars. */
 function compiledIn(a: Evaluate, right: Expression): Evaluate {
   const values = right.kind === "list" ? constants(right.entries) : null;
   if (values !== null) {
@@ -248,7 +251,7 @@ function compiledIn(a: Evaluate, right: Expression): Evaluate {
   };
 }
 
-/** All of an expression, itself first. */
+/** The expression itself, then all of its parts. */
 function* partsOf(expression: Expression): Generator<Expression> {
   yield expression;
   for (const part of insideOf(expression)) yield* partsOf(part);

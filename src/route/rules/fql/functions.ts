@@ -1,5 +1,5 @@
 /**
- * The functions of the filter language. Arguments are values of JSON; null is what is absent.
+ * The functions of the filter language. Arguments are JSON values; an absent value is null.
  *
  *   function                         given null   given another type than it takes
  *   contains, match                  false        false
@@ -14,7 +14,7 @@ import { includesText, typeOf } from "./values.ts";
 
 export interface FqlFunction {
   readonly arguments: number;
-  /** What it gives if it does not give null. */
+  /** The type of the result if it is not null. */
   readonly gives: "a boolean" | "a string" | "a number";
   readonly apply: (a: unknown, b: unknown, c: unknown) => unknown;
 }
@@ -29,7 +29,7 @@ export const FUNCTIONS = {
   match: {
     arguments: 2,
     gives: "a boolean",
-    // A glob of the filter is compiled once, with the filter.
+    // A glob in the filter is compiled only once, with the filter.
     apply: (text, glob) =>
       typeof text === "string" && typeof glob === "string" && compileGlob(glob)?.(text) === true,
   },
@@ -81,14 +81,14 @@ function bool(value: unknown): boolean | null {
   return value === false || value === "false" || value === 0 ? false : null;
 }
 
-/** Numbers of a call have digits of their own (`digitsAt`); these are for all others. */
+/** The string of a number that is not from the call. A number from the call keeps its digits (`digitsAt`). */
 function string(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return `${value}`;
   return typeof value === "number" && Number.isFinite(value) ? JSON.stringify(value) : null;
 }
 
-/** As `tokens.ts` reads a number. */
+/** A number as `tokens.ts` reads it. */
 const NUMBER = /^[+-]?[0-9]+(?:\.[0-9]+)?$/;
 
 function number(value: unknown): number | null {
@@ -116,7 +116,7 @@ function semver(left: unknown, operator: unknown, right: unknown): boolean {
   return SEMVER_OPERATORS[operator]?.(compareVersions(left, right)) === true;
 }
 
-/** An absent part is 0. */
+/** Compares versions; an absent part counts as 0. */
 function compareVersions(left: string, right: string): number {
   const [ours, theirs] = [left.split("."), right.split(".")];
   for (let part = 0; part < 3; part += 1) {
@@ -126,7 +126,7 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-/** As numbers of any size. */
+/** Compares digits as numbers of any size. */
 function compareDigits(left: string, right: string): number {
   const [a, b] = [withoutZeros(left), withoutZeros(right)];
   if (a.length !== b.length) return a.length - b.length;

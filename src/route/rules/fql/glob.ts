@@ -1,5 +1,5 @@
 /**
- * Globs of `match`. They are matched without regular expressions, a character being one code point.
+ * The globs of `match`, which are matched without regular expressions. A character is one code point.
  *
  *   part      matches
  *   *         any number of characters
@@ -12,18 +12,18 @@
  * A glob is malformed if a list is not closed, is empty or has a range from a higher character to a lower one, or if
  * nothing comes after a backslash.
  *
- * Between its stars a glob has pieces of a fixed number of characters. The first piece has to be at the start of the text,
- * the last one at its end, and each of the others is taken where it fits first: if a text matches at all, it does so
- * with these. A piece with lists or `?` is searched for at all places at once (`endOfFirst`), so that each character of
- * the text costs one step for 32 characters of the piece.
+ * Between its stars a glob has pieces of a fixed number of characters. The first piece has to be at the start of the
+ * text and the last piece at its end. Each of the other pieces is matched at the first place where it fits: if a text
+ * matches at all, it also matches with these places. A piece with lists or `?` is searched for at all places at once
+ * (`endOfFirst`), so each character of the text costs one step per 32 characters of the piece.
  */
 
 export const GLOB_BYTES_MAX = 256;
 
-/** Null: malformed, or longer than `GLOB_BYTES_MAX`. */
+/** Null if the glob is malformed, or longer than `GLOB_BYTES_MAX`. */
 export type Glob = (text: string) => boolean;
 
-/** A character of a piece: the code points that it matches, or with `isNegated` those that it does not. */
+/** A character of a piece: the code points that it matches or, with `isNegated`, does not match. */
 interface One {
   readonly ranges: readonly (readonly [from: number, to: number])[];
   readonly isNegated: boolean;
@@ -31,15 +31,15 @@ interface One {
 
 interface Piece {
   readonly characters: readonly One[];
-  /** If it has no lists and no `?`: the text that it matches. */
+  /** The text that the piece matches; null if it has a list or a `?`. */
   readonly literal: string | null;
-  /** Null: it is found by its literal, or not searched for because its place is fixed. */
+  /** Null if the piece is found by its literal, or is not searched for because its place is fixed. */
   readonly classes: Classes | null;
 }
 
 /**
- * All code points, divided into those that no character of a piece tells apart. Bit n of a class's words says whether
- * the piece's character n matches it.
+ * All code points, divided into classes: each character of the piece matches either all or none of the code points in a
+ * class. Bit n of a class's words is set if the piece's character n matches the class.
  */
 interface Classes {
   /** The first code point of each class, in ascending order. */
@@ -61,7 +61,7 @@ function isOne({ ranges, isNegated }: One, codePoint: number): boolean {
 }
 
 export function compileGlob(glob: string): Glob | null {
-  // Bytes are at least as many as units.
+  // A string has at least as many bytes as UTF-16 code units.
   if (glob.length > GLOB_BYTES_MAX || Buffer.byteLength(glob) > GLOB_BYTES_MAX) return null;
   const pieces = piecesOf([...glob]);
   if (pieces === null) return null;
@@ -86,7 +86,7 @@ function fitBetween(pieces: readonly Piece[], text: string, start: number, end: 
   return true;
 }
 
-/** Null: malformed. */
+/** Null if the glob is malformed. */
 function piecesOf(glob: readonly string[]): readonly Piece[] | null {
   const pieces: Piece[] = [];
   let characters: One[] = [];
@@ -112,7 +112,7 @@ function piecesOf(glob: readonly string[]): readonly Piece[] | null {
       const codePoint = listed?.codePointAt(0);
       if (listed === undefined || codePoint === undefined) return null;
       characters.push({ ranges: [[codePoint, codePoint]], isNegated: false });
-      // Half of a character could be found inside another one.
+      // One half of a surrogate pair could be found inside another character.
       literal = literal === null || !listed.isWellFormed() ? null : literal + listed;
     }
   }
@@ -120,7 +120,7 @@ function piecesOf(glob: readonly string[]): readonly Piece[] | null {
   return pieces;
 }
 
-/** @returns the index of its bracket; null: malformed. */
+/** @returns the index of the closing bracket; null if the list is malformed. */
 function listAt(glob: readonly string[], start: number): { one: One; end: number } | null {
   const isNegated = glob[start] === "^";
   const ranges: (readonly [from: number, to: number])[] = [];
@@ -146,7 +146,7 @@ function listedAt(glob: readonly string[], at: number): { codePoint: number; end
   return codePoint === undefined ? null : { codePoint, end: place + 1 };
 }
 
-/** The end of the piece at `start`; -1: it is not there. */
+/** The end of the piece that starts at `start`; -1 if the piece is not there. */
 function endOf({ characters, literal }: Piece, text: string, start: number): number {
   if (literal !== null) return text.startsWith(literal, start) ? start + literal.length : -1;
   let at = start;
@@ -158,7 +158,7 @@ function endOf({ characters, literal }: Piece, text: string, start: number): num
   return at;
 }
 
-/** The start of the piece at the end of the text; -1: it is not there. */
+/** The start of the piece that ends at the end of the text; -1 if the piece is not there. */
 function startOfLast(piece: Piece, text: string): number {
   const { characters, literal } = piece;
   if (literal !== null) return text.endsWith(literal) ? text.length - literal.length : -1;
@@ -167,7 +167,7 @@ function startOfLast(piece: Piece, text: string): number {
   return at >= 0 && endOf(piece, text, at) === text.length ? at : -1;
 }
 
-/** Units of the character that ends at `at`. */
+/** UTF-16 code units of the character that ends at `at`. */
 function widthBefore(text: string, at: number): number {
   return at >= 2 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1;
 }
@@ -205,8 +205,8 @@ function classOf(starts: readonly number[], codePoint: number): number {
 }
 
 /**
- * The end of the first occurrence of the piece from `start` on; -1: there is none. Bit n of `found` says whether
- * the characters 0 to n of the piece are the last ones that were read (the algorithm of Baeza-Yates and Gonnet).
+ * The end of the first occurrence of the piece from `start` on; -1 if there is none. Bit n of `found` is set if the
+ * last characters that were read match the characters 0 to n of the piece (the algorithm of Baeza-Yates and Gonnet).
  */
 function endOfFirst({ characters, literal, classes }: Piece, text: string, start: number): number {
   if (literal !== null || classes === null) {

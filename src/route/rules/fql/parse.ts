@@ -6,7 +6,7 @@
  *   prim = "(" expr ")" | name "(" args ")" | "[" [ prim { "," prim } ] "]" | string | number | null | true | false | path
  *   args = [ expr { "," expr } ]
  *
- * `and`, `or` and `in` are words, not paths, unless a backslash is in them.
+ * `and`, `or` and `in` are words, not paths, unless they contain a backslash.
  */
 
 import { nearest } from "../../../domain/nearest.ts";
@@ -20,7 +20,7 @@ const LIST_MAX = 1_000;
 
 export type Comparison = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in";
 
-/** With its place in the text. */
+/** An expression with its place in the text. */
 export type Expression = { readonly start: number; readonly end: number } & (
   | { readonly kind: "literal"; readonly value: string | number | boolean | null }
   | { readonly kind: "path"; readonly names: readonly string[] }
@@ -48,7 +48,7 @@ export interface Problem {
   readonly hint: string | null;
 }
 
-/** Ends the reading at the first problem; leaves this file as a value. */
+/** Ends parsing at the first problem. It is caught in this file and returned as a value. */
 class Stop extends Error {
   readonly problem: Problem;
 
@@ -72,7 +72,7 @@ export function parse(text: string): Expression | { readonly kind: "problem"; pr
   }
 }
 
-/** As other languages write it, or people. */
+/** Hints for spellings that are common in other languages, or that people try. */
 const HINTS: Readonly<Record<string, string>> = {
   "==": "=",
   "===": "=",
@@ -118,7 +118,7 @@ class Reader {
   }
 
   get #token(): Token {
-    // The last one is never passed.
+    // The last token, which is the end, is never passed.
     return this.#tokens[this.#next] ?? { kind: "end", start: 0, end: 0 };
   }
 
@@ -245,7 +245,7 @@ class Reader {
     throw this.#problem(glob, { expected, hint });
   }
 
-  /** @returns where the bracket ends. */
+  /** @returns the index after the bracket. */
   #close(bracket: ")" | "]"): number {
     const { end } = this.#token;
     // Entries of a list are not expressions.

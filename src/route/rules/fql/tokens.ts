@@ -11,7 +11,7 @@
  *   broken      anything else; it is the last one
  *   end
  *
- * Words such as `and` and `null` are paths of one name without a backslash: the parser knows which is which.
+ * Words such as `and` and `null` are paths of one name without a backslash: the parser distinguishes them.
  */
 
 export type Token = { readonly start: number; readonly end: number } & (
@@ -23,20 +23,20 @@ export type Token = { readonly start: number; readonly end: number } & (
 );
 
 interface Broken {
-  /** Null: what is expected of any other token there. */
+  /** Null if the expectation is the same as for any other token at this place. */
   readonly expected: string | null;
   readonly hint: string | null;
 }
 
 const SPACE = /[ \t\r\n]*/y;
 const NUMBER = /[+-]?[0-9]+(?:\.[0-9]+)?/y;
-/** Longer ones first. */
+/** Longer operators come first. */
 const OPERATOR = /===?|!==?|<>|<=|>=|=>|=<|=|<|>|!|&&?|\|\|?/y;
 const SYMBOLS: ReadonlySet<string> = new Set("( ) [ ] , ! = != > >= < <=".split(" "));
 const NAME_START = /[a-zA-Z_\\]/;
 const NAME_PART = /[a-zA-Z0-9_\\-]/;
 
-/** The last one is the end, or broken. */
+/** The last token is `end` or `broken`. */
 export function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (let at = 0; ; ) {

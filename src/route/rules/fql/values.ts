@@ -23,15 +23,15 @@ import {
 
 /** A call as a filter sees it. */
 export interface CallValue {
-  /** As `decode.ts` made it of the bytes. */
+  /** The value as `decode.ts` decoded it from the bytes. */
   readonly json: JsonObject;
-  /** Its JSON in UTF-8. Read only if a filter needs the digits of a number. */
+  /** The call's JSON in UTF-8, which is read only if a filter needs the digits of a number. */
   readonly bytes: Buffer;
 }
 
 export type Evaluate = (call: CallValue) => unknown;
 
-/** Own properties alone: each object has a `constructor`, and only some calls. */
+/** Reads only own properties, because every object inherits a `constructor`, which only some calls contain. */
 export function valueAt(names: readonly string[]): Evaluate {
   const [first = "", second] = names;
   if (isIdField(first)) return idAt(names);
@@ -52,7 +52,8 @@ export function valueAt(names: readonly string[]): Evaluate {
 }
 
 function own(name: string): (value: unknown) => unknown {
-  // Nothing has these names but objects that were sent so, and looking first costs more than reading.
+  // A name that is not in `Object.prototype` cannot be inherited, so it is read without `hasOwn`, which would cost more
+  // than reading.
   if (!(name in Object.prototype)) {
     return (value) => (isJsonObject(value) ? (value[name] ?? null) : null);
   }
@@ -84,16 +85,16 @@ function idListAt(name: string): Evaluate {
   };
 }
 
-/** The digits of the number at a path, as they were sent; null: there is no number. */
+/** The digits of the number at a path, as they were sent; null if there is no number. */
 export function digitsAt(names: readonly string[]): (call: CallValue) => string | null {
   const value = valueAt(names);
   return (call) => (typeof value(call) === "number" ? tokenAt(call.bytes, names) : null);
 }
 
-/** The scanner counts levels; nobody reads them here. */
+/** The scanner counts levels of nesting, which are not used here. */
 const NESTING = { deepest: 0 };
 
-/** The JSON of the value at a path; null: there is none. */
+/** The JSON of the value at a path; null if there is none. */
 function tokenAt(bytes: Buffer, names: readonly string[]): string | null {
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   let at = skipSpace(bytes, isMarked ? 3 : 0);
@@ -106,7 +107,7 @@ function tokenAt(bytes: Buffer, names: readonly string[]): string | null {
   return end < 0 ? null : bytes.toString("utf8", at, end);
 }
 
-/** The start of the value of the last member with this name; -1: there is none. */
+/** The start of the value of the last member with this name; -1 if there is none. */
 function lastMember(bytes: Buffer, start: number, name: string): number {
   const found: FoundMember = { nameEnd: 0, at: 0 };
   let last = -1;
@@ -132,13 +133,13 @@ export function typeOf(value: unknown): TypeName {
   return typeof value === "boolean" ? "bool" : "object";
 }
 
-/** From this length on, `includes` may compare each character of the text with each of the part. */
+/** For parts longer than this, `includes` may compare each character of the text with each character of the part. */
 const LONG_UNITS = 250;
 
 /** Returns true if a part is in a text, in time linear in both. */
 export function includesText(text: string, part: string): boolean {
   if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
-  // Knuth, Morris and Pratt: how much of the part is matched again after a mismatch.
+  // Knuth, Morris and Pratt: how much of the part still matches after a mismatch.
   const again = new Int32Array(part.length);
   for (let at = 1, matched = 0; at < part.length; at += 1) {
     matched = nextMatched(again, part, matched, part.charCodeAt(at));
