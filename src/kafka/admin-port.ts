@@ -3,9 +3,9 @@
 export interface TopicSpec {
   readonly name: string;
   readonly partitions: number;
-  /** Null: the broker's default. */
+  /** Null for the broker's default. */
   readonly replicationFactor: number | null;
-  /** Topic configuration that must hold, such as `retention.ms`. */
+  /** Required topic configuration, such as `retention.ms`. */
   readonly config: Readonly<Record<string, string>>;
 }
 
@@ -16,8 +16,8 @@ export interface TopicState {
   /** The requested keys with their values, defaults included, as strings. */
   readonly config: Readonly<Record<string, string>>;
   /**
-   * The missing permission: `config` is empty without it. Without `Describe` there are no
-   * partitions either, and the topic may not exist.
+   * The missing permission, if any; `config` is then empty. If `Describe` is missing, there are no partitions
+   * either, and the topic may not exist.
    */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
@@ -27,9 +27,9 @@ export interface RejectedSetting {
   readonly topic: string;
   readonly setting: string;
   readonly planned: string;
-  /** The value that was set instead; null if none was. A new topic then has the cluster's default. */
+  /** The value that was set instead; null if no value was set, in which case a new topic has the cluster's default. */
   readonly instead: string | null;
-  /** The cluster's own reason. */
+  /** The reason that the cluster gave. */
   readonly error: string;
 }
 
@@ -37,16 +37,16 @@ export type OnRejected = (rejected: RejectedSetting) => void;
 
 /** Calls run one at a time, each with a time limit; a failed call throws. */
 export interface Admin {
-  /** Names of all topics that we may see. */
+  /** Names of all topics that this process may describe. */
   topics(): Promise<readonly string[]>;
   /**
-   * Distinguishes missing topics from hidden ones: `topics` returns neither.
+   * Distinguishes missing topics from topics that the brokers hide: `topics` returns neither.
    *
-   * @throws MissingPermissionError with those of `names` that the brokers hide.
+   * @throws MissingPermissionError with the topics in `names` that the brokers hide.
    */
   assertVisible(names: readonly string[]): Promise<void>;
   /**
-   * Those of `names` that exist, with the requested configuration keys.
+   * Describes the topics in `names` that exist, with the requested configuration keys.
    *
    * @param isPartial if `true`, a hidden topic is returned with the permission that it `lacks`;
    *   otherwise the call fails.
@@ -57,17 +57,17 @@ export interface Admin {
     isPartial?: boolean,
   ): Promise<readonly TopicState[]>;
   /**
-   * Creates topics and returns when they can be used. A topic that exists stays unchanged. A topic
-   * whose settings the cluster does not allow is created with as many of them as it allows.
+   * Creates topics and returns when they can be used. An existing topic stays unchanged. A topic whose
+   * settings the cluster does not allow is created with as many of these settings as possible.
    *
    * @param onRejected called for each setting that was not allowed. Must not throw.
-   * @throws Error with the topics that were not created, and the reason; the others were created.
+   * @throws Error with the topics that could not be created, and the reason; all other topics were created.
    */
   create(topics: readonly TopicSpec[], onRejected?: OnRejected): Promise<void>;
   /**
    * Sets only the given keys, as far as the cluster allows.
    *
-   * @param is their current values, if known: `max.message.bytes` is never lowered.
+   * @param is the keys' current values, if known: `max.message.bytes` is never lowered.
    */
   alterConfig(
     topic: string,
@@ -79,28 +79,28 @@ export interface Admin {
   /** First offset and log end offset of each partition of the topic. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
-   * For each partition, the first offset whose record was written at `atMs` or later; the log end
-   * offset if there is none.
+   * For each partition, the offset of the first record that was written at `atMs` or later; the log end offset
+   * if there is no such record.
    */
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
-  /** A group's committed offsets in a topic; partitions without one are omitted. */
+  /** A group's committed offsets in a topic; partitions without a committed offset are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
   /** Like `offsets`, for many topics at once. Topics that do not exist are omitted. */
   offsetsOf(
     topics: readonly string[],
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>>;
-  /** Like `committed`, for many groups at once, each in several topics: by group, then by topic. */
+  /** Like `committed`, for many groups at once, each with several topics. The result is by group, then by topic. */
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>>;
   /** Topic IDs by name. Topics that do not exist, or have no ID, are omitted. */
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Commits for a group, which is created if necessary. Rejected if the group has members. */
+  /** Commits offsets for a group, which is created if necessary. Rejects if the group has members. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
-  /** The versions of requests that are sent to the brokers, and those that they accept. */
+  /** The request versions that are sent to the brokers, and the versions that the brokers accept. */
   requestVersions(): Promise<ClusterVersions>;
   /** A setting of the brokers, such as `offsets.retention.minutes`; null if it is not visible. */
   brokerSetting(key: string): Promise<string | null>;
@@ -121,7 +121,7 @@ export interface ClusterVersions {
   readonly brokers: readonly {
     readonly nodeId: number;
     readonly address: string;
-    /** Why it is unreachable; null: it has responded, and its versions count. */
+    /** Why the broker is unreachable; null if it has responded, so that its versions count. */
     readonly error: string | null;
   }[];
   readonly requests: readonly RequestVersions[];
@@ -129,17 +129,17 @@ export interface ClusterVersions {
 
 /** One kind of request. */
 export interface RequestVersions {
-  /** Kafka's name for it. */
+  /** Kafka's name for the request. */
   readonly request: string;
   /** Versions that can be sent. */
   readonly known: VersionRange;
-  /** Versions that every broker that responded accepts; null if there is none. */
+  /** Versions that are accepted by every broker that responded; null if there is no such version. */
   readonly accepted: VersionRange | null;
-  /** One version; several if brokers differ; empty if a broker accepts none. */
+  /** The versions in use: one, or several if brokers differ; empty if a broker accepts no known version. */
   readonly sent: readonly number[];
   /**
-   * `near`: the version sent is the lowest that the cluster accepts, or the one above it, and the
-   * cluster accepts newer ones, which cannot be sent. A later release of Kafka may drop it.
+   * `near`: the version sent is the lowest that the cluster accepts, or the next one, although the cluster
+   * accepts newer versions, which Switchyard cannot send. A later release of Kafka may drop the version sent.
    */
   readonly state: "ok" | "near" | "none";
 }
@@ -156,6 +156,6 @@ export interface PartitionOffset {
 }
 
 export interface CommittedOffset extends PartitionOffset {
-  /** At most 4,096 bytes by the brokers' default. */
+  /** At most 4,096 bytes with the brokers' default settings. */
   readonly metadata: string;
 }

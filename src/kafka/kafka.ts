@@ -19,10 +19,10 @@ import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
 
-/** The driver behind the port, for a log line at start. */
+/** The driver behind the port, for a log line at startup. */
 export const driverInUse = kafkajsInUse;
 
-/** Connects at first use. The caller closes it. */
+/** Connects when first used. The caller must close it. */
 export function createKafka(
   connection: KafkaConnection,
   log: Log,
@@ -30,7 +30,7 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without the replacements a rebalance would lose track of records in flight.
+    // Without the replacements, records in flight would be lost track of in a rebalance.
     throw new Error(
       `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
     );

@@ -4,10 +4,10 @@
  *
  *   the driver                               calls
  *   is about to join, also the first time    `beforeJoin`, and waits for it
- *   failed to join                           `joinsAgain`, which decides if it tries once more
+ *   failed to join                           `joinsAgain`, which decides if it makes another attempt
  *   has read the group's commits             `offsetsFetched`, before the first fetch
- *   has its assignment                       `assigned`, and before it `foreignMembers`
- *   is about to fetch from a broker          `fetch`, once for each broker at the same time
+ *   has its assignment                       `foreignMembers`, then `assigned`
+ *   is about to fetch from a broker          `fetch`, concurrently for all brokers
  *   is about to send a heartbeat             `heartbeat`
  *   gives up                                 `failed`
  */
@@ -22,36 +22,36 @@ export interface MembershipOptions {
   readonly groupId: string;
   readonly topics: readonly string[];
   readonly sessionTimeoutMs: number;
-  /** How long the group waits for a member that is slow to join again. */
+  /** How long the group waits for a member that is slow to rejoin. */
   readonly rebalanceTimeoutMs: number;
-  /** Least time between the driver's own heartbeats. */
+  /** Minimum time between the driver's own heartbeats. */
   readonly idleHeartbeatMs: number;
-  /** Longest wait of a broker for records. */
+  /** How long a broker may wait for records. */
   readonly pollMs: number;
-  /** Limit of one response. */
+  /** Maximum size of one response. */
   readonly fetchMaxBytes: number;
   /** A larger compressed record of the topic is returned in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
-  /** A corrupt batch whose end is known is returned as `corrupt`. Otherwise each one is a failure. */
+  /** A corrupt batch whose end is known is returned as `corrupt`. Any other corrupt batch is a failure. */
   readonly skipsCorrupt: boolean;
 }
 
 export interface GroupEvents {
   /**
-   * Called before each join, once it is decided. Fetches from other brokers may still be in flight.
-   * Called once for concurrent joins. A rejection is a failed join.
+   * Called before each join, after the driver has decided to join. Fetches from other brokers may still be in
+   * flight. Called once for concurrent joins. If it rejects, the join has failed.
    */
   readonly beforeJoin: (member: Member) => Promise<void>;
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
   /**
-   * All assigned partitions, after each join; or a single one whose offset was out of range. Returns
-   * those that are read from their first offset, whatever was committed. Must not throw.
+   * Called with all assigned partitions after each join, or with a single partition whose offset was out of
+   * range. Returns the partitions to read from their first offset, whatever was committed. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
   readonly assigned: (assignment: Assignment) => void;
-  /** Client IDs of other programs in the group, as far as this member sees them. */
+  /** Called with the client IDs of other programs in the group, as far as they are visible to this member. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
-  /** The driver continues when it resolves. If it rejects, the driver reacts to the error. */
+  /** The driver continues when the promise resolves. If the promise rejects, the driver handles the error. */
   readonly fetch: (member: Member, nodeId: string, ask: FetchFromBroker) => Promise<void>;
   /** Wraps each heartbeat, including the driver's own. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
@@ -59,24 +59,24 @@ export interface GroupEvents {
 }
 
 /**
- * Fetches from the broker: all partitions that it leads, or only some.
+ * Fetches from the broker, either all partitions that it leads or only some of them.
  *
- * @param take takes what arrives, as long as it returns true; the fetch continues until its time is over.
- *   A driver may ignore it.
+ * @param take is called with the batches that arrive. While it returns true, the fetch continues until its
+ *   time is over. A driver may ignore `take`.
  */
 export type FetchFromBroker = (
   only: FetchOnly | null,
   take?: TakeBatches,
 ) => Promise<readonly FetchedBatch[]>;
 
-/** Returns `true` if the fetch continues after these batches. `false` if one of them was not taken. */
+/** Returns `true` if the fetch continues after these batches, `false` if one of them was not taken. */
 export type TakeBatches = (batches: readonly FetchedBatch[]) => boolean;
 
 export type IsWanted = (topic: string, partition: number) => boolean;
 
 export interface FetchOnly {
   readonly isWanted: IsWanted;
-  /** Longest wait of the broker for a record. */
+  /** How long the broker may wait for a record. */
   readonly maxWaitMs: number;
 }
 
@@ -86,11 +86,11 @@ export interface Membership {
   subscribe(): Promise<void>;
   /** Joins and starts to fetch. */
   run(): Promise<void>;
-  /** Fetches in flight end without records, so that new ones start. */
+  /** Ends the fetches in flight without records, so that new ones start. */
   endFetches(): void;
-  /** The last response to a fetch that continues, in epoch milliseconds; null if none does. */
+  /** Time of the last response to a fetch that is still in flight, in epoch milliseconds; null if there is none. */
   fetchRespondedAtMs(): number | null;
-  /** Leaves the group. Once called, it does not join again. */
+  /** Leaves the group. The member then does not join again. */
   stop(): Promise<void>;
   /** Closes the connections gracefully. */
   disconnect(): Promise<void>;
@@ -98,7 +98,7 @@ export interface Membership {
   destroy(): void;
 }
 
-/** By topic: the leaders of its partitions, from 0 on. Topics of which a leader is missing are omitted. */
+/** For each topic, the leaders of its partitions, from 0 on. Topics with a leaderless partition are omitted. */
 export type TopicLeaders = ReadonlyMap<string, readonly number[]>;
 
 /** Looks up the leaders of topics for all members of a process. */
@@ -109,16 +109,16 @@ export interface TopicWatch {
 
 export interface WatchingTopics {
   readonly topics: readonly string[];
-  /** Called with each lookup. */
+  /** Called with the result of each lookup. */
   readonly found: (leaders: TopicLeaders) => void;
 }
 
 /** Partitions by topic. */
 export type Assignment = Readonly<Record<string, readonly number[]>>;
 
-/** This process in the group. */
+/** This process as a member of the group. */
 export interface Member {
-  /** Longest wait of a broker for records. Read again for each fetch. */
+  /** How long a broker may wait for records. Read again for each fetch. */
   pollMs: number;
   /** Limit for one partition in one response. Read again for each fetch. */
   partitionMaxBytes: number;
@@ -126,17 +126,17 @@ export interface Member {
   heardAtMs: number;
   /** Sends a heartbeat if the last one is at least this old. Rejects if the group is rebalancing. */
   heartbeat(agoMs: number): Promise<void>;
-  /** `true` if the broker leads any of them. False while that is unknown. */
+  /** `true` if the broker leads any of the wanted partitions; `false` also while that is unknown. */
   readsFrom(nodeId: string, isWanted: IsWanted): boolean;
   /** The offset at which the next fetch of the partition starts. */
   positionOf(topic: string, partition: number): number;
   /** The next fetch of the partition starts after `offset`. */
   advance(topic: string, partition: number, offset: number): void;
-  /** One attempt, as the member of the latest join. */
+  /** Makes one attempt to commit, as the member of the latest join. */
   commit(offsets: readonly OffsetToCommit[]): Promise<void>;
   pause(topic: string, partition: number): void;
   resume(topic: string, partition: number): void;
-  /** Includes what was paused before the latest join: the driver may keep pauses. */
+  /** Also resumes partitions that were paused before the latest join, because the driver may keep pauses. */
   resumeAll(): void;
 }
 
@@ -152,13 +152,13 @@ export interface FetchedOffset {
   /** Distinguishes the topic from an earlier one with the same name; null if the broker has no IDs. */
   readonly topicId: string | null;
   readonly partition: number;
-  /** The committed offset, or -1 if there is none (-2 after an offset out of range). */
+  /** The committed offset, or -1 if there is none (-2 after the offset was out of range). */
   readonly offset: number;
-  /** As committed; empty if there is none. */
+  /** The committed metadata; empty if there is none. */
   readonly metadata: string;
 }
 
-/** A record, and the memory that it uses. */
+/** A record, with the memory that it uses. */
 export interface FetchedRecord extends IncomingRecord {
   readonly bytes: number;
 }
@@ -172,13 +172,13 @@ export interface FetchedBatch {
   /** The log end offset. */
   readonly end: number;
   /**
-   * The last offset of the response, including control records, aborted transactions and records before
-   * `from`; for a corrupt batch, its last offset. Null if the response contains nothing at all.
+   * The last offset in the response, including control records, aborted transactions and records before
+   * `from`; for a corrupt batch, the batch's last offset. Null if the response is empty.
    */
   readonly last: number | null;
-  /** Set if there are no records, because their batch is corrupt. */
+  /** Set if there are no records because their batch is corrupt. */
   readonly corrupt: CorruptBatch | null;
-  /** The number of records, without those that `last` includes. */
+  /** The number of records, without the control, aborted and earlier records that `last` includes. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;
 }

@@ -1,6 +1,6 @@
 /**
- * The records that groups have not processed, according to their commits. Only this file decides which
- * records wait: all counts and reads from outside start here.
+ * The records that groups have not processed, according to their commits. Only this file decides which records
+ * are waiting: every count or read of waiting records by other code starts here.
  *
  *   the commit of a partition                              records that wait
  *   is missing, or was counted in an earlier topic with    all, from the first offset on
@@ -26,13 +26,13 @@ export interface Reading {
   readonly topic: string;
 }
 
-/** The part of a partition with records that wait. */
+/** A part of a partition with waiting records. */
 export interface UnfinishedPart {
   readonly topic: string;
   readonly partition: number;
   readonly from: number;
   readonly to: number;
-  /** Within it, increasing. */
+  /** The processed ranges within the part, in increasing order. */
   readonly finished: readonly Range[];
 }
 
@@ -41,7 +41,7 @@ export type Unfinished =
       readonly kind: "known";
       /** Empty if the brokers have no IDs. */
       readonly topicId: string;
-      /** The parts with records that wait. */
+      /** The parts with waiting records. */
       readonly parts: readonly UnfinishedPart[];
     }
   | { readonly kind: "missing" }
@@ -49,7 +49,7 @@ export type Unfinished =
 
 const MISSING: Unfinished = { kind: "missing" };
 
-/** By topic, all that were requested. @throws Error if Kafka does not respond. */
+/** The requested topics, by name. @throws Error if Kafka does not respond. */
 export async function unfinishedIn(
   { admin }: { readonly admin: Pick<Admin, "committedOf" | "offsetsOf" | "topicIds"> },
   readings: readonly Reading[],
@@ -60,7 +60,8 @@ export async function unfinishedIn(
   );
   const errors = new Map<string, string>();
   const onUnknown = (topic: string, error: Error) => errors.set(topic, error.message);
-  // In this order: records that are written and committed in between must not make it negative.
+  // Committed offsets are read first: records that are written and committed in between must not make the
+  // count negative.
   const committed = await admin.committedOf(new Map(groups), onUnknown);
   const offsets = await admin.offsetsOf(topics, onUnknown);
   const ids = await admin.topicIds([...offsets.keys()]);
@@ -93,7 +94,7 @@ function partOf(
   return from < end && recordsIn([part]) > 0 ? [part] : [];
 }
 
-/** Counted in a topic of that name that was since deleted. */
+/** `true` if the commit was counted in an earlier topic with the same name, which has been deleted. */
 function isOfEarlier({ offset, metadata }: CommittedOffset, topicId: string, end: number): boolean {
   const countedIn = topicIdIn(metadata, offset);
   return (countedIn !== null && topicId !== "" && countedIn !== topicId) || offset > end;
@@ -141,7 +142,7 @@ interface Reader {
   }) => AsyncIterable<readonly IncomingRecord[]>;
 }
 
-/** Reads a part, a step at a time, without the records that are processed. */
+/** Reads the unprocessed records of a part, a step at a time. */
 export async function* readUnfinished(
   kafka: Reader,
   { finished, ...range }: UnfinishedPart,

@@ -2,9 +2,9 @@
  * Runs admin calls one at a time, each with a time limit.
  *
  * kafkajs' admin client hangs on concurrent requests and stays broken once a topic that it has seen is
- * deleted. So a client that failed is dropped, and unless it was new, the call is repeated once with a
- * new one: every call must be idempotent. The same happens for a few seconds while a partition moves
- * to another leader.
+ * deleted. So a client that failed is dropped, and unless that client was new, the call is repeated once with
+ * a new one. While a partition moves to another leader, calls are repeated for a few seconds. Every call must
+ * therefore be idempotent.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,9 +21,9 @@ import { withPermission } from "./permission.ts";
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
-/** Retries of each kafkajs step; callers decide about longer outages. */
+/** How often kafkajs retries each step; callers decide what to do in longer outages. */
 const RETRIES = 3;
-/** An election (of a controller too), or kafkajs authenticates on a connection that is already doing so. */
+/** A leader or controller is being elected, or kafkajs authenticates on a connection that is already authenticating. */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",
   "LEADER_NOT_AVAILABLE",
@@ -35,9 +35,9 @@ const ELECTION_STEP_MS = 500;
 
 export interface AdminClient {
   readonly admin: DriverAdmin;
-  /** Connected, for requests that kafkajs' admin does not have. */
+  /** A connected pool, for requests that kafkajs' admin does not support. */
   readonly pool: BrokerPool;
-  /** Connects when it is used, for requests to a specific broker. */
+  /** For requests to a specific broker; connects when first used. */
   readonly brokers: Brokers;
 }
 
@@ -62,9 +62,9 @@ export class AdminSession {
   }
 
   /**
-   * Runs `act` after the previous calls.
+   * Runs `act` after the previous calls have ended.
    *
-   * @param needed the permissions that it needs, for the error if one is missing.
+   * @param needed the permissions that the call needs, for the error if one is missing.
    */
   call<Result>(
     name: string,
@@ -84,7 +84,7 @@ export class AdminSession {
     return result;
   }
 
-  /** Calls in flight end with an error. */
+  /** Ends calls in flight with an error. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#drop();
@@ -138,7 +138,7 @@ export class AdminSession {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    // Only lets kafkajs clear its timers; the sockets are closed immediately.
+    // Disconnecting only lets kafkajs clear its timers; the sockets are closed immediately.
     for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
     open.brokers.close();
     open.client.destroy();

@@ -25,7 +25,7 @@ import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts
 
 const TOPIC = 2;
 const BROKER = 4;
-/** Topics per request, so that no request gets too large or slow. */
+/** Maximum number of topics per request, so that requests do not become too large or slow. */
 const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
 /** TOPIC_AUTHORIZATION_FAILED. */
@@ -240,7 +240,7 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
   return { on: kind, names, pattern: "literal", operations: [operation] };
 }
 
-/** @throws the brokers' errors about topics that they hide, whether those exist or not. */
+/** @throws the brokers' errors about hidden topics, whether these topics exist or not. */
 function throwHidden(found: readonly TopicMetadata[]): void {
   const errors = found.flatMap(({ topic, topicErrorCode }) => {
     const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));
@@ -304,7 +304,7 @@ function describeError(code: number, topic: string, says: string | null): Error 
   return error;
 }
 
-/** @throws the brokers' error if they hide a topic, because waiting would not help. */
+/** @throws the brokers' error if they hide a topic, because waiting does not help. */
 async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {
   const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
   throwHidden(topicMetadata);

@@ -6,7 +6,8 @@
  *   the settings                              as few of them as possible are omitted
  *   `max.message.bytes` among them            the largest allowed value is searched for, in steps of
  *                                             1 KiB, above the topic's value without the setting
- *   the rest as well                          the largest value below that; the other settings stay
+ *   the rest, whatever is omitted             the largest allowed value below the planned one is searched
+ *                                             for; the other settings stay
  *   every combination                         nothing is allowed
  */
 
@@ -14,7 +15,7 @@ import type { RejectedSetting } from "../port.ts";
 
 export type TopicConfig = Readonly<Record<string, string>>;
 
-/** The cluster's reason for rejecting these settings; null if it allows them. Changes nothing. */
+/** Returns the cluster's reason for rejecting these settings, or null if they are allowed. Changes nothing. */
 type TryConfig = (config: TopicConfig) => Promise<string | null>;
 
 interface Allowed {
@@ -24,7 +25,7 @@ interface Allowed {
 
 const SIZE = "max.message.bytes";
 const STEP_BYTES = 1_024;
-/** Smaller values are not tried. */
+/** The smallest value that is tried. */
 const LEAST_BYTES = 64 * 1_024;
 /** Kafka's own default is slightly larger. */
 const DEFAULT_BYTES = 1_048_576;
@@ -35,15 +36,15 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "POLICY_VIOLATION",
 ]);
 
-/** `true` if other settings might be allowed. @param type Kafka's name of the error. */
+/** `true` if the error means that other settings might be allowed. @param type Kafka's name of the error. */
 export function isRejection(type: string): boolean {
   return REFUSALS.has(type);
 }
 
 /**
- * @param config was rejected.
- * @param reason the cluster's, for rejecting all of it.
- * @param otherwiseBytes the topic's `max.message.bytes` if it is not set.
+ * @param config the rejected settings.
+ * @param reason the cluster's reason for rejecting all of them together.
+ * @param otherwiseBytes the topic's `max.message.bytes` if `config` does not set it.
  * @returns null if nothing is allowed.
  */
 export async function allowedConfig(
@@ -84,7 +85,7 @@ async function rejectedOf(
   const rejected = [];
   for (const setting of omitted) {
     const planned = config[setting] ?? "";
-    // If several settings were omitted, the cluster has given the reason for one of them.
+    // If several settings were omitted, the cluster's reason may be about only one of them.
     const own = omitted.length === 1 ? null : await tryConfig({ ...allowed, [setting]: planned });
     rejected.push({ setting, planned, instead: allowed[setting] ?? null, error: own ?? reason });
   }
@@ -113,7 +114,7 @@ async function largest(
   return found;
 }
 
-/** All except the empty one, the smallest first; those with `max.message.bytes` before others. */
+/** All subsets except the empty one, the smallest first; of equal sizes, those with `max.message.bytes` first. */
 function subsets(keys: readonly string[]): readonly (readonly string[])[] {
   const sorted = [...keys].sort((one, other) => Number(other === SIZE) - Number(one === SIZE));
   const all: string[][] = [[]];
@@ -126,7 +127,7 @@ function without(config: TopicConfig, keys: readonly string[]): TopicConfig {
 }
 
 /**
- * Applies the result for one rejected topic to another one: most have the same settings.
+ * Applies the result for one rejected topic to another topic, because most topics have the same settings.
  *
  * @param rejected the result for the first topic.
  */

@@ -21,7 +21,7 @@ export interface ProduceResponse {
     readonly partitions: readonly {
       readonly partition: number;
       readonly errorCode: number;
-      /** Milliseconds, if the topic's records have the broker's time; otherwise -1. */
+      /** The broker's time in milliseconds, if the topic's records have it; otherwise -1. */
       readonly logAppendTime?: string;
     }[];
   }[];
@@ -35,7 +35,7 @@ export class Brokers {
   readonly #leaders: BrokerPool;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
-  /** Concurrent callers for the same broker share one connection. */
+  /** Connections that are being opened; concurrent callers for the same broker share one. */
   readonly #connecting = new Map<number, Promise<Broker>>();
 
   constructor(client: Client) {
@@ -43,12 +43,12 @@ export class Brokers {
     this.#pool = client.anyBrokerPool?.() ?? this.#leaders;
   }
 
-  /** Brokers known so far. */
+  /** The number of brokers known so far. */
   get count(): number {
     return this.#addresses.size;
   }
 
-  /** Queries any broker. Also learns the brokers' addresses. */
+  /** Queries any broker. Also records the brokers' addresses. */
   async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
     const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
     for (const broker of metadata.brokers) this.#learn(broker);
@@ -73,12 +73,12 @@ export class Brokers {
     return metadata;
   }
 
-  /** `metadata` uses another one of the configured addresses from now on. */
+  /** From now on, `metadata` uses the next of the configured addresses. */
   nextSeed(): void {
     nextSeed(this.#pool).catch(() => undefined);
   }
 
-  /** A producer id for idempotence. */
+  /** Requests a producer ID for idempotence. */
   initProducerId(): Promise<{
     readonly errorCode: number;
     readonly producerId: string;
@@ -89,7 +89,7 @@ export class Brokers {
     );
   }
 
-  /** The group's coordinator, connected. Throws if there is none at the moment. */
+  /** Connects to the group's coordinator. Throws if there is currently none. */
   async coordinator(groupId: string): Promise<Broker> {
     const { errorCode, coordinator } = await this.#any((broker) =>
       request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
@@ -99,7 +99,7 @@ export class Brokers {
     return this.leader(coordinator.nodeId);
   }
 
-  /** The broker, connected. Throws if it is unreachable. */
+  /** Connects to the broker. Throws if the broker is unreachable. */
   async leader(nodeId: number): Promise<Broker> {
     const known = this.#brokers.get(nodeId);
     if (known?.isConnected()) return known;
@@ -128,12 +128,15 @@ export class Brokers {
     return broker;
   }
 
-  /** The response contains errors for single partitions. Throws if there is no response. */
+  /** The response contains the errors of individual partitions. Throws if there is no response. */
   produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
     return request(broker, "Produce", batches);
   }
 
-  /** After a failure: other requests to it fail as well, and the next one opens a new connection. */
+  /**
+   * Call this after a failure: other requests to the broker fail as well, and the next request opens a new
+   * connection.
+   */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
@@ -152,7 +155,7 @@ export class Brokers {
     this.#leave(nodeId);
   }
 
-  /** Requests in flight still get their responses. */
+  /** Closes the connection after requests in flight have received their responses. */
   #leave(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);

@@ -1,6 +1,6 @@
 /**
- * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all
- * topics of the cluster, and fail while a single partition of any of them has no leader.
+ * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all topics of
+ * the cluster, and would fail as long as any partition in the cluster has no leader.
  */
 
 import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";
@@ -13,7 +13,7 @@ import { errorType, protocolError } from "./kafka-error.ts";
 
 const LIMIT_MS = 15_000;
 const BROKERS_DEFAULT = -1;
-/** Topics per request, so that no request gets too large or slow. */
+/** Maximum number of topics per request, so that requests do not become too large or slow. */
 const TOPICS_MAX = 100;
 
 interface TopicsResponse {
@@ -29,7 +29,7 @@ type TopicError = Error & { readonly type: string; readonly topic: string };
 
 /**
  * @param onRejected called for each setting that the cluster does not allow.
- * @throws Error with the failures in `errors`; the other topics are created.
+ * @throws Error with the failures in `errors`; all other topics are created.
  */
 export async function createTopics(
   brokers: Brokers,
@@ -41,7 +41,7 @@ export async function createTopics(
   throwAny("Topic creation errors", [...failed, ...left]);
 }
 
-/** @throws Error as above. */
+/** @throws Error with the failures in `errors`; all other topics are deleted. */
 export async function deleteTopics(brokers: Brokers, topics: readonly string[]): Promise<void> {
   const options = { topics: [...topics], timeout: LIMIT_MS };
   throwAny("Topic deletion errors", await sendToController(brokers, "DeleteTopics", options));
@@ -52,7 +52,7 @@ interface RejectedTopic {
   readonly error: TopicError;
 }
 
-/** The topics rejected because of their settings, and all other failures. */
+/** Returns the topics that were rejected because of their settings, and all other failures. */
 async function create(
   brokers: Brokers,
   specs: readonly TopicSpec[],
@@ -67,7 +67,7 @@ async function create(
     const some = specs.slice(at, at + TOPICS_MAX);
     for (const error of await sendToController(brokers, "CreateTopics", optionsOf(some))) {
       const spec = byName.get(error.topic);
-      // Another process may have created it in the meantime.
+      // Another process may have created the topic in the meantime.
       if (error.type === "TOPIC_ALREADY_EXISTS") continue;
       if (spec !== undefined && isRejection(error.type)) rejected.push({ spec, error });
       else failed.push(error);
@@ -77,8 +77,8 @@ async function create(
 }
 
 /**
- * Creates topics with as many of their settings as the cluster allows. The result for one topic is
- * tried for all of them. Returns the failures.
+ * Creates topics with as many of their settings as the cluster allows. The settings that are allowed for one
+ * topic are tried for all of them. Returns the failures.
  */
 async function createAllowed(
   brokers: Brokers,
@@ -93,7 +93,7 @@ async function createAllowed(
       reasonAgainst(brokers, { ...spec, config }),
     );
     if (found === null) {
-      // The settings are not the reason, nor are they for topics with the same error.
+      // The settings are not the reason, neither for this topic nor for topics with the same error.
       failures.push(...left.map((each) => each.error).filter(isAlike(error)));
       left = left.filter((each) => !isAlike(error)(each.error));
       continue;
@@ -148,7 +148,7 @@ async function sendToController(
   name: "CreateTopics" | "DeleteTopics",
   options: object,
 ): Promise<readonly TopicError[]> {
-  // The topic does not matter, only the controller.
+  // Any topic would do: only the controller is used.
   const { controllerId } = await brokers.metadata(["__consumer_offsets"]);
   const response = await request<TopicsResponse>(await brokers.leader(controllerId), name, options);
   return response.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
@@ -167,12 +167,11 @@ const TOPIC = 2;
 const SET = 0;
 
 /**
- * Sets as many of a topic's settings as the cluster allows, with IncrementalAlterConfigs, which kafkajs
- * does not have: it sets the given keys and leaves the others unchanged. (kafkajs' AlterConfigs resets
- * every other key to its default.)
+ * Sets as many of a topic's settings as the cluster allows. Uses IncrementalAlterConfigs, which sets only the
+ * given keys. kafkajs supports only AlterConfigs, which resets every other key to its default.
  *
- * @param is their current values, if known.
- * @throws Error with the topic and the broker's reason if the settings are not the reason.
+ * @param is the settings' current values, if known.
+ * @throws Error with the topic and the broker's error if the settings are not the reason.
  */
 export async function alterAllowed(
   broker: Broker,
@@ -196,7 +195,7 @@ export async function alterAllowed(
 }
 
 /**
- * Sets all of them or none.
+ * Sets all of the settings or none.
  *
  * @returns the broker's reason for rejecting the settings; null if they are set, or would be.
  * @throws Error if the settings are not the reason.

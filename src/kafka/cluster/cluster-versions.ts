@@ -1,5 +1,5 @@
 /**
- * Compares the versions of requests that are sent with those that the brokers of a cluster accept.
+ * Compares the request versions that Switchyard sends with the versions that the brokers of a cluster accept.
  *
  *   a request                                           is
  *   has no version that every broker accepts            `none`
@@ -18,9 +18,9 @@ import * as ours from "../wire/request-kinds.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { Brokers } from "./brokers.ts";
 
-/** The topic does not matter, only the brokers. */
+/** Any topic would do: only the brokers are used. */
 const ANY_TOPIC = "__consumer_offsets";
-/** Versions above the lowest accepted one that count as near. */
+/** How far above the lowest accepted version a version still counts as near. */
 const NEAR = 1;
 
 /** A broker that does not respond is omitted from the comparison. */
@@ -47,8 +47,8 @@ export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions
 }
 
 /**
- * All requests that can be sent, by API key. Some have two encoders, ours and kafkajs', and are listed
- * once. The request for topic IDs is listed separately, with its one version.
+ * All requests that can be sent, by API key. Requests with two encoders, ours and kafkajs', are listed once.
+ * The request for topic IDs is listed separately, with its only version.
  */
 export function sentRequests(): readonly RequestKind[] {
   const { TOPIC_IDS, ...encoded } = ours;
@@ -65,7 +65,7 @@ export function sentRequests(): readonly RequestKind[] {
   return [...kinds, withIds].sort((one, other) => one.apiKey - other.apiKey);
 }
 
-/** @param brokers at least one, each with the versions that it accepts. */
+/** @param brokers at least one broker, each with the versions that it accepts. */
 export function compared(
   { apiKey, apiName: request, versions }: RequestKind,
   brokers: readonly BrokerVersions[],

@@ -1,18 +1,18 @@
 /**
- * Checks the brokers and the log end offsets of the partitions that this process owns, for an
- * operator's signals. One request per broker covers all of its partitions, however many consumers
- * there are. Nothing else depends on it: consumers and producers detect outages themselves.
+ * Checks the brokers, and the log end offsets of the partitions that this process owns, for the metrics and
+ * states that operators see. One request per broker covers all of its partitions, however many consumers there
+ * are. Nothing else depends on these checks: consumers and producers detect outages themselves.
  *
  *   step of a check                          every    after a failure
  *   1  each known broker is queried for the  5 s      it is unreachable until it responds
  *      log end offsets of its partitions
- *      (or, every second time, for nothing)
+ *      (or, every second time, for none)
  *   2  leaders are fetched: at the start,    60 s     they are fetched with the next check. If no known
  *      for new topics, after a move          or less  broker responds, the configured addresses are
  *                                                     tried in turn
  *
- * A broker that throttles this process responds, but late: it is not unreachable until 5 s have passed
- * without a throttled response. Meanwhile it is not queried for nothing.
+ * A broker that throttles this process responds late, so it does not count as unreachable until 5 s have
+ * passed without a throttled response. Meanwhile no empty queries are sent to this broker.
  *
  * A request may take 4 s, so an outage is detected within 10 s, and a log end offset is at most 15 s
  * old. A frozen broker still accepts connections, so only a response counts.
@@ -29,7 +29,7 @@ import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 const LOOK_EVERY_MS = 5_000;
 const RESPONSE_LIMIT_MS = 4_000;
 const LEADERS_AGE_MAX_MS = 60_000;
-/** Topics per metadata request. */
+/** Maximum number of topics per metadata request. */
 const TOPICS_MAX = 500;
 
 type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
@@ -45,11 +45,11 @@ export class ClusterWatch {
   readonly #clients: Clients;
   readonly #ends: LogEnds;
   readonly #owned: () => Owned;
-  /** Addresses by node ID. */
+  /** Broker addresses by node ID. */
   #known = new Map<number, string>();
   /** Node IDs by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
-  /** Topics of which a leader is unknown or has moved. */
+  /** Topics with a partition whose leader is unknown or has moved. */
   readonly #unsettled = new Set<string>();
   #leadersAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
@@ -59,7 +59,7 @@ export class ClusterWatch {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** Starts immediately. The caller closes it. @param owned the partitions that are checked. */
+  /** Starts immediately. The caller closes it. @param owned returns the partitions to check. */
   constructor(clients: Clients, ends: LogEnds, owned: () => Owned) {
     this.#clients = clients;
     this.#client = clients.createShared(0);
@@ -140,7 +140,7 @@ export class ClusterWatch {
     const { outages, throttles } = this.#clients;
     try {
       const isForLife = owned.length === 0;
-      // A throttled response counts as well.
+      // A throttled response also shows that the broker is alive.
       if (!isForLife || !throttles.isThrottled(broker))
         await inTime(this.#queryEnds(nodeId, owned), RESPONSE_LIMIT_MS);
       outages.recordResponse(broker);
@@ -159,7 +159,8 @@ export class ClusterWatch {
     for (const { topic, partition, offset } of latest) {
       this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
-    // Most have a position, from a commit or from reading. The others start where the log starts.
+    // Most partitions have a position, from a commit or from reading. The others start at the first offset of
+    // the log.
     const unread = owned.filter(({ position }) => position === 0);
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
@@ -215,13 +216,13 @@ export class ClusterWatch {
     }
   }
 
-  /** Drops all topics but these. */
+  /** Drops all topics except these. */
   #keep(topics: ReadonlySet<string>): void {
     for (const topic of this.#leaders.keys()) if (!topics.has(topic)) this.#leaders.delete(topic);
     for (const topic of this.#unsettled) if (!topics.has(topic)) this.#unsettled.delete(topic);
   }
 
-  /** By then, the known brokers have been recorded as unreachable. */
+  /** Called after the known brokers have been recorded as unreachable. */
   #noneResponded(error: Error): void {
     this.#brokers.nextSeed();
     if (this.#known.size > 0 || this.#clients.throttles.isThrottled()) return;

@@ -29,13 +29,13 @@ import { DRIVER_AUTHENTICATION_FAILED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 
 export interface ConnectCause {
-  /** A sentence without its period. */
+  /** The cause as a sentence, without the period. */
   readonly says: string;
-  /** Settings to check, to be read after `Check`. */
+  /** The settings to check, as a phrase that follows `Check`. */
   readonly check: string;
   /**
-   * `ask`: it is permanent if a broker responds with TLS switched on or off instead. `while`: it is
-   * permanent if it continues for a while.
+   * `true` if the cause is permanent. `ask`: permanent if a broker responds when TLS is switched on or off
+   * instead. `while`: permanent if the failure continues for a while.
    */
   readonly lasts: boolean | "ask" | "while";
 }
@@ -58,7 +58,7 @@ const OUR_CERTIFICATE =
 const NO_TLS = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|BAD_RECORD_TYPE/;
 const CLOSED = /closed connection|disconnected before secure|ECONNRESET|EPIPE/i;
 
-/** @param step that failed. */
+/** @param step the step that failed. */
 export function connectCause(
   error: unknown,
   step: Step,
@@ -156,7 +156,10 @@ function causes(error: unknown): readonly Parts[] {
   return chain;
 }
 
-/** The first message. OpenSSL's messages start with a thread's address: only their reason is kept. */
+/**
+ * The first message in the chain. OpenSSL's messages start with a thread's address: only the reason in them is
+ * kept.
+ */
 function sentence(chain: readonly Parts[]): string {
   const text = `${chain[0]?.message ?? "no response"}`.replace(/^Connection error: /, "");
   const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];

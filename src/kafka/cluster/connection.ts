@@ -1,11 +1,10 @@
 /**
  * Creates the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
  *
- * Each consumer gets its own client, because kafkajs keeps committed offsets by group in the client,
- * where two members of a group would overwrite each other's. All of these clients use the same
+ * Each consumer gets its own client, because a kafkajs client keeps committed offsets by group, so two members
+ * of a group on one client would overwrite each other's offsets. All consumers' clients use the same
  * connections (`kafkajs/shared-connections.ts`). The sockets of other clients are tracked here, because
- * kafkajs waits for open requests before it closes a connection, so a broker that hangs would delay a
- * stop.
+ * kafkajs waits for open requests before it closes a connection, so a broker that hangs would delay a stop.
  */
 
 import net from "node:net";
@@ -37,28 +36,28 @@ import { Throttles } from "./throttles.ts";
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
 export interface Client extends DriverClient {
-  /** Closes all connections immediately; later ones fail. */
+  /** Closes all connections immediately; later attempts to connect fail. */
   destroy(): void;
-  /** For requests that any broker can serve; by default `brokerPool`. */
+  /** Connections for requests that any broker can serve; by default `brokerPool`. */
   anyBrokerPool?(): BrokerPool;
 }
 
 interface SharedClient extends Client {
-  /** The fetches of its consumers in flight. */
+  /** The fetches in flight of the client's consumers. */
   readonly fetches: {
-    /** They end without records. */
+    /** Ends these fetches without records. */
     end(): void;
-    /** When they last got a response, in epoch milliseconds; null if there are none. */
+    /** When these fetches last got a response, in epoch milliseconds; null if there are no fetches. */
     respondedAtMs(): number | null;
   };
 }
 
-/** What the clients of a `createKafka` share. */
+/** What all clients of one `createKafka` call share. */
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
   readonly throttles: Throttles;
-  /** For the records that are written, and for everything that is reported. */
+  /** The clock for the times of written records and of everything that is reported. */
   readonly clock: Clock;
   readonly #log: Log;
   readonly #sasl: SaslOptions | undefined;
@@ -73,12 +72,12 @@ export class Clients {
     this.#sasl = saslOptions(connection, clock);
   }
 
-  /** @param retries of each step in the driver, by default enough for a broker's restart. */
+  /** @param retries how often the driver retries each step; by default enough for a broker's restart. */
   create(retries?: number): Client {
     return this.#create(new Sockets(this.outages), retries);
   }
 
-  /** With connections that it shares with all other shared clients. It must not produce. */
+  /** Creates a client that shares its connections with all other shared clients. It must not be used to produce. */
   createShared(retries?: number): SharedClient {
     if (this.#shared === null) {
       const client = this.create();
@@ -103,7 +102,7 @@ export class Clients {
     return { ...client, destroy, fetches };
   }
 
-  /** With its own connections for records, and shared ones for queries. */
+  /** Creates a client with its own connections for records, and shared connections for queries. */
   createForRecords(): Client {
     const records = this.create();
     const shared = this.createShared();
@@ -217,7 +216,7 @@ class Sockets {
   }
 
   readonly create = ({ host: given, port, ssl, onConnect }: SocketRequest): net.Socket => {
-    // Brokers may advertise it with brackets.
+    // Brokers may advertise an IPv6 address in brackets.
     const host = withoutBrackets(given);
     const broker = hostAndPort(host, port);
     let isConnected = false;
@@ -227,7 +226,7 @@ class Sockets {
       this.#outages.recordConnection(broker);
       onConnect();
     };
-    // Certificates are checked against it, and several brokers may share one name.
+    // Certificates are checked against this name, which several brokers may share.
     const servername = ssl?.servername ?? (net.isIP(host) === 0 ? host : undefined);
     const socket = ssl
       ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, handleConnect)
@@ -244,11 +243,12 @@ class Sockets {
       clearTimeout(silent);
       this.#open.delete(socket);
     });
-    // kafkajs closes a socket once for each request that fails with it, and Node would add a listener
-    // for `connect` each time. Its `close` comes too late: the socket is destroyed before that.
+    // kafkajs closes a socket once for each request that fails with it, and Node would add a listener for
+    // `connect` each time. The socket's `close` event comes too late for this: the socket is destroyed
+    // earlier.
     const unref = socket.unref.bind(socket);
     socket.unref = () => (socket.destroyed ? socket : unref());
-    // kafkajs attaches its listeners after this returns, so the error must not be emitted before.
+    // kafkajs attaches its listeners after this function returns, so the error must be emitted later.
     if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));
     return socket;
   };

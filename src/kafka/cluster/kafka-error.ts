@@ -1,4 +1,4 @@
-/** Classifies errors. kafkajs nests errors, and its classes do not distinguish enough. */
+/** Classifies errors, because kafkajs nests them, and its error classes are not specific enough. */
 
 import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import { createErrorFromCode } from "../kafkajs/internals.ts";
@@ -13,9 +13,9 @@ export function errorText(code: number): string {
 }
 
 /**
- * The error of a code. Its `type` is Kafka's name of it, which `errorKind` uses.
+ * The error for a code. Its `type` is Kafka's name of the code, which `errorKind` uses.
  *
- * @param resource the topic or group of the response.
+ * @param resource the topic or group in the response.
  */
 export function protocolError(
   code: number,
@@ -32,7 +32,10 @@ export function errorTypes(error: unknown): Set<string> {
   return types;
 }
 
-/** One sentence, including what kafkajs keeps in lists: a topic that could not be created, for example. */
+/**
+ * One sentence for the error, including errors that kafkajs keeps in lists, such as one for each topic that
+ * could not be created.
+ */
 export function errorSentence(error: unknown): string {
   const { message, errors } = error as { readonly message?: unknown; readonly errors?: unknown };
   if (!Array.isArray(errors) || errors.length === 0) return `${message}`;
@@ -43,11 +46,11 @@ export function errorSentence(error: unknown): string {
 }
 
 type ErrorKind =
-  /** Goes away without action: brokers unreachable, restarting, electing, or slow; no token. */
+  /** Ends without action: brokers are unreachable, restarting, electing or slow, or no token is available. */
   | "outage"
-  /** Another member came or went, or this one was gone for too long. */
+  /** Another member joined or left, or this member was away for too long. */
   | "rebalance"
-  /** Stays until somebody changes something. */
+  /** Lasts until somebody changes something. */
   | "fatal"
   /** Anything else, such as an inconsistent state inside kafkajs. */
   | "unknown";
@@ -95,11 +98,11 @@ interface ErrorParts {
   readonly name?: unknown;
   readonly type?: unknown;
   readonly retriable?: unknown;
-  /** The topic or group that it is about. */
+  /** The topic or group that the error is about. */
   readonly resource?: string;
 }
 
-/** The error, its causes, and what kafkajs keeps in lists. */
+/** The error, its causes, and the errors that kafkajs keeps in lists. */
 export function causesOf(error: unknown, depth = 0): ErrorParts[] {
   if (typeof error !== "object" || error === null || depth > 10) return [];
   const { cause, errors, groups } = error as {
@@ -112,7 +115,7 @@ export function causesOf(error: unknown, depth = 0): ErrorParts[] {
   return [error, ...[cause, ...inner].flatMap((item) => causesOf(item, depth + 1))];
 }
 
-/** The wait before try `failures + 1` of a request. */
+/** The wait before attempt `failures + 1` of a request. */
 export function retryDelayMs(failures: number): number {
   return Math.min(2_000, 50 * 2 ** Math.min(failures, 10));
 }

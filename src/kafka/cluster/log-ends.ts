@@ -18,11 +18,12 @@ interface Heard {
 }
 
 /**
- * Changed in place. A new entry per check would live until the next one. With thousands of partitions,
- * such entries reach the old generation, and an idle process would collect its whole heap once a minute.
+ * Changed in place, because a new entry for each check would live until the next check. With thousands of
+ * partitions, such entries would reach the old generation, and an idle process would collect its whole heap
+ * once a minute.
  */
 interface Known {
-  /** Null if not received. */
+  /** Null if it has not been received. */
   end: number | null;
   atMs: number;
   /** The first offset; 0 if it was not requested. */
@@ -31,7 +32,7 @@ interface Known {
 }
 
 export class LogEnds {
-  /** By topic and partition: a key for each of thousands would have to be created with each check. */
+  /** By topic, then by partition: with a combined key, thousands of keys would have to be created for each check. */
   readonly #known = new Map<string, (Known | undefined)[]>();
   #keeps = 0;
 
@@ -45,7 +46,7 @@ export class LogEnds {
     this.#of(topic, partition).first = offset;
   }
 
-  /** Drops all partitions but these. */
+  /** Drops all partitions except these. */
   keep(partitions: readonly Place[]): void {
     this.#keeps += 1;
     for (const { topic, partition } of partitions) {
@@ -61,7 +62,7 @@ export class LogEnds {
     }
   }
 
-  /** A consumer's progress, updated with what was received since its last fetch. */
+  /** A partition's progress, updated with offsets that were received after the consumer's last fetch. */
   withLatest(progress: PartitionProgress): PartitionProgress {
     const known = this.#known.get(progress.topic)?.[progress.partition];
     const position = Math.max(progress.position, known?.first ?? 0);

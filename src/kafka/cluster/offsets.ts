@@ -1,6 +1,5 @@
 /**
- * Offsets of many topics and groups, requested in parallel: one at a time, every few hundred would take
- * a second.
+ * Requests offsets of many topics and groups in parallel: one at a time, a few hundred would take a second.
  *
  *   query                               requests
  *   first offsets and log end offsets   two per broker and 500 topics
@@ -54,7 +53,7 @@ interface OffsetFetchResponse {
   }[];
 }
 
-/** By topic; topics that do not exist are omitted. */
+/** Offsets by topic; topics that do not exist are omitted. */
 export async function offsetsOf(
   brokers: Brokers,
   topics: readonly string[],
@@ -80,7 +79,7 @@ export async function offsetsOf(
   return offsets;
 }
 
-/** By group and topic. Partitions without a committed offset are omitted. */
+/** Committed offsets by group and topic. Partitions without a committed offset are omitted. */
 export async function committedOf(
   brokers: Brokers,
   groups: ReadonlyMap<string, readonly string[]>,
@@ -108,7 +107,7 @@ export async function committedOf(
   return found;
 }
 
-/** By topic; topics that do not exist, may not be described, or have no ID are omitted. */
+/** Topic IDs by name; topics that do not exist, may not be described, or have no ID are omitted. */
 export async function topicIdsOf(
   brokers: Brokers,
   topics: readonly string[],
@@ -133,14 +132,14 @@ class Unknown {
     return this.#topics.has(topic);
   }
 
-  /** @throws Error if there is no `onUnknown`. */
+  /** @throws the error if there is no `onUnknown`. */
   is(topic: string, error: Error): void {
     if (this.#onUnknown === undefined) throw error;
     this.#topics.add(topic);
     this.#onUnknown(topic, error);
   }
 
-  /** Null if there was no result for any of the topics, even after retries. */
+  /** Returns null if there was no result for any of the topics, even after retries. */
   async ofAll<Result>(
     topics: readonly string[],
     query: () => Promise<Result>,
@@ -163,7 +162,7 @@ class Unknown {
 }
 
 interface Led extends Place {
-  /** Negative if there is none at the moment. */
+  /** Negative if there is currently no leader. */
   readonly leader: number;
 }
 
@@ -246,7 +245,10 @@ async function committed(
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
 }
 
-/** A connection that has ended, and will be opened again; a coordinator or leader that is being elected. */
+/**
+ * `true` if a retry may help: the connection has ended and will be opened again, or a coordinator or leader is
+ * being elected.
+ */
 function mayPass(error: unknown): boolean {
   return errorTypes(error).size === 0 || errorKind(error) !== "fatal";
 }
@@ -265,9 +267,9 @@ function chunks<Item>(items: readonly Item[], size: number): readonly (readonly 
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
-/** Instead of a time: the log end offset. */
+/** Requests the log end offset instead of the offset at a time. */
 export const LATEST = -1;
-/** Instead of a time: the first offset. */
+/** Requests the first offset instead of the offset at a time. */
 export const EARLIEST = -2;
 
 /**
@@ -293,7 +295,7 @@ export async function listOffsets(
   });
 }
 
-/** For a committer that is not a member. */
+/** The generation of a commit by a process that is not a member. */
 const NO_GENERATION = -1;
 const NO_MEMBER = "";
 const WAIT_MS = 100;
@@ -311,7 +313,7 @@ interface CommitResponse {
 }
 
 /**
- * Commits offsets for a group without joining it, which kafkajs' admin cannot do with metadata.
+ * Commits offsets for a group without joining it. kafkajs' admin cannot include metadata in such a commit.
  *
  * Waits for the coordinator; the caller limits the time. Throws if the group has members.
  */

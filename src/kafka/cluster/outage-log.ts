@@ -1,6 +1,6 @@
 /**
- * Tracks which brokers are unreachable. Logs an outage immediately, then once a minute, and once when
- * the broker is back, and keeps kafkajs from logging it a thousand times.
+ * Tracks which brokers are unreachable. Logs an outage immediately, then once a minute, and once more when the
+ * broker is reachable again. Prevents kafkajs from logging the same outage a thousand times.
  *
  *   what happens                                     log line
  *   a connection fails, the broker was reachable     warn   kafka.broker.unreachable
@@ -24,12 +24,12 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Exactly, FieldsOf, LineAt } from "../../telemetry/log-lines/log-lines.ts";
 
 const REPEAT_AFTER_MS = 60_000;
-/** `cluster-watch.ts` checks every 5 s, and waits for 4 s. */
+/** The time within which an outage is detected: `cluster-watch.ts` checks every 5 s, and waits 4 s for a response. */
 const KNOWN_AFTER_MS = 10_000;
 const TEXTS_MAX = 200;
 /** Numbers differ between log lines: correlation IDs, durations, ports. */
 const NUMBERS = /\d+/g;
-/** Their log lines repeat what is reported as an outage, or by the caller of the request. */
+/** kafkajs' loggers whose lines only repeat what is reported as an outage, or by the caller of the request. */
 const QUIET = new Set([
   "Connection",
   "BrokerPool",
@@ -44,13 +44,16 @@ interface Outage {
   readonly sinceMs: number;
   readonly loggedAtMs: number;
   readonly error: string;
-  /** It did not respond to a request, so a new connection proves nothing. */
+  /**
+   * `true` if the broker did not respond to a request, so that a new connection does not prove that the broker
+   * works.
+   */
   readonly isSilent: boolean;
 }
 
 type After = (ms: number, then: () => void) => void;
 
-/** Does not keep the process alive: if it ends meanwhile, the reason has been logged. */
+/** Does not keep the process alive: if the process ends meanwhile, the reason has been logged. */
 const afterUnref: After = (ms, then) => void setTimeout(then, ms).unref();
 
 function keyOf(text: string): string {
@@ -68,10 +71,10 @@ export class OutageLog {
   readonly #log: Log;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #unreachable = new Map<string, Outage>();
-  /** Brokers that do not respond to fetches, even if they respond to other requests. */
+  /** Outages of brokers that do not respond to fetches, even if they respond to other requests. */
   readonly #fetchless = new Map<string, Outage>();
   readonly #loggedAtMs = new Map<string, number>();
-  /** Problems that wait for their level, by text. */
+  /** The texts of problems whose log level is not decided yet. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
   /** When a broker last became unreachable or reachable. */
@@ -91,7 +94,7 @@ export class OutageLog {
     if (this.#unreachable.get(broker)?.isSilent === false) this.recordResponse(broker);
   }
 
-  /** A response timed out, or the connection was closed. */
+  /** Called when a response timed out, or the connection was closed. */
   recordSilence(broker: string, error: Error): void {
     this.#addOutage(this.#unreachable, broker, error, true);
   }
@@ -107,7 +110,7 @@ export class OutageLog {
     };
   }
 
-  /** The start of its outage, and the error; null if no outage is known. */
+  /** The start of the broker's outage, and the error; null if no outage is known. */
   outageOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
     return this.#unreachable.get(broker) ?? this.#fetchless.get(broker) ?? null;
   }
@@ -155,7 +158,7 @@ export class OutageLog {
     this.#log.warn<Name, Fields>(fields, msg);
   }
 
-  /** Logs a problem that may result from an outage, which has its own line, at debug level if it does. */
+  /** Logs a problem as a warning, or at debug level if it may result from an outage, which has its own log line. */
   warnUnlessOutage<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,
@@ -180,7 +183,7 @@ export class OutageLog {
     return this.#unreachable.size + this.#fetchless.size > 0;
   }
 
-  /** Accepts the lines that kafkajs logs. */
+  /** Called with each line that kafkajs logs. */
   readonly client = (entry: DriverLogLine): void => {
     const { namespace, level, log } = entry;
     const { message, error } = log as { readonly message: string; readonly error?: unknown };

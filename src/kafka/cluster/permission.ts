@@ -1,6 +1,6 @@
 /**
- * Names the permission that a request lacked: the principal, the operation, the resource, and the
- * command that grants it. Brokers return only a code for the type of the resource.
+ * Names the permission that a request lacked: the principal, the operation, the resource, and the command that
+ * grants it. Brokers return only an error code, which identifies only the type of the resource.
  *
  *   authentication               principal
  *   plain, SCRAM                 the user in `kafka.sasl`
@@ -16,7 +16,7 @@ import type { Grant } from "../../domain/permissions.ts";
 import { type KafkaConnection, MissingPermissionError } from "../port.ts";
 import { causesOf } from "./kafka-error.ts";
 
-/** Kafka's names of errors about a permission, with the resource type; null: one that we never request. */
+/** Kafka's names of errors about a permission, with the resource type; null for a type that we never request. */
 const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
   TOPIC_AUTHORIZATION_FAILED: "topic",
   GROUP_AUTHORIZATION_FAILED: "group",
@@ -24,16 +24,17 @@ const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: null,
   DELEGATION_TOKEN_AUTHORIZATION_FAILED: null,
 };
-/** A sentence with more names than this is not readable. */
+/** Maximum number of names in a sentence, so that it remains readable. */
 const NAMES_MAX = 5;
 const UNKNOWN_PRINCIPAL = "User:<principal>";
 
 export type Identity = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
 
 /**
- * The error, unchanged unless a permission is missing.
+ * Returns the error, which is unchanged unless a permission is missing.
  *
- * @param needed what the request needs; the entry for the resource type of the brokers' code counts.
+ * @param needed the permissions that the request needs; the entry for the resource type in the brokers' error
+ *   code is used.
  */
 export function withPermission(error: Error, needed: readonly Grant[], identity: Identity): Error {
   const causes = causesOf(error);
@@ -82,7 +83,7 @@ function resourceText(on: Grant["on"], names: readonly string[]): string {
   return `the ${on}${names.length === 1 ? "" : "s"} ${some}${more}`;
 }
 
-/** Null if only the brokers know it. */
+/** The principal; null if only the brokers can determine it. */
 export function principalOf({ tls, sasl }: Identity): string | null {
   if (sasl !== null) return "username" in sasl ? `User:${sasl.username}` : null;
   const cert = tls?.cert ?? null;

@@ -28,14 +28,14 @@ import { errorKind, errorTypes, protocolError, retryDelayMs } from "./kafka-erro
 import { withPermission } from "./permission.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
-/** There is something to read, so the response comes immediately unless a transaction is open. */
+/** How long a broker may wait if there is something to read: it responds immediately unless a transaction is open. */
 const WAIT_MAX_MS = 250;
-/** There may be nothing to read for a long time. */
+/** How long a broker may wait if there may be nothing to read for a long time. */
 const FOLLOW_WAIT_MAX_MS = 5_000;
 const EARLIEST = -2;
 const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
-/** A batch is always returned whole. The batch after it shows where it ends. */
+/** A broker always returns the first batch whole. The batch after it shows where the corrupt batch ends. */
 const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 /** Unused connections are closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
@@ -60,7 +60,7 @@ interface ListOffsetsResponse {
 
 interface Step {
   readonly records: readonly IncomingRecord[];
-  /** The offset to continue at; null if there is nothing more. */
+  /** The offset at which to continue; null if there is nothing more to read. */
   readonly next: number | null;
 }
 
@@ -78,7 +78,7 @@ export class RangeReader {
     this.#clients = clients;
   }
 
-  /** Has its own connection to the leader, because a broker responds in order. */
+  /** Uses its own connection to the leader, because a broker responds to the requests of a connection in order. */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
     this.#waitMaxMs = FOLLOW_WAIT_MAX_MS;
     return this.read({ ...range, to: Number.POSITIVE_INFINITY });
@@ -130,7 +130,7 @@ export class RangeReader {
     return listedOffset(await this.#leader(topic, partition), topic, partition, LATEST);
   }
 
-  /** Reads in flight end with an error. */
+  /** Ends reads in flight with an error. */
   close(): void {
     this.#isClosed = true;
     this.#disconnect();
@@ -155,7 +155,7 @@ export class RangeReader {
     this.#open = null;
   }
 
-  /** A throttled fetch returns nothing, and counts like any other. */
+  /** While brokers throttle, `follow` waits: a throttled fetch returns nothing, but counts toward the quota. */
   async #rest(signal: AbortSignal): Promise<void> {
     const isFollowing = this.#waitMaxMs === FOLLOW_WAIT_MAX_MS;
     if (!isFollowing || !this.#clients.throttles.isThrottled()) return;
@@ -241,7 +241,7 @@ export class RangeReader {
   }
 }
 
-/** The partition's first offset if that is above `position`, otherwise null. */
+/** The partition's first offset if it is above `position`, otherwise null. */
 async function first(
   broker: Broker,
   topic: string,
@@ -273,12 +273,12 @@ function visible({ messages, abortedTransactions }: FetchedPartition): readonly 
 }
 
 /**
- * The first readable offset above a corrupt batch, if the batch does not show its end. A broker finds
- * batches by their lengths and by its index, so it may find none up to the next entry of the index.
+ * Finds the first readable offset above a corrupt batch whose end is unknown. A broker locates batches by
+ * their lengths and by its index, so it may be unable to locate any batch before the next entry of the index.
  *
  * @param corrupt an offset that cannot be read
- * @param end the log end offset; returned if nothing can be read up to there
- * @param isCorrupt called for few of the offsets, in steps that double, and then in between
+ * @param end the log end offset; returned if nothing before it can be read
+ * @param isCorrupt called for only a few offsets: in steps that double, and then in between
  */
 export async function firstReadable(
   corrupt: number,

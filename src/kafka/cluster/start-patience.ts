@@ -1,5 +1,5 @@
 /**
- * How long an error at the start is waited for, counted from the first one in a row.
+ * How long Switchyard waits for an error at startup to end, counted from the first of consecutive errors.
  *
  *   the error                                                      is waited for
  *   a missing permission, rejected credentials, and other errors   not at all
@@ -20,7 +20,7 @@ const BRIEF: ReadonlySet<string> = new Set([
   "UNKNOWN",
   "UNKNOWN_TOPIC_OR_PARTITION",
 ]);
-/** In addition to those that are fatal while the program runs. */
+/** Errors that last, in addition to the errors that are fatal while the program runs. */
 const STAYS: ReadonlySet<string> = new Set([
   "INVALID_CONFIG",
   "INVALID_PARTITIONS",
@@ -32,7 +32,7 @@ const STAYS: ReadonlySet<string> = new Set([
 export function patienceMs(error: unknown): number {
   const types = errorTypes(error);
   if (error instanceof ClosedError || [...types].some((type) => STAYS.has(type))) return 0;
-  // Some of these are fatal while the program runs.
+  // Checked first, because some of these errors are fatal while the program runs.
   if (types.size > 0 && [...types].every((type) => BRIEF.has(type))) return BRIEFLY_MS;
   return errorKind(error) === "fatal" ? 0 : Number.POSITIVE_INFINITY;
 }

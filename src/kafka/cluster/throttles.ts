@@ -1,6 +1,6 @@
 /**
- * Counts and logs the pauses that brokers request when a client exceeds a quota, and reports if a
- * broker is throttling now.
+ * Counts and logs the pauses that brokers request when a client exceeds a quota, and reports if a broker is
+ * currently throttling.
  *
  *   a broker throttles                     log line
  *   and has not done so for a minute       warn   kafka.throttled
@@ -12,12 +12,12 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Throttle } from "../kafkajs/throttles.ts";
 
 const REPEAT_AFTER_MS = 60_000;
-/** Each response to a client that exceeds a quota contains the throttle time. */
+/** How long a throttle time counts as current. Each response to a client that exceeds a quota contains one. */
 const RECENT_MS = 5_000;
 
 interface Throttled {
   totalMs: number;
-  /** By the monotonic clock. */
+  /** The end of the throttling, by the monotonic clock. */
   untilMs: number;
   loggedAtMs: number;
   loggedTotalMs: number;
@@ -53,7 +53,7 @@ export class Throttles {
     return untilMs !== undefined && performance.now() < untilMs;
   }
 
-  /** By broker: the sum of all throttle times, in milliseconds. */
+  /** For each broker, the sum of all throttle times in milliseconds. */
   totalsMs(): ReadonlyMap<string, number> {
     return new Map([...this.#brokers].map(([broker, { totalMs }]) => [broker, totalMs]));
   }

@@ -1,4 +1,4 @@
-/** Fetches the partitions of topics and their leaders, without kafkajs' bookkeeping. */
+/** Fetches the partitions of topics and their leaders, bypassing kafkajs' list of target topics. */
 
 import { type Broker, request } from "../kafkajs/internals.ts";
 
@@ -8,7 +8,7 @@ export interface ClusterMetadata {
     readonly host: string;
     readonly port: number;
   }[];
-  /** The broker that changes topics. */
+  /** The node ID of the controller, which creates, changes and deletes topics. */
   readonly controllerId: number;
   readonly topicMetadata: readonly TopicMetadata[];
 }
@@ -19,15 +19,15 @@ export interface TopicMetadata {
   readonly topicErrorCode: number;
   readonly partitionMetadata: readonly {
     readonly partitionId: number;
-    /** Negative if there is none at the moment. */
+    /** Negative if there is currently no leader. */
     readonly leader: number;
     readonly replicas: readonly number[];
-    /** The replicas that are in sync. */
+    /** The in-sync replicas. */
     readonly isr: readonly number[];
   }[];
 }
 
-/** @param topics at least one, or null for all. The response contains errors for single topics. */
+/** @param topics at least one, or null for all. The response contains the errors of individual topics. */
 export function fetchMetadata(
   broker: Broker,
   topics: readonly string[] | null,

@@ -1,7 +1,7 @@
 /**
- * Looks up the leaders of the topics that the members of this process read, for all of them together,
- * and reports the results to each. A member's fetch lasts for minutes: it ends the fetch if a leader
- * has changed, or a topic has more partitions.
+ * Looks up the leaders of the topics that this process's members read, for all members together, and reports
+ * the results to each member. A member's fetch lasts for minutes: the member ends it if a leader has changed
+ * or a topic has more partitions.
  *
  *   a lookup                             then
  *   every 5 s, 500 topics per request    all members get the result, even if nothing is new: one may
@@ -26,12 +26,12 @@ type WatchingClients = Pick<Clients, "createShared" | "throttles">;
 
 interface LeadersQuery {
   readonly request: Buffer;
-  /** Null if there is no response yet. */
+  /** The latest response; null if there is none yet. */
   response: Buffer | null;
   found: TopicLeaders;
 }
 
-/** Shared by the consumers of a process. Idle while there are none. The caller closes it. */
+/** Shared by the consumers of a process. Idle while there are no consumers. The caller must close it. */
 export class ClusterTopicWatch implements TopicWatch {
   readonly #clients: WatchingClients;
   readonly #watching = new Set<WatchingTopics>();

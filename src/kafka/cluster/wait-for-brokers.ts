@@ -25,22 +25,22 @@ const PROBE_DELAY_MS = 500;
 const ASK_LIMIT_MS = 3_000;
 const CLOSES_FOR_MS = 3_000;
 const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
-/** The topic does not matter, only that there is a response. */
+/** Any topic would do: it matters only that there is a response. */
 const ANY_TOPIC = "__consumer_offsets";
 
 export interface Waiting {
   readonly limitMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called with each cause once, as a sentence. */
+  /** Called once with each cause, as a sentence. */
   readonly onCause?: (text: string) => void;
 }
 
-/** Printed for people without a stack: the sentence is complete. */
+/** Printed without a stack trace, because the sentence explains the error completely. */
 class NoBrokerError extends Error {
   constructor(text: string, cause: unknown) {
     super(text, { cause });
-    // Any other name would print its stack.
+    // With any other name, the stack trace would be printed.
     this.name = "Error";
   }
 }
@@ -48,8 +48,8 @@ class NoBrokerError extends Error {
 /**
  * Returns false if the signal aborts before a broker responds.
  *
- * @throws Error with the addresses, the cause and the settings to check, if no broker has responded
- *   within `limitMs`, or as soon as waiting cannot help.
+ * @throws Error with the addresses, the cause and the settings to check, if no broker responds within
+ *   `limitMs`, or as soon as further waiting cannot help.
  */
 export async function waitForBrokers(
   connection: KafkaConnection,
@@ -58,7 +58,7 @@ export async function waitForBrokers(
   await using tries = new Tries(connection, log);
   const untilMs = performance.now() + limitMs;
   const reported = new Set<string>();
-  /** The last permanent cause, and since when it has been the same. */
+  /** The last permanent cause, and the time since which it has been the same. */
   let before = { text: "", sinceMs: 0 };
   while (!signal.aborted) {
     const failed = await tries.next(Math.max(untilMs - performance.now(), 1), signal);
@@ -83,7 +83,7 @@ interface Failed {
   readonly cause: ConnectCause;
 }
 
-/** Takes the next address after each failure. */
+/** Tries one address after another: the next one after each failure. */
 class Tries {
   readonly #connection: KafkaConnection;
   readonly #client: Client;
@@ -95,7 +95,10 @@ class Tries {
     this.#pool = this.#client.brokerPool();
   }
 
-  /** Null: a broker has responded. Never throws. After the limit, or an abort, a try is abandoned. */
+  /**
+   * Returns null if a broker has responded. Never throws. Abandons the attempt at the limit, or if the signal
+   * aborts.
+   */
   async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
     const reached: { step: Step } = { step: "connect" };
     const answered = async (): Promise<null> => {
@@ -126,7 +129,10 @@ class Tries {
   }
 }
 
-/** If a broker closes without an error, tries TLS switched on or off instead, without authentication. */
+/**
+ * If a broker closes the connection without an error, makes an attempt with TLS switched on or off instead,
+ * without authentication.
+ */
 async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): Promise<boolean> {
   if (lasts !== "ask") return lasts !== false;
   const tls = connection.tls === null ? PUBLIC_TLS : null;
@@ -134,7 +140,7 @@ async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): P
   const other = { brokers, clientId, sessionTimeoutMs, recordMaxBytes, tls, sasl: null };
   await using tries = new Tries(other, createLog("error", { write: () => undefined }));
   const failed = await tries.next(ASK_LIMIT_MS, new AbortController().signal);
-  // A rejected certificate, ours or theirs, is a response as well.
+  // A rejected certificate, ours or the broker's, also counts as a response.
   return failed === null || failed.cause.lasts === true;
 }
 

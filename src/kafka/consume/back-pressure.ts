@@ -1,5 +1,5 @@
 /**
- * Passes on fetched records as there is room, and stops fetching when there is none.
+ * Passes on fetched records while there is room, and stops fetching when there is none.
  *
  *   whenFull   while fetched records are not passed on        fetched again when
  *   hold       its partition is not fetched, and the others   all of them are passed on
@@ -11,17 +11,17 @@
  *   record is not                                             and passing topics as above
  *   admitted yet
  *
- * While `hold` blocks a broker's fetch loop, the partitions that it leads and that pass, or whose
- * records are all passed on, are polled from time to time. Otherwise a partition with a large fetch
- * would keep the others waiting until all of its records are processed.
+ * While `hold` blocks a broker's fetch loop, the broker's other partitions are polled from time to time, if
+ * they belong to a passing topic or if all of their fetched records are passed on. Otherwise a partition with
+ * a large fetch would keep the others waiting until all of its records are processed.
  *
  *   since the last poll          the next poll is         and the broker may wait
  *   a record was processed       250 ms after it          not at all: the others may continue any moment
  *   none was                     250 ms after it          a second for a record
  *
- * Between two calls of a partition's `take`, other work runs: a fetch can contain 100,000 tiny records.
- * The partition with the fewest bytes in flight comes first. If partitions share their room, the one
- * with the most would otherwise take the room that it frees again and again.
+ * Between two calls of a partition's `take`, other work can run, because a fetch can contain 100,000 tiny
+ * records. The partition with the fewest bytes in flight comes first. Otherwise, if partitions share their
+ * room, the one with the most bytes in flight would again and again take the room that it frees.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
@@ -29,7 +29,7 @@ import type { FetchOnly, IsWanted, Member } from "../membership.ts";
 import { POLL_PAUSED_MS } from "./consumer-times.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
 
-/** The wait between checks while fetching is stopped and no heartbeat is due, or none can be sent. */
+/** The time between checks while fetching is stopped and no heartbeat is due or can be sent. */
 const WAIT_MIN_MS = 100;
 const LOOK_EVERY_MS = 250;
 const LOOK_WAIT_MAX_MS = 1_000;
@@ -37,14 +37,14 @@ const LOOK_WAIT_MAX_MS = 1_000;
 /** The partitions that a fetch loop may fetch. */
 export type Room =
   | { readonly kind: "all" }
-  /** Only these; the broker may wait this long for a record. */
+  /** Only some partitions; the broker may wait for a record as long as `FetchOnly` states. */
   | ({ readonly kind: "some" } & FetchOnly);
 
 const ALL: Room = { kind: "all" };
 
 interface Look {
   readonly atMs: number;
-  /** The number of records processed by then. */
+  /** The number of records that had been processed at that time. */
   readonly finishes: number;
 }
 
@@ -64,14 +64,14 @@ export class BackPressure {
   #owned: readonly OwnedPartition[] = [];
   #isScheduled = false;
   #finishes = 0;
-  /** By broker: the last poll of some of its partitions. */
+  /** For each broker, the last poll of only some of its partitions. */
   readonly #looks = new Map<string, Look>();
 
   constructor(options: BackPressureOptions) {
     this.#options = options;
   }
 
-  /** Resumes all partitions, because the driver keeps pauses over rebalances. */
+  /** Resumes all partitions, because the driver keeps pauses across rebalances. */
   own(member: Member, owned: readonly OwnedPartition[]): void {
     member.resumeAll();
     member.pollMs = this.#options.pollMs;
@@ -79,24 +79,24 @@ export class BackPressure {
     this.#owned = owned;
   }
 
-  /** Passes nothing more on. */
+  /** From now on, passes on nothing more. */
   stop(): void {
     this.#owned = [];
   }
 
-  /** There may be room again. */
+  /** Called when there may be room again. */
   finished(): void {
     this.#finishes += 1;
     if (this.#isScheduled) return;
     if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
   }
 
-  /** A record that had to wait may now be passed on. */
+  /** Called when a record that had to wait may be passed on. */
   admits(): void {
     this.#soon();
   }
 
-  /** Passes on what there is room for, at most 1,000 records of each partition at a time. */
+  /** Passes on as many records as there is room for, at most 1,000 of each partition at a time. */
   handOver(): void {
     let hasMore = false;
     const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
@@ -108,8 +108,8 @@ export class BackPressure {
   }
 
   /**
-   * Waits until fetching makes sense, or until the partitions are revoked; sends heartbeats meanwhile.
-   * Throws the heartbeat's errors: the group is rebalancing, or the coordinator is gone.
+   * Waits until there is room to fetch, or until the partitions are revoked, and sends heartbeats meanwhile.
+   * Throws the errors of heartbeats: the group is rebalancing, or the coordinator is gone.
    */
   async room(member: Member, nodeId: string): Promise<Room> {
     while (this.#isStalled()) {
@@ -131,7 +131,7 @@ export class BackPressure {
     if (!member.readsFrom(nodeId, this.#isLookedAt)) return Number.POSITIVE_INFINITY;
     const { atMs } = this.#looks.get(nodeId) ?? NEVER;
     const leftMs = atMs + LOOK_EVERY_MS - Date.now();
-    // If the clock was set back, the polls would stop until it has caught up.
+    // Otherwise, if the clock was set back, polling would stop until the clock has caught up.
     return leftMs > LOOK_EVERY_MS ? 0 : leftMs;
   }
 
@@ -148,7 +148,10 @@ export class BackPressure {
       (owned) => owned.topic === topic && owned.partition === partition && isLookedAt(owned),
     );
 
-  /** Waking up earlier would be useless: most consumers are idle most of the time. */
+  /**
+   * The time until the next heartbeat is due: there is nothing to do earlier, since most consumers are idle
+   * most of the time.
+   */
   #untilHeartbeat({ heardAtMs }: Member): number {
     const { heartbeatMs } = this.#options;
     const leftMs = heardAtMs + heartbeatMs - Date.now();
@@ -193,12 +196,12 @@ export class BackPressure {
   }
 }
 
-/** With `hold`: `true` if no other partition may be fetched because of it. */
+/** With `hold`: `true` if this partition prevents fetching the others. */
 function holds({ hasBacklog, passes, isWaiting }: OwnedPartition): boolean {
   return hasBacklog && !passes && !isWaiting;
 }
 
-/** With `hold`: `true` if it is polled although another partition blocks the loop. */
+/** With `hold`: `true` if this partition is polled while another one blocks the loop. */
 function isLookedAt({ hasBacklog, passes, isPaused }: OwnedPartition): boolean {
   return !isPaused && (passes || !hasBacklog);
 }

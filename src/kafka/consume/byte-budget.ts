@@ -8,8 +8,9 @@
  *                                                          in flight
  *
  * The last row is a dynamic threshold: a single consumer gets up to half of the common budget, n busy
- * ones 1/(n + 1) of it each, and something is always left for one that becomes busy. (Choudhury and
- * Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with alpha 1.)
+ * consumers get 1/(n + 1) of it each, and a part always remains free for a consumer that becomes busy.
+ * (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with alpha
+ * 1.)
  */
 
 import type { CommonBytes } from "../port.ts";
@@ -20,7 +21,7 @@ export class ByteBudget {
   readonly #common: CommonBytes | null;
   #inFlight = 0;
 
-  /** @param part of the consumer's bytes, such as half of them. */
+  /** @param part the fraction of the consumer's bytes that this budget has, such as 0.5. */
   constructor(maxBytes: number, common: CommonBytes | null, part = 1) {
     this.#maxBytes = maxBytes;
     this.#part = part;

@@ -1,6 +1,6 @@
 /**
- * Decides when the consumers of a process commit: in turn and several together, so that their requests
- * share a write and their responses a read.
+ * Decides when the consumers of a process commit: one after another, but several together, so that their
+ * requests share a write to the socket and the responses share a read.
  *
  *   a consumer that has processed something     commits
  *   while at most 200 a second have             a second later, on the next tick of the clock
@@ -8,9 +8,10 @@
  *   and has waited for 4 s                      on the next tick
  *   while the brokers throttle the process      five seconds later
  *
- * A request costs a process and its coordinator as much for one record as for many. With 1,000 busy
- * destinations, a commit per second each cost as much as some of their deliveries. A crash repeats what
- * was processed since the last commit: one second of work, or five.
+ * A commit costs the process and the coordinator as much for one record as for many. With 1,000 busy
+ * destinations, one commit per second for each would take a considerable part of the CPU that deliveries need.
+ * After a crash, records that were processed since the last commit are processed again: one second of work, or
+ * five.
  */
 
 import { TICK_MS, untilTickMs } from "../../domain/timer-tick.ts";
@@ -23,17 +24,17 @@ const TURN_LIMIT_MS = 4_000;
 
 interface Turn {
   readonly dueAtMs: number;
-  /** Null if it was canceled. */
+  /** Null if the commit was canceled. */
   commit: (() => void) | null;
 }
 
 export class CommitPace {
-  /** In the order in which they are due. */
+  /** The waiting commits, in the order in which they are due. */
   #turns: Turn[] = [];
   #timer: NodeJS.Timeout | undefined;
   readonly #isThrottled: () => boolean;
 
-  /** @param isThrottled `true` while the brokers request pauses from this process. */
+  /** @param isThrottled returns `true` while the brokers request pauses from this process. */
   constructor(isThrottled: () => boolean = () => false) {
     this.#isThrottled = isThrottled;
   }
@@ -41,7 +42,7 @@ export class CommitPace {
   /**
    * Calls `commit` once, a second from now or later.
    *
-   * @returns a function that cancels it.
+   * @returns a function that cancels the commit.
    */
   wait(commit: () => void): () => void {
     const intervalMs = this.#isThrottled() ? THROTTLED_INTERVAL_MS : INTERVAL_MS;

@@ -9,10 +9,10 @@
  *                                      order
  *   of anything else                   it is retried with the next commit
  *
- * The last commit before partitions are revoked is repeated while it fails and time remains, except if
- * the coordinator responds that this is not a member, which will not change. While the coordinator is
- * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so
- * waiting delays nobody.
+ * The last commit before partitions are revoked is repeated while it fails and time remains, except if the
+ * coordinator responds that this process is not a member, which will not change. While the coordinator is
+ * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so the wait
+ * does not delay any other member.
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -24,7 +24,7 @@ import type { CommitPace } from "./commit-pace.ts";
 import { withoutRanges } from "./finished-ranges.ts";
 import type { Commit, OwnedPartition } from "./owned-partition.ts";
 
-/** The wait between tries of the last commit. */
+/** The time between attempts of the last commit. */
 const AGAIN_MS = 250;
 /** The coordinator's responses to a member that it has removed. */
 const NOT_A_MEMBER: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ const NOT_A_MEMBER: ReadonlySet<string> = new Set([
   "ILLEGAL_GENERATION",
   "FENCED_INSTANCE_ID",
 ]);
-/** More processed records are committed without waiting for the interval. */
+/** If more records than this are processed, they are committed without waiting for the interval. */
 const PROGRESS_MAX = 20_000;
 
 interface Change {
@@ -52,10 +52,10 @@ export class Committer {
   #finished = 0;
   #last: Promise<void> = Promise.resolve();
   #metadata: "whole" | "topic" | "none" = "whole";
-  /** The error of the last commit; null: it succeeded, or there was nothing to commit. */
+  /** The error of the last commit; null if it succeeded, or if there was nothing to commit. */
   #error: Error | null = null;
 
-  /** @param pace shared by the consumers of the process. */
+  /** @param pace is shared by the consumers of the process. */
   constructor(groupId: string, log: Log, pace: CommitPace, onFailed: () => void = () => undefined) {
     this.#groupId = groupId;
     this.#log = log;
@@ -63,13 +63,13 @@ export class Committer {
     this.#onFailed = onFailed;
   }
 
-  /** The partitions to commit from now on, and the member to commit as. */
+  /** From now on, commits these partitions as this member. */
   own(member: Member, partitions: readonly OwnedPartition[]): void {
     this.#member = member;
     this.#partitions = partitions;
   }
 
-  /** A record was processed. */
+  /** Called when a record was processed. */
   progressed(): void {
     this.#finished += 1;
     if (this.#finished >= PROGRESS_MAX) {
@@ -80,7 +80,7 @@ export class Committer {
     }
   }
 
-  /** Commits all changes, after the commit in flight. Never rejects. */
+  /** Commits all changes, after the commit in flight has ended. Never rejects. */
   commit(): Promise<void> {
     this.#waitNoMore();
     this.#last = this.#last.then(() => this.#commitChanges());
@@ -88,9 +88,9 @@ export class Committer {
   }
 
   /**
-   * Commits what can be committed within this time. Never rejects.
+   * Commits as much as possible within this time. Never rejects.
    *
-   * @returns why something is not committed; null if everything is.
+   * @returns the error if something could not be committed; null if everything is committed.
    */
   async commitLast(limitMs: number, outageLimitMs = limitMs): Promise<Error | null> {
     const beganMs = performance.now();
@@ -155,12 +155,12 @@ export class Committer {
     this.#error = asError(error);
     this.#onFailed();
     this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
-    // Partitions that are still owned are committed again. After a rebalance there are none.
+    // Commits the partitions that are still owned again. After a rebalance there are none.
     if (this.#cancel === null) this.#commitInTurn();
   }
 }
 
-/** The coordinator is unreachable, moves, or loads the group. */
+/** `true` if the coordinator is unreachable, is moving, or is loading the group. */
 function isUnreachable(error: Error | null): boolean {
   if (error === null) return false;
   return errorKind(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");

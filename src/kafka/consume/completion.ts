@@ -14,15 +14,16 @@
  *   too large
  *   otherwise                               taken
  *
- * Only unprocessed offsets are stored, in flat arrays, so a record costs no allocation. Offsets between
- * them are processed or may not exist at all: compaction and transaction markers leave gaps. Processed
- * offsets are removed when the arrays are full, so a record that never finishes costs no memory for
- * those that overtake it.
+ * Only unprocessed offsets are stored, in flat arrays, so a record costs no allocation. Offsets between them
+ * are processed or may not exist at all: compaction and transaction markers leave gaps. Processed offsets are
+ * removed when the arrays are full, so records that overtake one that never finishes do not use memory for
+ * long.
  *
- * Why the metadata always fits: count 1 character for each unprocessed record plus those of the range
- * before it. The encoded ranges are never longer than this `weight`, and processing a record never
- * increases it: two ranges and the record between them become one, whose length needs at most one
- * character more than the longer of the two. So checking the weight when taking a record is enough.
+ * Why the metadata always fits: the `weight` counts 1 character for each unprocessed record, plus the
+ * characters of the processed range before it. The encoded ranges are never longer than the weight. Processing
+ * a record never increases the weight: two ranges and the record between them become one range, whose length
+ * needs at most one character more than the longer of the two. So it is enough to check the weight when a
+ * record is taken.
  */
 
 import assert from "node:assert/strict";
@@ -37,18 +38,18 @@ import {
 } from "./finished-ranges.ts";
 
 interface CompletionStart {
-  /** The committed offset and its metadata, or the offset where reading starts and null. */
+  /** The committed offset, with its metadata; or the offset at which reading starts, with null as metadata. */
   readonly offset: number;
   readonly metadata: string | null;
   /** Identifies the incarnation of the topic: letters, digits, `-` and `_`, at most 64. */
   readonly topicId: string;
-  /** Most unprocessed records in flight. At least 1. */
+  /** Maximum number of unprocessed records in flight. At least 1. */
   readonly recordsMax: number;
 }
 
 type Taken = "taken" | "skipped" | "full";
 
-/** In `#bytes`: the record is processed but still in the arrays. */
+/** In `#bytes`, marks a record that is processed but still in the arrays. */
 const FINISHED = -1;
 const CAPACITY_FIRST = 16;
 
@@ -63,14 +64,17 @@ export class Completion {
   #bytes = new Float64Array(CAPACITY_FIRST);
   #head = 0;
   #tail = 0;
-  /** The most characters that the records from head to tail can need, see above. */
+  /** The most characters that the records from head to tail can need in the metadata (see the top of this file). */
   #weight = 0;
   #inFlight = 0;
   #inFlightBytes = 0;
-  /** Everything below is taken, skipped or does not exist. */
+  /** Every record below this offset is taken, is skipped, or does not exist. */
   #next: number;
 
-  /** Ranges of the metadata, alternately unprocessed and processed; not passed yet from `#rangeAt` on. */
+  /**
+   * Ranges of the metadata, alternately unprocessed and processed. Reading has not passed the ranges from
+   * `#rangeAt` on.
+   */
   readonly #ranges: readonly number[];
   #rangeAt = 0;
   /** Start of the unprocessed range at `#rangeAt`. */
@@ -81,8 +85,8 @@ export class Completion {
     assert(start.recordsMax >= 1);
     this.#topicId = start.topicId;
     this.#recordsMax = start.recordsMax;
-    // Room is reserved for the range of processed records after the last unprocessed one, and again
-    // for a record that exceeds the weight but is taken because nothing is in flight.
+    // Room is reserved for the processed range after the last unprocessed record, and once more for a record
+    // that exceeds the weight but is taken because nothing is in flight.
     this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
     this.#next = start.offset;
     this.#ranges = decodeRanges(start.metadata, start.offset, start.topicId);
@@ -90,7 +94,7 @@ export class Completion {
     for (const length of this.#ranges) this.#rangesWeight += rangeChars(length);
   }
 
-  /** The offset to commit. Never passes an unprocessed record. */
+  /** The offset to commit. Never higher than an unprocessed record. */
   get position(): number {
     return this.#head < this.#tail ? (this.#offsets[this.#head] ?? 0) : this.#next;
   }
@@ -109,7 +113,7 @@ export class Completion {
     return this.#head < this.#tail ? (this.#timestamps[this.#head] ?? 0) : null;
   }
 
-  /** `true` if a record directly after those already taken would be taken. */
+  /** `true` if a record directly after the last taken one would be taken. */
   get hasRoom(): boolean {
     return this.#roomFor(this.#next);
   }
@@ -118,7 +122,7 @@ export class Completion {
    * Offers the next record of the partition; offsets increase from call to call. After `full`, offer
    * the same record again once others are processed.
    *
-   * A partition that was reset to an earlier offset needs a new Completion: this one would skip.
+   * A partition that was reset to an earlier offset needs a new `Completion`: this one would skip its records.
    */
   take(offset: number, timestampMs: number, bytes: number): Taken {
     if (this.skips(offset)) {
@@ -138,12 +142,12 @@ export class Completion {
     return "taken";
   }
 
-  /** `true` if `take` would skip it. Offsets increase from call to call, as those of `take`. */
+  /** `true` if `take` would skip the record. Offsets must increase from call to call, as with `take`. */
   skips(offset: number): boolean {
     return offset < this.#next || this.#wasFinished(offset);
   }
 
-  /** There is nothing more to take below `offset`: records are skipped or the log has a gap. */
+  /** Called when there is nothing more to take below `offset`, because records are skipped or the log has a gap. */
   passTo(offset: number): void {
     if (offset > this.#next) this.#next = offset;
     while (this.#rangeAt < this.#ranges.length) {
@@ -157,7 +161,7 @@ export class Completion {
     }
   }
 
-  /** Returns the bytes that are now free, or null if the record is not in flight. */
+  /** Returns the number of bytes that this frees, or null if the record is not in flight. */
   finish(offset: number): number | null {
     const index = this.#indexOf(offset);
     const bytes = this.#bytes[index] ?? FINISHED;
@@ -173,7 +177,7 @@ export class Completion {
   metadata(): string {
     const ranges: number[] = [];
     let at = this.position;
-    // `finished` offsets precede each unprocessed range; there are none before the first range.
+    // Each unprocessed range is preceded by `finished` processed offsets, which is 0 for the first range.
     const add = (finished: number, unfinished: number) => {
       if (finished > 0) ranges.push(finished);
       if (finished > 0 || ranges.length === 0) ranges.push(unfinished);
@@ -191,7 +195,7 @@ export class Completion {
       range += 2
     ) {
       const end = start + (this.#ranges[range] ?? 0);
-      // The part of the first range that was taken is in the arrays.
+      // The taken part of the first range is already in the arrays.
       const from = Math.max(start, this.#next);
       add(from - at, end - from);
       at = end;
@@ -212,7 +216,7 @@ export class Completion {
     if (this.#inFlight === 0) return true;
     if (this.#inFlight >= this.#recordsMax) return false;
     if (this.#fits(offset)) return true;
-    // Processed records that are still in the arrays count as weight, too.
+    // Processed records that are still in the arrays also count toward the weight.
     if (this.#tail - this.#head === this.#inFlight) return false;
     this.#sweep();
     return this.#fits(offset);
@@ -222,7 +226,7 @@ export class Completion {
     return this.#weight + this.#cost(offset) + this.#rangesWeight <= this.#weightMax;
   }
 
-  /** Characters for a record at `offset` and the range between it and the record taken before. */
+  /** Characters for a record at `offset`, and for the range between this record and the one taken before it. */
   #cost(offset: number): number {
     if (this.#head === this.#tail) return 1;
     const gap = offset - (this.#offsets[this.#tail - 1] ?? 0) - 1;
@@ -255,7 +259,7 @@ export class Completion {
     this.#tail = 0;
   }
 
-  /** Moves the unprocessed records to the front, into larger arrays if they fill half of these. */
+  /** Moves the unprocessed records to the front; uses larger arrays if these records fill half of the current ones. */
   #sweep(): void {
     const from = { offsets: this.#offsets, timestamps: this.#timestamps, bytes: this.#bytes };
     const end = this.#tail;
@@ -282,12 +286,12 @@ export class Completion {
 }
 
 /**
- * The commit of a group that skips everything below an offset. Records above it that are processed
+ * The commit of a group that skips everything below an offset. Records above that offset that are processed
  * according to the metadata stay processed.
  */
 export function passedCommit(committed: CommittedOffset, behind: number): CommittedOffset {
   const { partition, offset, metadata } = committed;
-  // The metadata counts only for the topic that it names, and stays with it.
+  // The metadata is valid only for the topic whose ID it contains, so the ID is kept.
   const topicId = topicIdIn(metadata, offset) ?? "";
   const completion = new Completion({ offset, metadata, topicId, recordsMax: 1 });
   completion.passTo(behind);

@@ -1,6 +1,5 @@
 /**
- * One membership of a group from its start to its end: `consumer.ts` starts another one after an
- * outage.
+ * One membership in a group, from its start to its end. After an outage, `consumer.ts` starts another one.
  *
  *   state      the fetch loops             starts with
  *   joining    wait                        the start, or partitions revoked for a rebalance
@@ -8,12 +7,12 @@
  *   leaving    wait                        drain; then commit; then fence
  *   over       end                         stop, crash
  *
- * Some problems stay until somebody acts: a corrupt batch, a missing permission. Then the run commits
- * as it does for a stop. Otherwise the next run would start where this one did and deliver the same
- * records again, and so would the one after it.
+ * Some problems stay until somebody acts: a corrupt batch, a missing permission. If one occurs, the run
+ * commits as for a stop. Otherwise the next run would start where this one started and deliver the same
+ * records again, and so would each later run.
  *
- * A fetch loop is blocked by not returning from `#fetch`, with heartbeats meanwhile. An error of the
- * heartbeat is passed on to the driver, which joins again.
+ * To block a fetch loop, `#fetch` does not return, and sends heartbeats meanwhile. If a heartbeat fails, the
+ * error is passed on to the driver, which joins again.
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
@@ -55,27 +54,27 @@ const INTERRUPTED: readonly FetchedBatch[] = [];
 const ALL: Room = { kind: "all" };
 
 export class ConsumerRun {
-  /** Resolves with the reason if the run ends without `stop`; with null after `stop`. */
+  /** Resolves with the error if the run ends without `stop`, and with null after `stop`. */
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
   readonly #onAbandoned: (uncommitted: Error | null) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
-  /** Fired when something that a fetch loop waits for may have happened. */
+  /** Fired when a waiting fetch loop may be able to continue. */
   readonly #wake = new Signal();
-  /** Fired when fetches in flight are not worth waiting for. */
+  /** Fired when fetch loops must not wait for the fetches in flight any longer. */
   readonly #interrupt = new Signal();
   readonly #pace: FetchPace;
   readonly #isPaced: boolean;
   #state: State = "joining";
   #member: Member | null = null;
-  /** Changes with each assignment. Records that were fetched under an earlier one are dropped. */
+  /** Changes with each assignment. Records that were fetched under an earlier assignment are dropped. */
   #epoch = 0;
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
   #revoking: Promise<Error | null> | null = null;
-  /** By node, or by another target if there is no node. */
+  /** Failures by node, or by another target if there is no node. */
   readonly #failed = new RepeatedFailures();
   readonly #membershipState: MembershipState;
 
@@ -119,7 +118,7 @@ export class ConsumerRun {
     }
   }
 
-  /** Drains, commits, leaves the group, closes the connections. Never rejects. */
+  /** Drains, commits, leaves the group, and closes the connections. Never rejects. */
   async stop(): Promise<void> {
     // The driver hangs if it is stopped before it has joined.
     const untilMs = performance.now() + LEAVE_LIMIT_MS;
@@ -131,7 +130,7 @@ export class ConsumerRun {
     await this.#close(null);
   }
 
-  /** `true` if it has an assignment, perhaps an empty one. */
+  /** `true` if it has an assignment, even an empty one. */
   get isAssigned(): boolean {
     return this.#state === "taking";
   }
@@ -163,11 +162,12 @@ export class ConsumerRun {
     this.#member = member;
     this.#onAbandoned(await this.#revoke(COMMIT_OUTAGE_LIMIT_MS));
     if (this.#state === "leaving") this.#state = "joining";
-    // Not when the response is read: a process may have been frozen before that.
+    // The lease starts before the join, not when its response is read: the process may be frozen in between.
     this.#lease.start();
   }
 
-  // A coordinator that stops ends a join, and neither the next one nor the driver knows of the rebalance.
+  // If a coordinator stops during a join, the join fails, and neither the next coordinator nor the driver has
+  // a record of the rebalance.
   async #joinsAgain(error: unknown): Promise<boolean> {
     if (!isUnknownTopic(error) && errorKind(error) === "fatal") return false;
     if (this.#failed.recordFailure(error, JOIN)) {
@@ -186,7 +186,7 @@ export class ConsumerRun {
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
     this.#membershipState.setMember(member);
-    // Fetches of an earlier assignment may lack a partition for as long as they last.
+    // Fetches that were started under an earlier assignment may lack a partition for as long as they last.
     this.#membership.endFetches();
     this.#wake.fire();
     this.#onJoined();
@@ -206,7 +206,7 @@ export class ConsumerRun {
     });
   }
 
-  /** Undefined if fetches have their own pace. */
+  /** Returns undefined if fetches have their own pace. */
   #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
     if (this.#isPaced) return undefined;
     const epoch = this.#epoch;
@@ -238,20 +238,22 @@ export class ConsumerRun {
       const batches = await this.#interrupt.orElse(fetch(room), INTERRUPTED);
       this.#membershipState.assertIsIn();
       if (batches !== INTERRUPTED) this.#recordResponse(nodeId);
-      // A process that was frozen reads responses that were sent long ago. Its partitions may belong
-      // to others by now: then the heartbeat throws.
+      // A process that was frozen reads responses that were sent long ago. Its partitions may belong to other
+      // members by now; in that case the heartbeat throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
       if (isCertain && this.#epoch === epoch && this.#state === "taking") {
         this.#ownership.offer(member, batches);
       }
     } catch (error) {
-      // Other brokers' partitions continue. If this is the coordinator, the driver's heartbeat reports it.
+      // Fetching from other brokers continues. If this broker is the coordinator, the driver's heartbeat
+      // reports the outage.
       if (this.#state === "taking" && errorKind(error) === "outage")
         return this.#interrupt.wait(STEP_MS);
       // The other brokers' fetch loops must end before the driver reacts.
       this.#interruptFetches();
       if (this.#isFinal(error, nodeId)) {
-        // Now, while it is a member: the driver leaves the group before it reports a crash.
+        // Revokes now, while this process is still a member: the driver leaves the group before it reports a
+        // crash.
         await this.#revoke();
         this.#fail(error as Error);
       }
@@ -274,7 +276,7 @@ export class ConsumerRun {
     this.#membership.endFetches();
   }
 
-  /** Drains, commits, fences. Concurrent calls share one. */
+  /** Drains, commits, and fences. Concurrent calls share one revocation. */
   #revoke(outageLimitMs?: number): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
     this.#membershipState.clearMember();
@@ -308,7 +310,7 @@ export class ConsumerRun {
 }
 
 /**
- * Counts how often the same thing has failed in a row, and decides if it is retried.
+ * Counts how often the same request has failed in a row, and decides if it is retried.
  *
  *   the failure                                 is retried      at most
  *   a broker reports an unknown topic: one      a second later  4 times
@@ -319,10 +321,10 @@ export class ConsumerRun {
  *   and the next one is not known immediately
  */
 class RepeatedFailures {
-  /** By target of the request. */
+  /** Number of failures, by target of the request. */
   readonly #times = new Map<string, number>();
 
-  /** Counts the failure. Returns `true` if it has happened so often that it counts as permanent. */
+  /** Counts the failure. Returns `true` if there were so many that the failure counts as permanent. */
   recordFailure(error: unknown, target: string): boolean {
     const times = (this.#times.get(target) ?? 0) + 1;
     this.#times.set(target, times);
@@ -333,7 +335,7 @@ class RepeatedFailures {
     return isUnknownTopic(error) ? 1_000 : 300;
   }
 
-  /** The target has responded differently. */
+  /** Called when the target has responded otherwise. */
   recordResponse(target: string): void {
     this.#times.delete(target);
   }
@@ -355,12 +357,12 @@ interface RunOptions {
   /** Called at each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
-  /** Shared by the consumers of the process. */
+  /** Is shared by the consumers of the process. */
   readonly commits: CommitPace;
   readonly log: Log;
 }
 
-/** The options of a run, and those of its member. */
+/** Derives the options of the run's member from those of the run. */
 function memberOptions(
   { consume, sessionTimeoutMs, recordMaxBytes }: RunOptions,
   times: ConsumerTimes,

@@ -5,8 +5,8 @@
  *   poll                  12 s; 5 to 15 min in a shared         each poll costs CPU; a change ends it sooner
  *                         session (`member-fetches.ts`)
  *   poll while paused     250 ms                                a resumed partition is read with the next poll
- *   heartbeat             a quarter of the session timeout      two may get lost
- *   ... while it fetches  5 s, at most half the session         many members send theirs together: a
+ *   heartbeat             a quarter of the session timeout      two may be lost
+ *   ... while it fetches  5 s, at most half the session         many members send them together: a
  *                         timeout (`group-watch.ts`)            thousand are 200 a second
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
@@ -24,16 +24,16 @@ const REBALANCE_MIN_MS = 60_000;
 const FETCH_MIN_BYTES = 64 * 1024;
 const FETCH_MAX_BYTES = 1024 * 1024;
 
-/** The longest wait for the commit that follows a drain. */
+/** Time limit of the commit that follows a drain. */
 export const COMMIT_LIMIT_MS = 5_000;
-/** The same before a join while the coordinator is unreachable. Far below the rebalance timeout. */
+/** Time limit of that commit before a join, while the coordinator is unreachable. Far below the rebalance timeout. */
 export const COMMIT_OUTAGE_LIMIT_MS = 20_000;
 export const POLL_PAUSED_MS = 250;
 
 export interface ConsumerTimes {
   readonly pollMs: number;
   readonly heartbeatMs: number;
-  /** Interval while it fetches. */
+  /** Interval while the member fetches. */
   readonly idleHeartbeatMs: number;
   readonly rebalanceTimeoutMs: number;
 }
@@ -59,7 +59,7 @@ export function fetchMaxBytes({ maxBytes }: Pick<ConsumeOptions, "maxBytes">): n
   return Math.floor(Math.min(FETCH_MAX_BYTES, Math.max(FETCH_MIN_BYTES, maxBytes / 4)));
 }
 
-/** For one partition of several. */
+/** The limit for one partition of several. */
 export function partitionFetchMaxBytes(
   { maxBytes, whenFull }: Pick<ConsumeOptions, "maxBytes" | "whenFull">,
   partitions: number,

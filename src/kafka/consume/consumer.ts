@@ -1,5 +1,5 @@
 /**
- * A consumer of the port: one run after another, until it is stopped or fails permanently.
+ * A consumer of the port: starts one run after another, until it is stopped or fails permanently.
  *
  *   a run ends because of                       then
  *   `stop()`                                    done
@@ -60,12 +60,12 @@ export class KafkaConsumer implements Consumer {
   readonly #stopping = new AbortController();
   readonly #memory: Memory = newMemory();
   readonly #foreign: ForeignMembers;
-  /** Resolves when it is stopped or has crashed. */
+  /** Resolves when the consumer is stopped or has crashed. */
   readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
   #rebalances = 0;
   #offsetResets = 0;
-  /** Runs in a row that did not join. */
+  /** How many runs in a row have not joined. */
   #failures = 0;
 
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
@@ -77,7 +77,7 @@ export class KafkaConsumer implements Consumer {
         world.log.warn({ ...membersHint(world, options), clients }, "kafka.group.foreign-members"),
     );
     this.joined = this.#joinedOnce.promise;
-    // Nobody has to await it.
+    // A caller need not await `joined`.
     this.joined.catch(() => undefined);
     this.over = this.#live();
   }
@@ -106,7 +106,7 @@ export class KafkaConsumer implements Consumer {
     };
   }
 
-  /** The driver's times are from the system clock, which may be wrong. */
+  /** Corrects a time from the driver, which uses the system clock. That clock may be wrong. */
   #instant(systemMs: number | null): number | null {
     return systemMs === null ? null : this.#world.clock.nowMs() - (Date.now() - systemMs);
   }
@@ -174,7 +174,7 @@ export class KafkaConsumer implements Consumer {
     const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
     const since = new Date().toISOString();
     const fields = { group: groupId, error: error.message, since };
-    // An outage hits all consumers at once, so one line is enough.
+    // An outage affects all consumers at once, so one log line is enough.
     const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
     this.#world.outages.warnUnlessOutage(text, fields, "kafka.consumer.restarting");
     const spreadMs = delayMs * (0.5 + Math.random() / 2);
@@ -188,7 +188,7 @@ export class KafkaConsumer implements Consumer {
   }
 }
 
-/** The command of Kafka that also shows the hosts of members. */
+/** The Kafka command that also shows the members' hosts. */
 function membersHint({ identity }: ConsumerWorld, { groupId }: ConsumeOptions) {
   const tool = `kafka-consumer-groups.sh --bootstrap-server ${identity.brokers.join(",")}`;
   return { group: groupId, fix: `${tool} --describe --members --group ${groupId}` };
@@ -198,8 +198,8 @@ const SHOWN_FOR_MS = 120_000;
 const LOGGED_EVERY_MS = 60_000;
 
 /**
- * Tracks other programs that are members of one of Switchyard's groups. When one of them joins or
- * leaves, all members' partitions are revoked. If it leads the group, it may take records.
+ * Tracks other programs that are members of one of Switchyard's groups. When such a program joins or leaves,
+ * the partitions of all members are revoked. If such a program leads the group, it may take records.
  *
  *   such a member                    is shown                     is logged
  *   is in the group                  while it is                  when it is first seen, and with a
@@ -208,7 +208,7 @@ const LOGGED_EVERY_MS = 60_000;
 export class ForeignMembers {
   readonly #monotonicMs: () => number;
   readonly #log: (clientIds: readonly string[]) => void;
-  /** By client ID: when it was last in the group. */
+  /** For each client ID, when it was last in the group. */
   readonly #seenAtMs = new Map<string, number>();
   #present: readonly string[] = [];
   #loggedAtMs = Number.NEGATIVE_INFINITY;
@@ -218,7 +218,7 @@ export class ForeignMembers {
     this.#log = log;
   }
 
-  /** The client IDs of the other programs in the group, after a rebalance. */
+  /** Called after a rebalance with the client IDs of the other programs in the group. */
   joined(clientIds: readonly string[]): void {
     const nowMs = this.#monotonicMs();
     const before = this.now();
@@ -232,7 +232,7 @@ export class ForeignMembers {
     this.#log(this.#present);
   }
 
-  /** Client IDs, sorted. */
+  /** The client IDs to show, sorted. */
   now(): readonly string[] {
     const nowMs = this.#monotonicMs();
     for (const [each, atMs] of this.#seenAtMs) {

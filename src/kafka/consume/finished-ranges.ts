@@ -14,12 +14,12 @@
  *   "sw1:", the same offset, another topic ID       the commit counts another topic's records
  *   anything else                                   no ranges: all records count as unprocessed
  *
- * The count of a commit that is held back is the number of offsets above it that were worked on. The
- * next owner reads these records again, so ranges do not list them as processed. `status` does not
- * count them as waiting.
+ * For a commit that is held back, the count is the number of offsets above the committed one that were worked
+ * on. The next owner reads these records again, so they are not listed as processed ranges, but `status` does
+ * not count them as waiting.
  *
- * The offset is included because other tools move offsets and leave the metadata, and the topic ID
- * because a topic that was deleted and recreated has other records at the same offsets.
+ * The offset is included because other tools move offsets without changing the metadata. The topic ID is
+ * included because a topic that was deleted and recreated has other records at the same offsets.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ import assert from "node:assert/strict";
 export const METADATA_CHARS_MAX = 3_000;
 
 const VERSION = "sw1";
-/** Not a digit, so that it decodes to no ranges. */
+/** Marks a commit that is held back. Not a digit, so that the metadata decodes to no ranges. */
 const WORKED = "~";
 const OFFSET_CHARS_MAX = `${Number.MAX_SAFE_INTEGER}`.length;
 const TOPIC_ID = /^[\w-]{0,64}$/;
@@ -40,13 +40,13 @@ const MORE = 32;
 /** The most characters that one length can need: 53 bits. */
 export const RANGE_CHARS_MAX = 11;
 
-/** Characters left for the ranges if offset and topic ID are as long as possible. */
+/** Characters left for the ranges if the offset has as many digits as possible. */
 export function rangesCharsMax(topicId: string): number {
   assert(TOPIC_ID.test(topicId), `not a topic id: ${topicId}`);
   return METADATA_CHARS_MAX - VERSION.length - OFFSET_CHARS_MAX - topicId.length - 3;
 }
 
-/** Characters that a range of `length` offsets needs; 0 for an empty one. */
+/** Characters that a range of `length` offsets needs; 0 for an empty range. */
 export function rangeChars(length: number): number {
   let chars = 0;
   for (let rest = length; rest > 0; rest = Math.floor(rest / 32)) chars += 1;
@@ -69,12 +69,18 @@ export function encodeRanges(offset: number, topicId: string, ranges: readonly n
   return `${VERSION}:${offset}:${topicId}:${text}`;
 }
 
-/** The metadata of a commit that is held back at `offset`. @param workedTo all records below it were worked on. */
+/**
+ * The metadata of a commit that is held back at `offset`. @param workedTo the offset below which all records
+ * were worked on.
+ */
 export function encodeHeld(offset: number, topicId: string, workedTo: number): string {
   return `${VERSION}:${offset}:${topicId}:${WORKED}${workedTo - offset}`;
 }
 
-/** The offset below which all records were worked on: the committed one, or a higher one if that is held back. */
+/**
+ * The offset below which all records were worked on: the committed offset, or a higher one if the commit is
+ * held back.
+ */
 export function workedTo({ offset, metadata }: Place, topicId: string): number {
   const prefix = `${VERSION}:${offset}:${topicId}:${WORKED}`;
   const count = metadata.startsWith(prefix) ? metadata.slice(prefix.length) : "";
@@ -87,8 +93,8 @@ export function withoutRanges(metadata: string): string {
 }
 
 /**
- * The ID of the topic in which a commit was counted; null if its metadata does not contain it, or is
- * about another offset: other tools move offsets and leave the metadata.
+ * The ID of the topic in which a commit was counted; null if the metadata does not contain the ID, or is about
+ * another offset, because other tools move offsets without changing the metadata.
  */
 export function topicIdIn(metadata: string, offset: number): string | null {
   const [version, at, topicId = ""] = metadata.split(":", 3);
@@ -105,8 +111,8 @@ function encodeRange(length: number): string {
 }
 
 /**
- * The ranges in a commit's metadata, alternately unprocessed and processed; empty if the metadata is not
- * about this offset of this topic. Never throws, because anyone can commit anything.
+ * The ranges in a commit's metadata, alternately unprocessed and processed; empty if the metadata is not about
+ * this offset of this topic. Never throws, because any program can commit any metadata.
  */
 export function decodeRanges(
   metadata: string | null,
@@ -128,7 +134,7 @@ export function decodeRanges(
     unit *= 32;
     if (digit >= MORE) continue;
     end += length;
-    // A last digit of zero is either an empty range or one written with more characters than needed.
+    // If the last digit is zero, the range is empty or was written with more characters than needed.
     if (digit === 0 || end > Number.MAX_SAFE_INTEGER) return [];
     ranges.push(length);
     length = 0;
@@ -145,11 +151,11 @@ interface Place {
 }
 
 /**
- * Merges two commits: the group's, and what this process has processed without being able to commit it.
- * While this process was gone, others may have processed records that it had left, and it may have
- * processed records that they have not reached.
+ * Merges two commits: the group's, and that of the records that this process has processed but could not
+ * commit. While this process was not in the group, other members may have processed records that this process
+ * had left, and they may not have reached records that this process has processed.
  *
- * @returns only the group's if both together would be too long.
+ * @returns only the group's commit if both together would be too long.
  */
 export function withFinished(committed: Place, remembered: Place, topicId: string): Place {
   const start = committed.offset;
@@ -170,7 +176,7 @@ export function withFinished(committed: Place, remembered: Place, topicId: strin
   return { offset, metadata: encodeRanges(offset, topicId, ranges) };
 }
 
-/** Merges adjoining ranges. They are sorted by their start. */
+/** Merges adjoining ranges. The ranges must be sorted by their start. */
 function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
   const all: [Range, ...Range[]] = [first];
   for (const [from, to] of others) {
@@ -181,7 +187,7 @@ function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
   return all;
 }
 
-/** Each range from the first processed offset to before the first that is not. */
+/** The processed ranges. Each ends before the next unprocessed offset. */
 export function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
   const ranges = decodeRanges(metadata, offset, topicId);
   const found: Range[] = [];

@@ -1,7 +1,7 @@
 /**
- * Keeps the members of a process in their groups, and detects rebalances soon. A group stalls from the
- * time at which its first member's partitions are revoked until its last member has joined again, and a
- * member learns of that with a heartbeat.
+ * Keeps the members of a process in their groups, and detects rebalances soon. During a rebalance, a group
+ * stalls from the time at which the first member's partitions are revoked until the last member has joined
+ * again. A member detects the rebalance only by the response to a heartbeat.
  *
  *   a member                                   sends a heartbeat
  *   without a recent response                  after half of the session, at most 5 s: those that are
@@ -15,11 +15,11 @@
  *   3 s after the last rebalance started       2 ms per group if that is more, or every second while
  *                                              the brokers throttle the process
  *
- * A process that starts or stops is in all groups of its stages. So the first group that learns of a
- * rebalance triggers heartbeats for all, however many there are.
+ * A process that starts or stops joins or leaves all groups of its stages. So the first rebalance that is
+ * detected triggers heartbeats for all groups, however many there are.
  */
 
-/** Each step wakes up the process, and so does its response. */
+/** Each step, and the response to it, wakes up the process. */
 const STEP_MS = 100;
 const AT_A_STEP = 2;
 const DUE_EVERY_MS = 300;
@@ -35,17 +35,20 @@ export interface WatchedGroup {
    * rebalancing. Never rejects.
    */
   sendHeartbeat(agoMs: number): Promise<boolean>;
-  /** In epoch milliseconds; null while no heartbeat is to be sent, or one is in flight. */
+  /**
+   * Time of the last heartbeat's response, in epoch milliseconds; null while a heartbeat is in flight or not
+   * needed.
+   */
   heardAtMs(): number | null;
 }
 
 interface Watching {
   readonly group: WatchedGroup;
-  /** Monotonic: its next heartbeat is not due earlier. */
+  /** The monotonic time before which the member's next heartbeat cannot be due. */
   lookAtMs: number;
 }
 
-/** Shared by the consumers of a process. Idle while there are none. */
+/** Is shared by the consumers of a process. Idle while there are no consumers. */
 export class GroupWatch {
   readonly #groups = new Map<WatchedGroup, Watching>();
   #inTurn: Iterator<WatchedGroup> = [].values();
@@ -59,7 +62,7 @@ export class GroupWatch {
 
   /**
    * @param idleMs after this time without a response from the coordinator, a member sends a heartbeat.
-   * @param isThrottled `true` while the brokers request pauses from this process.
+   * @param isThrottled returns `true` while the brokers request pauses from this process.
    */
   constructor(idleMs: number, isThrottled: () => boolean = () => false) {
     this.#idleMs = idleMs;
@@ -78,7 +81,7 @@ export class GroupWatch {
     this.#timer = undefined;
   }
 
-  /** A group of this process is rebalancing. */
+  /** Called when a group of this process is rebalancing. */
   startAlarm(): void {
     const nowMs = performance.now();
     this.#alarmUntilMs = nowMs + ALARM_FOR_MS;
@@ -123,7 +126,7 @@ export class GroupWatch {
       const heardAtMs = group.heardAtMs();
       if (heardAtMs === null) continue;
       const agoMs = Date.now() - heardAtMs;
-      // If the clock was set back, the age is unknown.
+      // If the clock was set back, the age of the last heartbeat is unknown.
       const isDue = agoMs < 0 || agoMs >= this.#idleMs;
       if (isDue) this.#sendHeartbeat(group, 0);
       else watching.lookAtMs = nowMs + this.#idleMs - agoMs;

@@ -11,7 +11,7 @@
  *   one of these, for an earlier assignment    nothing
  *   anything else, such as an outage           left to the driver, when its fetch is over
  *
- * Fetch loops that wait for records or for room learn of it here, not with their next heartbeat.
+ * This interrupts fetch loops that wait for records or for room, before their next heartbeat is due.
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -27,7 +27,7 @@ interface MembershipStateOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
-  /** Called when the member has to join again or to end, which waiting fetch loops do not notice. */
+  /** Called when the member has to join again or to end, because waiting fetch loops would not detect this. */
   readonly onOut: () => void;
 }
 
@@ -38,17 +38,17 @@ export class MembershipState {
     heardAtMs: () => (this.#isSending ? null : (this.#member?.heardAtMs ?? null)),
   };
   #isSending = false;
-  /** Null if it has no partitions and need not send heartbeats. */
+  /** Null while the member has no assignment and need not send heartbeats. */
   #member: Member | null = null;
   #assignments = 0;
-  /** The coordinator's error, until the member joins again. */
+  /** The error that the coordinator returned, until the member joins again. */
   #outFor: Error | null = null;
 
   constructor(options: MembershipStateOptions) {
     this.#options = options;
   }
 
-  /** The member has an assignment. */
+  /** Called when the member has an assignment. */
   setMember(member: Member): void {
     this.#member = member;
     this.#assignments += 1;
@@ -57,7 +57,7 @@ export class MembershipState {
     this.#options.groups.add(this.#watched);
   }
 
-  /** Its partitions are revoked. */
+  /** Called when the member's partitions are revoked. */
   clearMember(): void {
     this.#member = null;
     this.#outFor = null;
@@ -75,13 +75,13 @@ export class MembershipState {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
       if (isOfNow && (joinsAgain(error) || errorKind(error) === "fatal")) {
         this.#outFor = asError(error);
-        // The driver's own heartbeat ends only one fetch loop, and the others would wait for long.
+        // The driver's own heartbeat ends only one fetch loop; the others would continue to wait.
         this.#options.onOut();
         if (joinsAgain(error)) groups.startAlarm();
       }
       throw error;
     }
-    // No heartbeat is sent if the last one is recent.
+    // If the last heartbeat is recent, `send` sends none, and the time stays the same.
     if (member.heardAtMs !== before) pulse.heardAtMs = Date.now();
   }
 

@@ -1,18 +1,18 @@
 /**
- * A partition while this consumer owns it: its fetched records that are not passed on yet, its
- * unprocessed records, its commits.
+ * A partition while this consumer owns it: the fetched records that are not passed on yet, the unprocessed
+ * records, and the commits.
  *
  *   the fetched offset is           then
  *   where reading stopped           reading continues
- *   above (retention was faster)    the records between are gone and are passed over
+ *   above (retention was faster)    the records in between are gone and are skipped
  *   below (the log was truncated)   the partition starts again, with a new handler
  *
- * A late response to an earlier fetch is below, too: `Ownership` drops those.
+ * The fetched offset is also lower in a late response to an earlier fetch; `Ownership` drops such responses.
  *
- * A record that the handler does not admit yet stays where it is, and so do those behind it. It uses
- * none of the room that partitions share.
+ * A record that the handler does not admit yet is kept here, and so are the records behind it. Such records do
+ * not use any of the room that partitions share.
  *
- * Fetched records are kept until they are passed on. Their partition is not fetched meanwhile.
+ * Fetched records are kept until they are passed on, and the partition is not fetched meanwhile.
  */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
@@ -31,14 +31,14 @@ interface PartitionOptions {
   readonly recordsMax: number;
   readonly budget: ByteBudget;
   readonly handler: PartitionHandler;
-  /** It belongs to a passing topic. */
+  /** `true` if the partition belongs to a passing topic. */
   readonly passes: boolean;
   /** Called when a record that had to wait may be passed on. */
   readonly onAdmits?: () => void;
 }
 
 interface Backlog {
-  /** Null for a gap in the log. */
+  /** The fetched batch; null for a gap in the log. */
   readonly batch: FetchedBatch | null;
   /** The first record that is not passed on. */
   next: number;
@@ -53,7 +53,7 @@ export interface Commit {
 
 const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };
 
-/** Processed in an earlier tenure and not committed. */
+/** What was processed in an earlier tenure but not committed. */
 export interface Remembered extends Commit {
   readonly topicId: string;
 }
@@ -74,13 +74,13 @@ export class OwnedPartition {
   /** The offset at which the next fetch starts. */
   #fetchNext = 0;
   #heldAt: number | null = null;
-  /** The offset after the batch that was corrupt when it was last read. */
+  /** The offset after the batch that was corrupt at the last read; null if there is none. */
   #corruptBefore: number | null = null;
   #isFenced = false;
   isPaused = false;
-  /** As returned by the group's coordinator. */
+  /** The committed offset, as returned by the group's coordinator. */
   fetched: FetchedOffset | null = null;
-  /** `true` if a fetch got a response since then. */
+  /** `true` if a fetch has received a response since `fetched` was set. */
   hasReadSince = false;
 
   constructor(options: PartitionOptions) {
@@ -107,7 +107,7 @@ export class OwnedPartition {
     return this.#backlog.length > 0;
   }
 
-  /** Its next record is not admitted yet: it need not be fetched, and does not stop others. */
+  /** `true` if the next record is not admitted yet: the partition need not be fetched, and does not stop others. */
   get isWaiting(): boolean {
     return this.#admission.isWaiting;
   }
@@ -126,7 +126,7 @@ export class OwnedPartition {
     return (this.#completion?.inFlight ?? 0) * 8 <= this.#recordsMax * 7;
   }
 
-  /** The group's committed offset: before the first `offer`, and after an offset was out of range. */
+  /** Sets the group's committed offset. Called before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
     this.fetched = fetched;
     this.hasReadSince = false;
@@ -134,8 +134,8 @@ export class OwnedPartition {
   }
 
   /**
-   * A batch can be corrupted on its way, and be intact at the next try, so it is skipped only when it
-   * is corrupt for the second time.
+   * A batch can be corrupted in transit and be intact at the next attempt, so it is skipped only when it is
+   * corrupt for the second time.
    */
   isNewCorruption({ behind }: CorruptBatch): boolean {
     const isNew = this.#corruptBefore !== behind;
@@ -144,7 +144,7 @@ export class OwnedPartition {
   }
 
   /**
-   * Adds the records of a fetch. Returns false if the log was truncated below what was read before:
+   * Adds the records of a fetch. Returns false if the log was truncated below offsets that were already read;
    * this object is then unusable.
    */
   offer(batch: FetchedBatch, remembered: Remembered | null): boolean {
@@ -166,8 +166,8 @@ export class OwnedPartition {
     const { topicId } = this;
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
-    // Records that this process has processed count even if that could not be committed, as long as the
-    // log is the one that they were read from. Those that others have committed count, too.
+    // Records that this process has processed but could not commit count as processed, as long as the log is
+    // still the one that they were read from. So do records that other members have committed.
     const isUsable =
       remembered !== null &&
       remembered.topicId === topicId &&
@@ -183,8 +183,8 @@ export class OwnedPartition {
   /**
    * Passes on at most 1,000 records, after which the caller should let other work run.
    *
-   * @returns `more` if another call would pass on more, `full` if there is no room, or if the next
-   *   record is not admitted yet.
+   * @returns `more` if another call would pass on more records, `full` if there is no room or the next record
+   *   is not admitted yet.
    */
   handOver(): "more" | "full" | "empty" {
     const completion = this.#completion;
@@ -203,7 +203,7 @@ export class OwnedPartition {
     return this.hasBacklog ? "more" : "empty";
   }
 
-  /** Collects records of the batch; returns true if the next one has no room or is not admitted. */
+  /** Collects records from the batch; returns true if there is no room for the next record, or it is not admitted. */
   #take(backlog: Backlog, records: IncomingRecord[], completion: Completion): boolean {
     const { batch } = backlog;
     if (batch === null) return false;
@@ -232,7 +232,7 @@ export class OwnedPartition {
     return true;
   }
 
-  /** Records from `offset` on are not committed, processed or not. Null ends that. */
+  /** Records from `offset` on are not committed, even if they are processed. Null ends the hold. */
   hold(offset: number | null): void {
     this.#heldAt = offset;
   }
@@ -246,7 +246,7 @@ export class OwnedPartition {
       ? encodeHeld(position, this.topicId, this.#completion.position)
       : this.#completion.metadata();
     const { offset, metadata: before } = this.#committed ?? NOTHING_COMMITTED;
-    // An ID alone does not justify a commit.
+    // A topic ID as the only change does not justify a commit.
     const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
     return position === offset && isSame ? null : { offset: position, metadata };
   }
@@ -255,7 +255,7 @@ export class OwnedPartition {
     this.#committed = commit;
   }
 
-  /** Drops the records that are not passed on. Part of revoking the partition. */
+  /** Drops the records that are not passed on yet, when the partition is revoked. */
   dropBacklog(): void {
     this.#backlog.length = 0;
   }
@@ -287,7 +287,10 @@ export class OwnedPartition {
     };
   }
 
-  /** Fetched and not passed on: another partition may have used up all room. */
+  /**
+   * Timestamp of the oldest record that is fetched but not passed on, perhaps because other partitions use all
+   * the room.
+   */
   #oldestOfBacklog(): number | null {
     const first = this.#backlog.find(({ batch, next }) => batch !== null && next < batch.count);
     return first?.batch?.recordAt(first.next).timestampMs ?? null;
@@ -299,7 +302,7 @@ export class OwnedPartition {
 }
 
 /**
- * Decides with the handler if the next record of a partition can be passed on.
+ * Asks the handler if the next record of a partition can be passed on.
  *
  *   the handler returns   the record           and its partition
  *   a record              is passed on         continues
@@ -321,7 +324,7 @@ export class Admission {
     return this.#isWaiting;
   }
 
-  /** Null: it waits. */
+  /** Null if the record has to wait. */
   admit(record: IncomingRecord): IncomingRecord | null {
     const admitted = this.#handler.admit?.(record) ?? record;
     if (!(admitted instanceof Promise)) return admitted;

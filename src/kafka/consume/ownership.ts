@@ -1,6 +1,6 @@
 /**
- * The partitions of a consumer, from their assignment until they are revoked: drain (limited), commit,
- * fence, in this order.
+ * The partitions of a consumer, from their assignment until they are revoked. To revoke partitions: drain
+ * (limited), commit, fence, in this order.
  */
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
@@ -22,24 +22,24 @@ import { topicIdIn } from "./finished-ranges.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
 
-/** The driver commits this before it resets a partition. */
+/** The offset that the driver reports as committed before it resets a partition. */
 const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;
-/** The part of `maxBytes` for passing topics is one divided by this. */
+/** The passing topics' share of `maxBytes` is one divided by this number. */
 const PASSING_SHARE = 4;
 
-/** Outlives the tenures and runs of a consumer. */
+/** What is kept across the tenures and runs of a consumer. */
 export interface Memory {
-  /** By topic and partition: records that were processed before this tenure and not committed. */
+  /** By topic and partition: records that were processed before this tenure but not committed. */
   readonly finished: Map<string, Remembered>;
-  /** By topic: its last known ID. */
+  /** The last known ID of each topic. */
   readonly topicIds: Map<string, string>;
   readonly pulse: Pulse;
 }
 
-/** When the member last showed activity. Times are epoch milliseconds; null if it has not yet. */
+/** When the member was last active. Times are epoch milliseconds; null if it has not been active yet. */
 export interface Pulse {
   fetchedAtMs: number | null;
   heardAtMs: number | null;
@@ -56,11 +56,11 @@ interface OwnershipOptions {
   readonly times: ConsumerTimes;
   readonly memory: Memory;
   readonly lease: SessionLease;
-  /** Shared by the consumers of the process. */
+  /** Is shared by the consumers of the process. */
   readonly commits: CommitPace;
   /** Fired when fetching may continue. */
   readonly wake: Signal;
-  /** Records were deleted before they were read. */
+  /** Called when records were deleted before they were read. */
   readonly onOffsetReset: () => void;
   readonly log: Log;
 }
@@ -93,7 +93,7 @@ export class Ownership {
     this.#own(
       all.map(({ topic, partition }) => {
         if (this.passes(topic)) return this.#create(topic, partition, passing);
-        // Records that wait for an hour in one partition must not block those of the others.
+        // Records that wait for an hour in one partition must not block the records of other partitions.
         const share = new ByteBudget(maxBytes, commonBudget, 1 / all.length);
         return this.#create(topic, partition, whenFull === "pause" ? share : shared);
       }),
@@ -101,9 +101,9 @@ export class Ownership {
   }
 
   /**
-   * Applies the group's commits, which arrive before the first batches. Returns those of topics that
-   * were recreated: their commits were counted in another log, according to their metadata or to what
-   * this process remembers.
+   * Applies the group's commits, which arrive before the first batches. Returns the offsets in topics that
+   * were recreated: according to the commits' metadata, or to what this process remembers, these commits were
+   * counted in another log.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
@@ -137,7 +137,7 @@ export class Ownership {
     return true;
   }
 
-  /** Waits until fetching makes sense. Throws what a heartbeat throws. */
+  /** Waits until there is room to fetch. Throws the errors of heartbeats. */
   room(member: Member, nodeId: string): Promise<Room> {
     return this.#backPressure.room(member, nodeId);
   }
@@ -152,9 +152,9 @@ export class Ownership {
   }
 
   /**
-   * Adds fetched batches, and passes on the records that there is room for. A batch counts only if it
-   * starts at the partition's current position. While a partition moves to another leader, two fetch
-   * loops request it, and the former leader's response is late. So is one from before a reset.
+   * Adds fetched batches, and passes on the records that there is room for. A batch counts only if it starts
+   * at the partition's current position. While a partition moves to another leader, two fetch loops request
+   * it, and the former leader's response is late. A response from before a reset is also late.
    */
   offer(member: Member, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
@@ -173,14 +173,14 @@ export class Ownership {
   }
 
   /**
-   * Drains, commits, fences.
+   * Drains, commits, and fences.
    *
-   * @param outageLimitMs longest wait for the commit while the coordinator is unreachable.
-   * @returns why something processed could not be committed; null if everything is.
+   * @param outageLimitMs time limit of the commit while the coordinator is unreachable.
+   * @returns the error if processed records could not be committed; null if everything is committed.
    */
   async revoke(outageLimitMs = COMMIT_LIMIT_MS): Promise<Error | null> {
     if (this.#owned.length === 0) return null;
-    // The coordinator keeps a member that is slow to join only while it sends heartbeats.
+    // The coordinator keeps a member that is slow to join only as long as the member sends heartbeats.
     const heartbeat = setInterval(() => {
       this.#member?.heartbeat(0).catch(() => undefined);
     }, this.#options.times.heartbeatMs);
@@ -193,7 +193,7 @@ export class Ownership {
     }
   }
 
-  /** Passes on no more records, and lets handlers finish those that they have started. */
+  /** Passes on no more records, and lets handlers finish the records that they have started. */
   async drain(): Promise<void> {
     this.#backPressure.stop();
     for (const owned of this.#owned) owned.dropBacklog();
@@ -201,7 +201,7 @@ export class Ownership {
     await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
   }
 
-  /** From now on these partitions belong to other members. */
+  /** Called when these partitions may belong to other members from now on. */
   fence(): void {
     this.#backPressure.stop();
     this.#committer.stop();
@@ -266,7 +266,10 @@ export class Ownership {
     return false;
   }
 
-  /** The log was truncated: offsets that were read before belong to other records now. */
+  /**
+   * Starts the partition again, because its log was truncated: offsets that were already read now belong to
+   * other records.
+   */
   #restart(owned: OwnedPartition): OwnedPartition {
     const { topic, partition, handler, fetched } = owned;
     const group = this.#options.consume.groupId;
@@ -285,8 +288,8 @@ export class Ownership {
 }
 
 /**
- * `true` if a reset is a new one. At the first check it is an earlier owner's, who has counted it. The
- * fetch loops of several brokers see a reset at the same time.
+ * `true` if a reset is new. A reset that is found at the first check has been counted by an earlier owner. The
+ * fetch loops of several brokers see the same reset at the same time.
  */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
@@ -297,7 +300,7 @@ function keyOf({ topic, partition }: OwnedPartition): string {
 }
 
 /**
- * Takes records that arrive while a fetch continues, like those that end one.
+ * Takes records that arrive while a fetch continues, like records that end a fetch.
  *
  *   the batches                                   then
  *   belong to another assignment, or the session  dropped; the fetch ends
@@ -307,14 +310,15 @@ function keyOf({ topic, partition }: OwnedPartition): string {
  *   is paused or resumed
  *   otherwise                                     taken; the fetch continues after them
  *
- * @param isOurs `true` if the partitions certainly belong to the member, as when the fetch started.
+ * @param isOurs returns `true` if the partitions still certainly belong to the member, as when the fetch
+ *   started.
  */
 export function takeMore(
   member: Member,
   ownership: Pick<Ownership, "offer" | "hasRoom">,
   isOurs: () => boolean,
 ): TakeBatches {
-  // It has another value while a partition is paused.
+  // `pollMs` has another value while a partition is paused.
   const { pollMs } = member;
   return (batches) => {
     if (!isOurs()) return false;

@@ -1,6 +1,7 @@
 /**
- * Decides if the coordinator may have removed this member. It does so if it has not received a heartbeat
- * within the session timeout, and assigns the partitions to others without a notification.
+ * Decides if the coordinator may have removed this member. If the coordinator does not receive a heartbeat
+ * within the session timeout, it removes the member, and assigns the partitions to others without notifying
+ * the member.
  *
  *   the response to a heartbeat                 this member was certainly known
  *   success                                     when the heartbeat was sent, not later
@@ -8,16 +9,19 @@
  *   the member is unknown                       not anymore
  *   none                                        unclear
  *
- * The time of day is used, because unlike a monotonic clock it continues while a machine sleeps. It may
- * be set back: a time that appears to be in the future is ignored.
+ * The time of day is used because, unlike a monotonic clock, it advances while a machine sleeps. If the clock
+ * was set back, a time that appears to be in the future is ignored.
  */
 
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 
-/** Less than all of it: work that is started in certainty still takes a moment. */
+/**
+ * The part of the session timeout within which membership is certain. Less than 1, because work that starts
+ * within this time takes time itself.
+ */
 const CERTAIN_SHARE = 0.9;
-/** The first heartbeat may have been in flight for too long. The next one is new. */
+/** The first heartbeat may already have been in flight for too long; the second one is new. */
 const HEARTBEATS_MAX = 2;
 
 export class SessionLease {
@@ -33,7 +37,7 @@ export class SessionLease {
     this.#nowMs = nowMs;
   }
 
-  /** The group is about to accept this member, now or later. */
+  /** Called before the group accepts this member. */
   start(): void {
     this.#knownAtMs = this.#nowMs();
   }
@@ -42,12 +46,12 @@ export class SessionLease {
   async heartbeat(member: Pick<Member, "heardAtMs">, send: () => Promise<void>): Promise<void> {
     this.#sentAtMs ??= this.#nowMs();
     const sentAtMs = this.#sentAtMs;
-    // The driver would send none until the clock has caught up.
+    // Otherwise the driver would not send a heartbeat until the clock has caught up.
     if (member.heardAtMs > this.#nowMs()) member.heardAtMs = 0;
     const before = member.heardAtMs;
     try {
       await send();
-      // No heartbeat is sent if the last one is recent.
+      // If the last heartbeat is recent, `send` sends none, and the time stays the same.
       if (member.heardAtMs !== before) this.#knownAtMs = sentAtMs;
     } catch (error) {
       if (isRebalancing(error)) this.#knownAtMs = sentAtMs;
@@ -63,7 +67,7 @@ export class SessionLease {
     return agoMs >= 0 && agoMs < this.#certainMs;
   }
 
-  /** Queries the coordinator if necessary. Throws what a heartbeat throws. */
+  /** Queries the coordinator if necessary. Throws the errors of heartbeats. */
   async makeCertain(member: Pick<Member, "heartbeat">): Promise<boolean> {
     for (let sent = 0; !this.isCertain() && sent < HEARTBEATS_MAX; sent += 1) {
       await member.heartbeat(0);
