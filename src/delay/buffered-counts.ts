@@ -1,7 +1,6 @@
 /**
- * Counts the records of a partition that wait behind those in flight. There can be millions, so they
- * are kept in blocks of consecutive offsets, with a count and the earliest times for each block and
- * destination.
+ * Counts the records of a partition that wait behind the records in flight. There can be millions, so they are grouped
+ * into blocks of consecutive offsets, with a count and the earliest times for each block and destination.
  *
  *   what happens                           to the blocks
  *   records are read ahead                 the last block grows to at most 64 records, then a new one starts
@@ -10,25 +9,25 @@
  *   a record leaves without being taken    one less in its block
  *   the consumer passes an offset          blocks below it are removed
  *
- * Counts are exact, except for records that are passed without being taken: those count until their
- * block is removed. The times of the block that is being taken may belong to a record that was already
- * taken from it, so they can be too early but not too late. Records are due in the order of their
- * offsets, so nothing behind the last taken record is due, or was scheduled, earlier.
+ * Counts are exact, except for records that the consumer passes without taking them: those count until their block is
+ * removed. The times of the first block may belong to a record that was already taken from it, so they can be too early
+ * but not too late. Records are due in the order of their offsets, so no record behind the last taken one is due, or
+ * was scheduled, earlier than that one.
  */
 
 import { addTo, type Tallies, type Times } from "./tally.ts";
 
 const BLOCK_RECORDS = 64;
-/** With a single block, that block would always be the one being taken. */
+/** With a single block, all records would always be in the block that is being taken. */
 const BLOCKS_MIN = 2;
 
 interface Block {
   readonly from: number;
-  /** The offset after its last record. */
+  /** The offset after the block's last record. */
   end: number;
   records: number;
   readonly tallies: Tallies;
-  /** The record that was taken last from it. */
+  /** The record that was last taken from the block. */
   taken: Times | null;
 }
 
@@ -42,7 +41,7 @@ export class UnreadRecords {
     this.#entriesMax = entriesMax;
   }
 
-  /** The sum of the blocks' destinations, which is the measure of memory. */
+  /** The total number of destinations in all blocks, as a measure of the memory used. */
   get entries(): number {
     return this.#entries;
   }

@@ -15,9 +15,9 @@ export interface Counted {
   readonly delays: readonly string[];
   /** Destinations that have their own label. */
   readonly destinations: readonly DestinationId[];
-  /** The most destinations with their own label at a time; the rest share one. */
+  /** Maximum number of destinations with their own label at a time; the rest share one. */
   readonly shownMax: number;
-  /** Counted from a delivery's first attempt. */
+  /** Measured from a delivery's first attempt. */
   readonly retryWindowMs: number;
 }
 
@@ -26,7 +26,7 @@ export interface Counting {
   readonly stop: () => Promise<void>;
 }
 
-/** @param consumers one for each delay. */
+/** @param consumers one consumer for each delay. */
 export function startCounting(
   { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
   { delays, topics, retryWindowMs, shownMax }: Counted,

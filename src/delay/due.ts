@@ -1,6 +1,6 @@
 /**
- * Decides about a record of a delay topic (docs/retries.md#delay-topics). All records of a delay topic
- * wait equally long, so due times increase within a partition, and only its first record needs a timer.
+ * Decides what happens to a record of a delay topic (docs/retries.md#delay-topics). All records of a delay topic wait
+ * equally long, so due times increase within a partition, and only the partition's first record needs a timer.
  *
  *   record                                           decision
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
@@ -11,16 +11,16 @@
  *                                                    destination's queue while that does not exist
  *   due, it was never attempted                      to its destination's queue
  *
- * A record's own due-at says when it is due: the time at which it was scheduled plus the delay. A later
- * time would block all records behind it, so it is capped:
+ * A record's own due-at says when it is due: the time at which it was scheduled plus the delay. A time that is too late
+ * would block all records behind this one, so it is capped:
  *
  *   at most                                               because
  *   the delay after the record was read                   it was scheduled before that
  *   the delay and a minute after the record's timestamp   it is written as soon as it is scheduled;
  *                                                         clocks differ by less
  *
- * The record is returned unchanged, headers included. A process need not know the destination: during
- * a rollout others may know it already.
+ * The record is returned unchanged, headers included. The destination need not be configured in this process: during a
+ * rollout, it may already be configured in others.
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
@@ -33,7 +33,7 @@ const CLOCKS_DIFFER_MS = 60_000;
 /** A record of a delay topic, parsed once when it is taken. */
 export type Waiting = {
   readonly record: IncomingRecord;
-  /** By the record's timestamp, but not later than it was read. */
+  /** The record's timestamp, but not later than the time at which the record was read. */
   readonly scheduledAtMs: number;
 } & (
   | {
@@ -41,9 +41,9 @@ export type Waiting = {
       readonly dueAtMs: number;
       readonly destination: DestinationId;
       readonly receivedAtMs: number;
-      /** Null if it was never attempted and has no retry window. */
+      /** Null if the delivery was never attempted, so that it has no retry window. */
       readonly firstAttemptAtMs: number | null;
-      /** The record goes to the first of them that exists. */
+      /** The record is written to the first of these topics that exists. */
       readonly topics: readonly [string, ...string[]];
     }
   | { readonly kind: "invalid"; readonly error: string }
@@ -60,7 +60,7 @@ export type Verdict =
       readonly error: string;
     };
 
-/** Knows the topics that records are returned to. */
+/** Returns which of the topics exist to which records are returned. */
 export interface Places {
   readonly exists: (topic: string) => boolean;
 }
@@ -68,7 +68,7 @@ export interface Places {
 /**
  * The header with the retry topic is not trusted: anyone who may write here could name any topic.
  *
- * @param delayMs of the delay topic that the record was read from.
+ * @param delayMs the delay of the topic from which the record was read.
  */
 export function readWaiting(
   record: IncomingRecord,

@@ -3,14 +3,14 @@
  * owned here before they are due, and leaves the rest in order.
  *
  *   step in a partition                           after a crash
- *   1  a part of the log is read ahead            it is read again
+ *   1  a part of the log is read ahead            the part is read again
  *   2  its records, and those in flight, are      they are written again by the next owner: at most
  *      written to their topics, acknowledged      this part and those in flight
  *   3  the progress is written to                 nothing is repeated: an owner that takes one of
  *      `operator-actions`, acknowledged           these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
- * One step at a time over all partitions, so that due records are not held up. A step that fails is
+ * Only one step runs at a time over all partitions, so that due records are not held up. A step that fails is
  * repeated after a while, and `/readyz` shows the failure.
  */
 
@@ -28,12 +28,12 @@ import { type ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
-/** Partitions come and go. */
+/** Partitions may be assigned and revoked at any time. */
 const LOOK_EVERY_MS = 5_000;
 const LOOK_AGAIN_MS = 500;
 const REST_MS = 5;
 const TRY_AGAIN_MS = 5_000;
-/** A partition that was just assigned passes on its first records within this time. */
+/** A partition that was just assigned delivers its first records within this time. */
 const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that is owned here. */
@@ -47,17 +47,17 @@ export interface ReleasedPartition {
   readonly beganAtMs: number;
   readonly isOver: () => boolean;
   readonly isOurs: () => Promise<boolean>;
-  /** The offset after the record that was taken last; 0 if none was. */
+  /** The offset after the record that was taken last; 0 if none was taken. */
   readonly takenTo: () => number;
   /** The records that wait to become due. */
   readonly inFlight: () => readonly Waiting[];
-  /** Removes the records from the queue for which `holds` returns true. */
+  /** Removes from the queue the records for which `holds` returns true. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
-  /** Resolves when they are acknowledged; records in flight are then processed. */
+  /** Resolves when the records are acknowledged; records in flight then count as processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
   /** Resolves when no send is in progress. */
   readonly sent: () => Promise<void>;
-  /** They have left the partition without being taken. */
+  /** Called with records that have left the partition without being taken. */
   readonly left: (waiting: readonly Waiting[]) => void;
 }
 
@@ -66,7 +66,7 @@ export interface EarlyReleaseDeps {
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
   readonly operatorActions: OperatorActions;
-  /** The name of its topic. */
+  /** The name of the topic of operator actions. */
   readonly operations: string;
   readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which everything is processed; null if unknown. */
@@ -131,7 +131,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
   };
 }
 
-/** Returns false if it has to wait. */
+/** Returns false if the release has to wait. */
 async function step(
   deps: EarlyReleaseDeps,
   owned: ReleasedPartition,
@@ -142,7 +142,7 @@ async function step(
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
   ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
-  // Only the consumer knows what another owner has processed beyond that, and it passes on the rest.
+  // Another owner may have processed records beyond that. Only the consumer can tell, and it passes on the rest.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;
@@ -158,7 +158,7 @@ async function step(
   if (!(await owned.isOurs()) || owned.isOver()) return true;
   const isUncertain = (waiting: Waiting) =>
     needsLookup(waiting, deps.lookup.places, deps.clock.nowMs());
-  // Some were taken meanwhile. The next step checks all of them again.
+  // Some records were taken meanwhile. The next step checks all of them again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
@@ -170,7 +170,10 @@ interface Part {
   readonly behind: number;
 }
 
-/** Steps 2 and 3. Synchronous until the writes start: a record that is taken meanwhile is claimed. */
+/**
+ * Steps 2 and 3. Runs synchronously until the writes start, so that a record that is taken after that is already
+ * claimed.
+ */
 async function write(
   { producer, clock, operations, lookup }: EarlyReleaseDeps,
   owned: ReleasedPartition,
@@ -187,7 +190,7 @@ async function write(
   const { ahead } = owned;
   const inFlight = owned.extract(isOf);
   const takenTo = owned.takenTo();
-  // A record that was taken since it was read is in flight, or is already being written.
+  // A record that has been taken since it was read ahead is in flight, or is already being written.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
   const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(earlyRelease, waiting) });
   const verdictOf = (by: EarlyRelease, waiting: Waiting): Due["verdict"] => {
@@ -236,7 +239,7 @@ async function readPart(
   return { waiting: [], behind: to };
 }
 
-/** Waits until the topics that they are returned to are known. */
+/** Waits until the topics to which the records are returned are known. */
 async function renewPlaces(
   { clock, lookup }: EarlyReleaseDeps,
   wanted: readonly Waiting[],

@@ -1,6 +1,6 @@
 /**
- * Counts the deliveries that expire before a given time, over all partitions of delay topics, from
- * outside the stage. It is used once in an incident, so it may read several hundred thousand records.
+ * Counts the deliveries that expire before a given time, over all partitions of delay topics, from outside the stage.
+ * This count is used about once per incident, so it may read several hundred thousand records.
  */
 
 import { hearingLimit } from "../runtime/hearing-limit.ts";
@@ -22,11 +22,11 @@ export interface Expiring {
 
 export interface Windows
   extends Pick<AskedWaiting, "delays" | "topics" | "groups" | "operatorActions"> {
-  /** Counted from the first attempt. */
+  /** Measured from the first attempt. */
   readonly retryWindowMs: number;
 }
 
-/** By destination; destinations without any are omitted. */
+/** Returns the counts by destination; destinations with a count of 0 are omitted. */
 export async function countExpiring(
   deps: WaitingDeps,
   { retryWindowMs, ...where }: Windows,

@@ -1,5 +1,5 @@
 /**
- * Decides what gauges show of the deliveries that wait in delay topics.
+ * Decides which values gauges show for the deliveries that wait in delay topics.
  *
  *   per delay                                        shown
  *   all partitions owned here are counted            the count of each destination
@@ -14,12 +14,15 @@
 import { REST } from "./labels.ts";
 import { addTo, type Tallies, type Tally } from "./tally.ts";
 
-/** Destinations with their own label unless all are to be shown: keeps metrics small with 1,000 of them. */
+/**
+ * Number of destinations with their own label, unless all are to be shown. This keeps metrics small with 1,000
+ * destinations.
+ */
 export const WAITING_SHOWN_MAX = 50;
 
 export interface DelayCount {
   readonly delay: string;
-  /** Partitions that are not counted. */
+  /** Number of partitions that are not counted. */
   readonly unknown: number;
   readonly tallies: Tallies;
 }
@@ -30,9 +33,9 @@ export interface Shown {
     readonly delay: string;
     readonly count: number;
   }[];
-  /** By destination, over all delays. */
+  /** Counts by destination, over all delays. */
   readonly totals: ReadonlyMap<string, Tally>;
-  /** All destinations with waiting deliveries, including those in the rest. */
+  /** All destinations with waiting deliveries, including those that share the common label. */
   readonly waiting: ReadonlySet<string>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which topics exist, as the brokers last reported. A topic that is missing from an old list may have
+ * Stores which topics exist according to the brokers' last report. A topic that is missing from an old list may have
  * been created since, so only a fresh list proves that a topic does not exist.
  *
  *   the topic is              in the list's first second    later
@@ -14,7 +14,7 @@ const CERTAIN_MS = 1_000;
 const RENEW_AFTER_MS = 10_000;
 
 export interface TopicList extends KnownPlaces {
-  /** `true` if the list is old enough to be renewed, whatever it contains. */
+  /** `true` if the list is so old that it should be renewed, whatever it contains. */
   readonly isOld: (nowMs: number) => boolean;
   readonly renew: (topics: readonly string[], nowMs: number) => void;
 }

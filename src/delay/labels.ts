@@ -12,7 +12,7 @@
 import { isDestinationId } from "../domain/ids.ts";
 
 const OTHERS_MAX = 100;
-/** The label of all that have none of their own. */
+/** The common label of all destinations without their own label. */
 export const REST = "";
 
 export class Labels {
@@ -38,7 +38,7 @@ export class Labels {
     return destination;
   }
 
-  /** Unconfigured destinations lose their label when none of their deliveries waits. */
+  /** A destination that is not configured loses its label when none of its deliveries is waiting. */
   keep(waiting: { has(label: string): boolean }): void {
     for (const label of this.#others) if (!waiting.has(label)) this.#others.delete(label);
   }

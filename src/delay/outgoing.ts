@@ -1,12 +1,12 @@
 /**
- * The records that are written for those that have waited long enough.
+ * The records that are written in exchange for records whose wait is over.
  *
  *   what happened                        the record
  *   it is due                            is written unchanged, headers included, to its destination's topic
- *   ... and its trace is sampled         the same, but as part of the trace of the delay
+ *   ... and its trace is sampled         the same, but with the trace context of the delay
  *   it must be dead-lettered             becomes a dead letter with all its headers
- *   it is too large for that topic       the same, with the reason too-large
- *   the dead letter is too large         becomes what fits of it (`domain/cut.ts`)
+ *   it is too large for that topic       becomes a dead letter with the reason too-large
+ *   the dead letter is too large         is reduced to the part that fits (`domain/cut.ts`)
  */
 
 import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
@@ -23,7 +23,7 @@ export interface Outgoing {
   readonly deadLettered: readonly DeadLettered[];
 }
 
-/** @param traceOf the trace of a delay that is over; null: the record stays unchanged. */
+/** @param traceOf returns the trace of a delay that is over, or null if the record stays unchanged. */
 export function outgoingOf(
   due: readonly Due[],
   traceOf: (record: IncomingRecord) => TraceContext | null = () => null,

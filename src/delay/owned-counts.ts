@@ -1,6 +1,6 @@
 /**
- * The counts of all partitions of delay topics that are owned here. A partition's count starts with
- * its assignment and ends when it is revoked: then another process counts it.
+ * The counts of all partitions of delay topics that are owned here. A partition's count starts when the partition is
+ * assigned and ends when it is revoked: another process then counts its records.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -11,7 +11,7 @@ import { PartitionCount } from "./partition-count.ts";
 import { NEVER, type Tallies } from "./tally.ts";
 
 /**
- * The most entries (destinations in blocks) over all partitions. An entry takes about 150 bytes.
+ * Maximum number of entries (destinations in blocks) over all partitions. An entry takes about 150 bytes.
  */
 const ENTRIES_MAX = 100_000;
 
@@ -19,9 +19,9 @@ export interface OwnedPartition {
   readonly delay: string;
   readonly topic: string;
   readonly partition: number;
-  /** The records that the consumer has passed on and that are not processed. */
+  /** The records that the consumer has passed on and that are not processed yet. */
   readonly inFlight: () => Iterable<Waiting>;
-  /** `true` if it was released early: the record is still in the log, but waits for nothing. */
+  /** `true` if the record was released early: it is still in the log, but no longer waits. */
   readonly isGone: (waiting: Waiting) => boolean;
   /** `true` if the partition was revoked. */
   readonly isOver: () => boolean;
@@ -39,7 +39,7 @@ export class OwnedCounts {
     this.#labels = labels;
   }
 
-  /** Replaces the count of an earlier assignment. */
+  /** Starts a count, which replaces that of an earlier assignment. */
   begin(owned: OwnedPartition): PartitionCount {
     const entriesMax = () => ENTRIES_MAX / this.#all.size;
     const count = new PartitionCount(this.#labels, entriesMax);
@@ -52,7 +52,7 @@ export class OwnedCounts {
     return [...this.#all.values()];
   }
 
-  /** @param progress of the delay's partitions whose log end offsets are currently known. */
+  /** @param progress the progress of the delay's partitions whose log end offsets are currently known. */
   look(delay: string, progress: readonly PartitionProgress[], nowMs: number): void {
     const seen = new Map(progress.map((each) => [each.partition, each]));
     for (const { count, partition, ...of } of this.all()) {
@@ -60,7 +60,7 @@ export class OwnedCounts {
     }
   }
 
-  /** For each destination that has been attempted: the earliest first attempt of its waiting deliveries. */
+  /** The earliest first attempt of the waiting deliveries of each destination, if any of them has been attempted. */
   firstAttempts(): ReadonlyMap<string, number> {
     const tallies: Tallies = new Map();
     for (const { count, inFlight } of this.all()) count.addTo(tallies, inFlight());
@@ -68,7 +68,7 @@ export class OwnedCounts {
     return new Map(first.filter(([, atMs]) => atMs !== NEVER));
   }
 
-  /** @param isAssigned `true` if its consumer has an assignment, perhaps an empty one. */
+  /** @param isAssigned `true` if the delay's consumer has an assignment, even an empty one. */
   ofDelay(delay: string, isAssigned: boolean): DelayCount {
     const tallies: Tallies = new Map();
     const owned = this.all().filter((each) => each.delay === delay);

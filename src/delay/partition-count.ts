@@ -1,7 +1,6 @@
 /**
- * Counts all records that wait in a partition of a delay topic that is owned here. The consumer has
- * only the first of them in flight. The records behind are read ahead, once, and counted
- * (`buffered-counts.ts`).
+ * Counts all records that wait in a partition of a delay topic that is owned here. The consumer has only the first of
+ * these records in flight. The records behind them are read ahead, once, and counted (`buffered-counts.ts`).
  *
  *   offsets                                             are
  *   below the consumer's position                       processed
@@ -23,7 +22,7 @@ import type { Waiting } from "./due.ts";
 import { type Labels, REST } from "./labels.ts";
 import { addTo, type Tallies, timesOf } from "./tally.ts";
 
-/** In this time the consumer takes as many records as it has room for. */
+/** Within this time, the consumer takes as many records as it has room for. */
 export const LOOK_EVERY_MS = 5_000;
 
 export type SeenPartition = Pick<PartitionProgress, "position" | "end">;
@@ -36,12 +35,12 @@ export interface Range {
 export class PartitionCount {
   readonly #labels: Labels;
   readonly #unread: UnreadRecords;
-  /** Every record below it was taken, read ahead, or processed. */
+  /** Every record below this offset was taken, read ahead, or processed. */
   #covered = 0;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** As of the last check; null if unknown. */
+  /** The log end offset at the last check; null if unknown. */
   #end: number | null = null;
-  /** As of the check before. */
+  /** The log end offset at the check before that. */
   #wanted: number | null = null;
   #isSeen = false;
 
@@ -50,7 +49,7 @@ export class PartitionCount {
     this.#unread = new UnreadRecords(entriesMax);
   }
 
-  /** The consumer has them in flight from now on. */
+  /** Call with records that the consumer has in flight from now on. */
   took(records: readonly Waiting[]): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -59,23 +58,23 @@ export class PartitionCount {
     }
   }
 
-  /** Every record below the offset was taken, or has left. */
+  /** Call when every record below the offset was taken, or has left. */
   passed(offset: number): void {
     this.#covered = Math.max(this.#covered, offset);
   }
 
-  /** They have left without being taken. */
+  /** Call with records that have left without being taken. */
   left(records: readonly Waiting[]): void {
     for (const waiting of records) {
       this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);
     }
   }
 
-  /** @param seen null if its log end offset is currently unknown. */
+  /** @param seen null if the partition's log end offset is currently unknown. */
   look(seen: SeenPartition | null, nowMs: number): void {
     this.#isSeen = seen !== null;
     if (seen !== null) this.#passTo(seen.position);
-    // If the clock was set back, that must not postpone the check.
+    // A clock that was set back must not postpone the check.
     if (Math.abs(nowMs - this.#lookedAtMs) < LOOK_EVERY_MS) return;
     this.#lookedAtMs = nowMs;
     this.#wanted = this.#end;
@@ -92,7 +91,7 @@ export class PartitionCount {
     return { from: this.#covered, to: this.#wanted };
   }
 
-  /** They were read ahead, up to an offset. Some may have been taken meanwhile. */
+  /** Call with records that were read ahead, up to an offset. Some may have been taken meanwhile. */
   read(records: readonly Waiting[], behind: number): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -103,7 +102,7 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  /** Adds all records that wait, as far as known. */
+  /** Adds all waiting records to the tallies, as far as they are known. */
   addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);

@@ -27,7 +27,7 @@ import { type Due, takeDue } from "./partition-queue.ts";
 import { ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
-/** The most records in one send. */
+/** Maximum number of records in one send. */
 const RETURN_RECORDS_MAX = 500;
 /** The longest sleep at a time, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
@@ -128,7 +128,7 @@ class WaitingPartition {
   async #step(): Promise<void> {
     const { clock, lookup } = this.#work;
     const { signal } = this.#draining;
-    // After a long sleep, as of a frozen process, another owner may already have returned it.
+    // After a long sleep, such as that of a suspended process, another owner may already have returned the record.
     if (!(await this.#partition.isOurs())) this.#draining.abort();
     if (signal.aborted) return;
     const next = takeDue(this.#queue, lookup.places, clock.nowMs(), RETURN_RECORDS_MAX);
@@ -145,7 +145,7 @@ class WaitingPartition {
     this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
   }
 
-  /** Marks those in flight as processed when they are acknowledged. */
+  /** Marks the records that are in flight as processed when they are acknowledged. */
   #send(due: readonly Due[], isInFlight: boolean): Promise<void> {
     if (due.length === 0) return Promise.resolve();
     const sent = this.#work.write(due).then(() => {
@@ -158,7 +158,7 @@ class WaitingPartition {
     return sent;
   }
 
-  /** Marks it as processed if it was released early, at once or when its write is acknowledged. */
+  /** If the record was released early, marks it as processed, either now or when its write is acknowledged. */
   #hasLeft(waiting: Waiting): boolean {
     const leaving = this.#ahead.leaving(waiting);
     if (leaving === null) return false;

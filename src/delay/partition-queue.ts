@@ -5,7 +5,7 @@
  *   does not exist                               wait for records
  *   is due later                                 wait until then
  *   is due, and its topic is unknown             look up the topics
- *   is due or a dead letter                      take it, and those behind it that are as well
+ *   is due or a dead letter                      take it, and the records behind it to which this applies too
  */
 
 import { judgeDue, type Places, type Verdict, type Waiting } from "./due.ts";
@@ -21,7 +21,7 @@ export type Step =
   | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** Knows which topics exist; its list may be too old to prove that one is missing. */
+/** Returns which topics exist, from a list that may be too old to prove that one is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }
@@ -29,7 +29,7 @@ export interface KnownPlaces extends Places {
 /**
  * Removes due records from the queue.
  *
- * @param max most records to take, at least 1.
+ * @param max the maximum number of records to take, at least 1.
  */
 export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, max: number): Step {
   const due: Due[] = [];
@@ -52,7 +52,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-/** `true` if the topic that it is returned to is not certain. */
+/** `true` if it is not certain which topic the record is returned to. */
 export function needsLookup(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {

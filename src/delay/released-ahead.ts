@@ -1,6 +1,6 @@
 /**
- * The early releases of one partition of a delay topic, while this process owns it. A released record
- * leaves out of order, before its offset is marked as processed.
+ * The early releases of one partition of a delay topic, while this process owns it. A released record leaves the
+ * partition out of order, before its offset is marked as processed.
  *
  *   a record of an early release                        is
  *   below the offset up to which all were released      gone: it is processed when it is taken
@@ -19,14 +19,14 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
-/** A record that was scheduled before the release may be due this much later, because clocks differ. */
+/** A record that was scheduled before the release may be due later by up to this time, because clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 export interface ReleasedPlace {
   readonly delay: string;
   readonly partition: number;
   readonly delayMs: number;
-  /** Empty while it is unknown. */
+  /** Empty while the ID is unknown. */
   readonly topicId: () => string;
 }
 
@@ -53,7 +53,7 @@ export class ReleasedAhead {
     this.#place = place;
   }
 
-  /** If it is leaving or has left, a promise that resolves when it is written; null if it is still here. */
+  /** If the record is leaving or has left, a promise that resolves when it is written; null if it is still here. */
   leaving(waiting: Waiting): Promise<void> | null {
     const claim = this.#claims.get(waiting.record.offset);
     if (claim !== undefined) return claim;
@@ -71,7 +71,7 @@ export class ReleasedAhead {
       );
   }
 
-  /** The early releases that have something to do here. */
+  /** The early releases that still apply to records of this partition. */
   pending(nowMs: number): readonly EarlyRelease[] {
     return this.#operatorActions.earlyReleases().filter((earlyRelease) => {
       if (nowMs >= earlyRelease.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
@@ -88,7 +88,7 @@ export class ReleasedAhead {
     );
   }
 
-  /** Null if the log end offset has to be fetched. */
+  /** Returns null if the log end offset has to be fetched. */
   endOf(earlyRelease: EarlyRelease): number | null {
     return this.#of(earlyRelease).to;
   }
@@ -97,19 +97,19 @@ export class ReleasedAhead {
     this.#of(earlyRelease).to ??= end;
   }
 
-  /** These are being written although they are not in flight. */
+  /** Call when the records at these offsets are being written although they are not in flight. */
   claim(offsets: readonly number[], written: Promise<void>): void {
     for (const offset of offsets) this.#claims.set(offset, written);
   }
 
-  /** All records of the release below the offset are written. */
+  /** Call when all records of the release below the offset are written. */
   isThrough(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
     const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);
     for (const each of claimed) this.#claims.delete(each);
   }
 
-  /** Drops the progress of releases that are no longer known. */
+  /** Returns the progress of a release, and drops the progress of releases that are no longer known. */
   #of(earlyRelease: EarlyRelease): Progress {
     const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;

@@ -18,9 +18,9 @@ export interface WatchedCounts {
   readonly counts: OwnedCounts;
   readonly labels: Labels;
   readonly delays: readonly DelayConsumer[];
-  /** Counted from the first attempt. */
+  /** Measured from the first attempt. */
   readonly retryWindowMs: number;
-  /** Destinations with their own label; the rest share one. */
+  /** Number of destinations with their own label; the rest share one. */
   readonly shownMax: number;
 }
 
@@ -32,7 +32,7 @@ export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
   }
 }
 
-/** Disposing it removes the gauges. */
+/** Disposing the result removes the gauges. */
 export function reportWaiting(
   metrics: Metrics,
   clock: Pick<Clock, "nowMs">,

@@ -1,9 +1,9 @@
 /**
- * Reads what waits in delay topics from outside the stage: every record that the groups have not
- * processed, except those that a retry or a cancel has released early and that are still in the log.
- * All counts from outside start here. It keeps no record.
+ * Reads the records that wait in delay topics from outside the stage: every record that the groups have not processed,
+ * except those that are still in the log but have been released early by a retry or a cancel. All counts from outside
+ * the stage use this scan. It keeps no record in memory.
  *
- *   it                                          then
+ *   the scan                                    then
  *   reaches all log end offsets                 everything was found
  *   has read the allowed number of records,     it stops and returns how many records were not read
  *   or the signal aborts
@@ -20,7 +20,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { releasable } from "./released-ahead.ts";
 
-/** Bytes per step for each partition; all partitions are read in parallel. */
+/** Number of bytes per step for each partition; all partitions are read in parallel. */
 const STEP_BYTES = 262_144;
 
 export interface WaitingDeps {
@@ -33,20 +33,20 @@ export interface AskedWaiting {
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
   readonly operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">;
-  /** The most records to read, over all delays. */
+  /** Maximum number of records to read, over all delays. */
   readonly recordsMax: number;
   readonly signal: AbortSignal;
 }
 
 export interface DelayRead {
   readonly delay: string;
-  /** Records that were not read, so the count is a lower bound. 0: all were read. */
+  /** Number of records that were not read, so that the count is a lower bound; 0 if all were read. */
   readonly unread: number;
   /** Why a partition, or the whole delay topic, could not be read. */
   readonly errors: readonly string[];
 }
 
-/** Delays are read in parallel and share the limit of records. @param found is called for each record. */
+/** Reads all delays in parallel; they share the limit of records. @param found called for each record. */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
   { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,

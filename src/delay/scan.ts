@@ -1,7 +1,7 @@
 /**
- * Reads ahead, in the partitions owned here, to count the records behind those in flight. It reads
- * without a group and keeps no record. Deliveries have priority: it reads one step at a time over all
- * partitions, and rests as long as the step took, between 50 ms and 10 s.
+ * Reads ahead, in the partitions owned here, to count the records behind those in flight. The scan reads without a
+ * group and keeps no record in memory. Deliveries have priority: only one step runs at a time over all partitions, and
+ * after each step the scan pauses for as long as the step took, between 50 ms and 10 s.
  *
  *   a step of a partition                              then
  *   returns records, or reaches the end                they are counted, and the next partition follows
@@ -33,7 +33,7 @@ export interface Scan {
 }
 
 export interface RunningScan extends AsyncDisposable {
-  /** A sentence for each partition whose last step failed. */
+  /** Returns a sentence for each partition whose last step failed. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -76,7 +76,7 @@ export function startScan(scan: Scan): RunningScan {
       signal.throwIfAborted();
       failures.set(count, { error: asError(error).message, atMs: clock.nowMs() });
     }
-    // The clock may have been set meanwhile, or the machine may have slept.
+    // The clock may have been set meanwhile, or the machine may have been suspended.
     const tookMs = Math.min(clock.nowMs() - beganAtMs, STEP_LIMIT_MS);
     await clock.sleep(Math.max(REST_MIN_MS, tookMs), signal);
     scan.look();

@@ -1,7 +1,7 @@
 /**
  * The delay stage: returns records from delay topics to their destinations' topics when they are due.
- * It has a consumer and a group per delay, and a separate wait for each partition. It never makes an
- * HTTP request.
+ * The stage has a consumer and a group per delay, and a separate wait for each partition. It never sends an HTTP
+ * request.
  *
  *   step                                        after a crash
  *   1  the first record of a partition is due   it is read again and still due
@@ -10,7 +10,8 @@
  *   3  rejected records become dead letters;    the same; rerouted records may then exist twice
  *      those for an unwritable topic are
  *      rerouted
- *   4  they are acknowledged and processed      the same, until the consumer commits
+ *   4  all writes are acknowledged, and the     the same, until the consumer commits
+ *      records are processed
  *   5  the consumer commits, periodically       nothing is repeated
  *
  * A drain waits for the sends in progress; the other records stay in their topic. Early releases take
@@ -44,16 +45,16 @@ import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
-  /** Names of delays whose topics exist: those configured, and removed ones still to be drained. */
+  /** Names of delays whose topics exist: configured delays, and removed ones whose topics still have to be drained. */
   readonly delays: readonly string[];
-  /** Bytes of waiting records of one delay that are kept in memory. */
+  /** Maximum number of bytes of waiting records that are kept in memory per delay. */
   readonly maxBytes: number;
   readonly drainLimitMs: number;
 }
 
-/** The most records of a partition in memory; the rest waits in the topic. */
+/** Maximum number of records of a partition in memory; the rest wait in the topic. */
 const PARTITION_RECORDS_MAX = 2_000;
-/** Records that were just scheduled are not due for a while. */
+/** Fetches may be rare, because records that were just scheduled are not due for a while. */
 const FETCH_SPACING_MS = 100;
 const LOG_LINES_PER_SECOND = 10;
 
@@ -102,7 +103,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   return Promise.resolve({ ...running, firstAttempts: () => counts.firstAttempts() });
 }
 
-/** Without the partitions that were revoked. */
+/** Returns the partitions that have not been revoked. */
 function owned(partitions: Set<ReleasedPartition>): readonly ReleasedPartition[] {
   for (const each of partitions) if (each.isOver()) partitions.delete(each);
   return [...partitions];
@@ -152,7 +153,7 @@ function createWriter(
   const recordsIn = metrics.recordsIn.bind({ stage });
   const lateness = metrics.delayLateness.bind({ delay });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // We wrote these records, so a dead letter keeps our headers, which a replay needs.
+  // Stages wrote these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {

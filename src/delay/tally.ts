@@ -1,6 +1,6 @@
 /**
- * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that none
- * of them has such a time.
+ * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that none of these
+ * deliveries has such a time.
  */
 
 import type { Waiting } from "./due.ts";
@@ -10,13 +10,13 @@ export const NEVER = Number.POSITIVE_INFINITY;
 export interface Times {
   readonly scheduledAtMs: number;
   readonly dueAtMs: number;
-  /** The earliest first attempt among those attempted, from which the retry window counts. */
+  /** The earliest first attempt of any of the deliveries, from which the retry window is measured. */
   readonly firstAttemptAtMs: number;
 }
 
 export type Tally = { -readonly [Key in keyof Times]: number } & { count: number };
 
-/** By destination label. */
+/** Tallies by destination label. */
 export type Tallies = Map<string, Tally>;
 
 export function timesOf(waiting: Waiting): Times {
@@ -26,7 +26,7 @@ export function timesOf(waiting: Waiting): Times {
   return { scheduledAtMs, dueAtMs, firstAttemptAtMs: firstAttemptAtMs ?? NEVER };
 }
 
-/** Adds deliveries for one destination. Returns `true` if they are its first. */
+/** Adds deliveries for one destination. Returns `true` if they are the destination's first. */
 export function addTo(tallies: Tallies, label: string, times: Times, count = 1): boolean {
   const tally = tallies.get(label);
   if (tally === undefined) {

@@ -1,7 +1,7 @@
 /**
  * The span of a delay: from the time a retry is scheduled until the record is back on its
- * destination's topic. It has its own trace, linked to the attempt that failed, and the next attempt is
- * linked to it. Created only if the attempt's trace is sampled.
+ * destination's topic. The span has its own trace, which is linked to the failed attempt, and the next attempt is
+ * linked to this span. It is created only if the trace of the failed attempt is sampled.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -12,13 +12,13 @@ import { kafkaAttributes, type Span, type Tracing } from "../telemetry/tracing/p
 export interface DelayTraces {
   /** Starts the span of a record that is returned to its topic. */
   begin(record: IncomingRecord): TraceContext | null;
-  /** All are written. */
+  /** Call when all records are written. */
   end(nowMs: number): void;
 }
 
 const OFF: DelayTraces = { begin: () => null, end: () => undefined };
 
-/** @param tracing absent if traces are disabled. */
+/** @param tracing undefined if traces are disabled. */
 export function delayTraces(
   tracing: Tracing | undefined,
   delay: string,

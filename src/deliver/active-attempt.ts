@@ -1,7 +1,7 @@
 /**
- * What the work on a destination is about: a partition that this process owns, a delivery in flight, an attempt at a unit, and the
- * ports of the work. An attempt keeps the settings with which it began until it ends, so that each response is judged by the
- * settings of its request.
+ * The types that the code for one destination shares: a partition that this process owns, a delivery in flight, an
+ * attempt at a unit, and the ports. An attempt keeps the settings with which it started until it ends, so that each
+ * response is judged by the settings of its request.
  */
 
 import type { Measured, Sender, SendResult, UnitName } from "../destinations/port.ts";
@@ -18,7 +18,7 @@ import { type Decision, type DecisionName, decide, type EndpointResult } from ".
 import type { News } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 
-/** A destination's settings at one time, with what each attempt needs from them. */
+/** A destination's settings at one time, and the values derived from them that each attempt needs. */
 export interface Settings {
   readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
@@ -32,38 +32,38 @@ export interface Item {
   readonly owner: OwnedWork;
   readonly key: string | null;
   readonly record: IncomingRecord;
-  /** When it was fetched. */
+  /** When the delivery's record was fetched. */
   readonly arrivedAtMs: number;
   behind: Item | null;
   after: Item | null;
   unit: Unit | null;
 }
 
-/** A delivery with what its attempt has found out so far. */
+/** A delivery and what its attempt has found out so far. */
 export interface Call {
   readonly item: Item;
   readonly delivery: Delivery;
   readonly results: EndpointResult[];
-  /** It has an integer that JavaScript rounds. */
+  /** True if the call contains an integer that JavaScript rounds. */
   readonly isRounded: boolean;
-  /** Null if it is sent alone, without a batch. */
+  /** Null if the delivery is sent alone, without a batch. */
   readonly measured: Measured | null;
 }
 
 /** A delivery that may share a request. */
 export interface UnitCall extends Call {
   readonly measured: Measured;
-  /** It has the key of one before it in its unit. */
+  /** True if an earlier delivery in the same unit has the same key. */
   readonly follows: boolean;
-  /** The end of its retry window. */
+  /** The end of the delivery's retry window. */
   readonly untilMs: number;
 }
 
-/** Deliveries that are put together (`gathering.ts`). */
+/** Deliveries that are sent together (`gathering.ts`). */
 export interface Unit {
   readonly turn: SlotFor;
   readonly endpoints: readonly Endpoint[];
-  /** Which of the endpoints were unavailable when it was opened, and why. */
+  /** Encodes which of the endpoints were unavailable when the unit was opened, and why. */
   readonly availability: number;
   readonly calls: UnitCall[];
   bytes: number;
@@ -71,7 +71,7 @@ export interface Unit {
   isClosed: boolean;
 }
 
-/** A request, or several of them: one to each of the endpoints. */
+/** Deliveries that are sent at the same time, with one request to each of the endpoints. */
 export interface Part {
   readonly calls: readonly Call[];
   readonly endpoints: readonly Endpoint[];
@@ -82,22 +82,22 @@ export interface Attempt {
   readonly settings: Settings;
   readonly turn: SlotFor;
   readonly startedAtMs: number;
-  /** Null: it is not traced. */
+  /** Null if the attempt is not traced. */
   readonly trace: AttemptTrace | null;
   /** The deliveries of the requests in progress, and what the requests share. */
   calls: readonly Call[];
   prepared: unknown;
-  /** Null: the unit can only have one delivery. */
+  /** Null if the unit can only have one delivery. */
   name: UnitName | null;
   /** Requests in progress. */
   pending: number;
-  /** Endpoints whose responses split the unit, with these responses. */
+  /** Endpoints whose responses split the unit, and these responses. */
   splits: readonly Split[];
   /** Parts that are sent after this one. */
   rest: readonly Part[];
-  /** What is done when the last part has ended; null: it is done at once. */
+  /** What is done when the last part has ended; null if it is done at once instead. */
   later: (() => void)[] | null;
-  /** The first decision that did not accept its delivery. */
+  /** The first decision for a delivery that was not accepted. */
   decision: DecisionName;
 }
 
@@ -117,12 +117,12 @@ export function decideCall(
 }
 
 export interface Attempted {
-  /** With the number of attempts before this one. */
+  /** Contains the number of attempts before this one. */
   readonly delivery: Delivery;
   readonly results: readonly EndpointResult[];
   readonly decision: Decision;
   readonly endedAtMs: number;
-  /** The batch that its last request sent; null: it was sent alone, without a batch. */
+  /** The batch of the last request; null if the delivery was sent alone, without a batch. */
   readonly batch: UnitName | null;
 }
 
@@ -131,12 +131,12 @@ export interface WorkPorts {
   /** Calls back after this number of milliseconds, unless the work has ended. */
   readonly after: (ms: number, then: () => void) => void;
   readonly sender: Sender;
-  /** Called when an attempt starts; null or absent: it is not traced. */
+  /** Called when an attempt starts. The attempt is not traced if this is absent or returns null. */
   readonly trace?: (
     calls: readonly TracedCall[],
     destination: AttemptedDestination,
   ) => AttemptTrace | null;
-  /** Calls back asynchronously when all are acknowledged, or when that cannot happen any more. */
+  /** Calls back asynchronously when all records are acknowledged, or when that can no longer happen. */
   readonly write: (
     replacements: readonly Replacement[],
     ended: (isWritten: boolean) => void,
@@ -146,7 +146,7 @@ export interface WorkPorts {
   readonly onStart: () => void;
   /** Called with the result of each request. */
   readonly onResult: (result: SendResult) => void;
-  /** Called for a response that should have judged each call. */
+  /** Called if a response should have contained a status for each call, but could not be read. */
   readonly onUnreadable: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
@@ -155,7 +155,7 @@ export interface WorkPorts {
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
 
-/** What the work on a partition's records needs. */
+/** The part of an assigned partition that processing its records needs. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {
@@ -170,7 +170,7 @@ export class OwnedWork {
     this.turn = turn;
   }
 
-  /** Call when work on a delivery begins. */
+  /** Call when work on a delivery starts. */
   begin(): void {
     this.#underWay += 1;
   }

@@ -7,7 +7,7 @@
  *   any other that was accepted                              info
  *   any other                                                warn
  *
- * `log.attempts` can omit a share of the accepted attempts. All others are always logged.
+ * With `log.attempts`, only a share of the accepted attempts is logged. All other attempts are always logged.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
@@ -30,7 +30,7 @@ function isAlarming({ result }: EndpointResult): boolean {
   return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
-/** @param names of the endpoints that are configured. */
+/** @param names the names of the configured endpoints. */
 export function attemptFields(
   { delivery, results, decision, batch }: Attempted,
   names: ReadonlyMap<EndpointKey, string>,
@@ -49,12 +49,12 @@ export function attemptFields(
   };
 }
 
-/** Only characters that JSON and terminals show as they are. */
+/** Strings of characters that need no escape in JSON or on a terminal. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /**
- * The fields of an accepted attempt for `Log.infoText`. Null if it made more than one request or an ID has other characters;
- * `attemptFields` covers these.
+ * The fields of an accepted attempt for `Log.infoText`. Null if the attempt made more than one request or an ID has
+ * characters outside `PLAIN`; then use `attemptFields`.
  */
 export function acceptedText(
   { delivery, results, decision, batch }: Attempted,
@@ -100,12 +100,12 @@ export function isUnusable(reason: DeadLetterReason): boolean {
   return UNUSABLE.includes(reason);
 }
 
-/** Selects accepted attempts to log, evenly spaced. @param share of them, from 0 to 1. */
+/** Selects accepted attempts to log, evenly spaced. @param share the share to log, from 0 to 1. */
 export function sampling(share: number): () => boolean {
   let due = 0;
   return () => {
     due += share;
-    // Sums of hundredths are slightly less than 1.
+    // Sums of hundredths can be slightly less than 1.
     if (due < 1 - 1e-9) return false;
     due -= 1;
     return true;

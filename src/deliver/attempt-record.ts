@@ -1,8 +1,8 @@
 /**
- * The record of an attempt on the attempts topic (docs/topics.md#attempts). A delivery takes about twenty microseconds of
- * CPU, of which this must be a small part. A first attempt that is accepted on an existing connection is therefore written
- * as bytes, from pieces that are prepared once per destination. All other attempts are assembled as text, and a test
- * compares the two forms.
+ * The record of an attempt on the attempts topic (docs/topics.md#attempts). A delivery takes about twenty microseconds
+ * of CPU, and writing its record must be a small part of that. A first attempt that is accepted on an existing
+ * connection is therefore written as bytes, from pieces that are prepared once per destination. All other attempts are
+ * assembled as text, and a test compares the two forms.
  *
  *   field              from
  *   time               the end of the last request
@@ -16,7 +16,7 @@
  *   batch              the ID and the number of calls of the batch that its last request sent; absent without `batch`
  *   next               for each scheduled retry: the delay, when it is due and, with `every`, its endpoint
  *
- * The message ID is the only part of the call in it.
+ * The message ID is the only part of the call that the record contains.
  */
 
 import type { Phases, SendResult, UnitName } from "../destinations/port.ts";
@@ -30,7 +30,7 @@ import { phaseSpans } from "./attempt-trace.ts";
 import type { EndpointResult } from "./decide.ts";
 import type { Output } from "./output.ts";
 
-/** As in the record; `wait` is the time until the first byte of the response. */
+/** The names of the phases in the record; `wait` is the time until the first byte of the response. */
 const PHASE_FIELDS = {
   dns: "dnsMs",
   connect: "connectMs",
@@ -53,7 +53,7 @@ export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
   };
 }
 
-/** @returns false if the attempt needs the other form; what was written so far must be discarded. */
+/** @returns false if the record must be assembled as text; what was written so far must then be discarded. */
 export type WriteAccepted = (attempted: Attempted, out: ByteText) => boolean;
 
 const DURATION = piece(',"durationMs":');
@@ -130,7 +130,7 @@ const SECOND_BYTES = 20;
 const ZERO = 0x30;
 
 /**
- * A piece that contains a time, reused for each record. Mostly the time is in the same second as the previous one, so that
+ * A piece that contains a time, reused for each record. The time is mostly in the same second as the previous one, so
  * only its last digits are replaced.
  */
 function stamped(before: string, after: string): (atMs: number) => Uint8Array {
@@ -151,7 +151,7 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
     } else {
       const instant = new Date(atMs).toISOString();
       text = piece(`${before}${instant}${after}`);
-      // Years with more than four digits are longer.
+      // The text is longer if the year has more than four digits.
       lastSecond = instant.length === INSTANT_BYTES ? second : Number.NaN;
     }
     lastMs = atMs;
@@ -226,7 +226,7 @@ function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => stri
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;
 }
 
-/** To a tenth. Writing two small integers is faster than writing one number with a fraction. */
+/** Rounds to a tenth. Writing two small integers is faster than writing one number with a fraction. */
 function tenths(ms: number): string {
   const whole = Math.max(0, Math.round(ms * 10));
   const rest = whole % 10;

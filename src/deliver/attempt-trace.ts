@@ -6,7 +6,7 @@
  *   is not sampled       none                                 unchanged
  *   is unknown           none                                 none
  *   a batch, of which    starts a trace that is linked to     names the span of the request
- *   some are sampled     each of them, at most 100
+ *   some are sampled     each of those, at most 100
  *   a batch without      none                                 none: it has several traces
  *   such a record
  *
@@ -22,7 +22,8 @@
  *       wait            the request was written           the start of the response
  *       body            the start of the response         its end
  *
- * The first three exist only if the request opened a connection. A phase that the request did not complete ends with it.
+ * The spans `dns`, `connect` and `tls` exist only if the request opened a connection. A phase that was not completed
+ * ends when the request ends.
  */
 
 import type { Phases, Sender, SendResult } from "../destinations/port.ts";
@@ -45,7 +46,7 @@ import type { DecisionName } from "./decide.ts";
 
 /** Replaces the destination's sender for one attempt. */
 export interface AttemptTrace extends Pick<Sender, "send"> {
-  /** The record from which a replacement is made. */
+  /** Returns the record from which a replacement is made. */
   follow(record: IncomingRecord): IncomingRecord;
   end(decision: DecisionName, endedAtMs: number): void;
 }
@@ -56,7 +57,7 @@ export interface TracedCall {
   readonly delivery: Delivery;
 }
 
-/** Most collectors keep no more of a span. */
+/** Most collectors keep at most this many links of a span. */
 const LINKS_MAX = 100;
 
 export interface TracePorts {
@@ -177,7 +178,7 @@ interface PhaseSpan {
   readonly toMs: number;
 }
 
-/** All measured from the start of the request. */
+/** All times are measured from the start of the request. */
 export function phaseSpans(phases: Phases, durationMs: number): readonly PhaseSpan[] {
   const { openedMs, lookedUpMs, connectedMs, securedMs, sentMs, headMs } = phases;
   const isName = phases.isName === true;

@@ -1,5 +1,6 @@
 /**
- * Writes the attempts topic. It exists for diagnosis, so nothing waits for it: no delivery is delayed by it or fails with it.
+ * Writes the attempts topic. The topic exists for diagnosis, so nothing waits for its records: a write that is slow or
+ * fails does not affect any delivery.
  *
  *   a record                                          result
  *   arrives                                           its bytes wait for the next flush, at most half a second or
@@ -12,8 +13,8 @@
  *                                                     its offset is committed
  *   waits when the process stops                      written within the time allowed for stopping
  *
- * It has a producer of its own, with the same acknowledgments and sequence numbers as the other one, so that a request that
- * waits for a slow replica of this topic never contains a retry or a dead letter.
+ * The topic has a separate producer, idempotent and with the same acknowledgments as the main one, so that a request
+ * that waits for a slow replica of this topic never contains a retry or a dead letter.
  */
 
 import type { Phases, Sender } from "../destinations/port.ts";
@@ -30,7 +31,7 @@ import type { Attempted } from "./active-attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";
 
 const FLUSH_EVERY_MS = 500;
-/** Well below the largest batch that a topic accepts, because all may be for one partition. */
+/** Well below the largest batch that a topic accepts, because all records may be for one partition. */
 const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
 const LINE_EVERY_MS = 60_000;
@@ -38,11 +39,11 @@ const CLOSE_LIMIT_MS = 2_000;
 const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
-  /** Bytes of an unsuccessful response that are kept; null: none. */
+  /** Maximum number of bytes of an unsuccessful response that are kept; null if none are. */
   readonly responseBytes: number | null;
   /**
-   * Begins a record, whose JSON is what is added until `end`, synchronously. Null if the record is dropped; `end` must not be
-   * called then.
+   * Starts a record. Its JSON is the text that is added synchronously until `end`. Returns null if the record is
+   * dropped; `end` must not be called then.
    */
   open(messageId: string): ByteText | null;
   end(): void;
@@ -57,7 +58,7 @@ export interface AttemptsDeps {
   readonly keeper?: TopicKeeper;
 }
 
-/** The caller disposes it after the last record was added. */
+/** The caller disposes the result after the last record was added. */
 export function startAttemptsTopic(
   { kafka, clock, log, metrics, keeper }: AttemptsDeps,
   { topic, responseBytes }: { readonly topic: string; readonly responseBytes: number | null },
@@ -78,7 +79,7 @@ class Attempts implements AttemptsTopic {
   readonly #closing = new AbortController();
   #waitingBytes = 0;
   #isFlushDue = false;
-  /** Includes records that wait. */
+  /** Includes records that wait for the next flush. */
   #unwrittenBytes = 0;
   #unsaid = 0;
   #saidAtMs = Number.NEGATIVE_INFINITY;
@@ -167,21 +168,21 @@ class Attempts implements AttemptsTopic {
   }
 }
 
-/** The part of the attempts topic that this needs. */
+/** The part of the attempts topic that `notingPhases` needs. */
 interface Notes {
   readonly responseBytes: number | null;
   open(messageId: string): ByteText | null;
   end(): void;
 }
 
-/** A sender whose results have the phases of their requests, and the start of a rejected response. */
+/** A sender whose results contain the phases of their requests, and the start of an unsuccessful response. */
 export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
   if (notes === undefined) return sender;
   const { responseBytes } = notes;
   const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
   return {
     ...sender,
-    // A trace has the phases already, and needs no part of the response.
+    // A traced attempt has the phases already, and needs no part of the response.
     send: (endpoint, prepared, done, phases, traceparent) => {
       const noted = phases === undefined ? fresh() : Object.assign(phases, fresh());
       sender.send(endpoint, prepared, done, noted, traceparent);
@@ -191,11 +192,11 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;
-  /** Endpoints are named as they are configured now. */
+  /** Applies new settings, from which endpoints are named. */
   update(destination: AttemptedDestination): void;
 }
 
-/** Null: attempts are not recorded. */
+/** Null if attempts are not recorded. */
 export function attemptsOf(
   destination: AttemptedDestination,
   notes: Notes | undefined,

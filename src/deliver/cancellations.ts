@@ -17,7 +17,7 @@ export class Cancels {
     this.#topics = topics;
   }
 
-  /** Replaces the earlier list. Retries are ignored here. */
+  /** Replaces the earlier list. Early releases of the kind `retry` are ignored here. */
   are(earlyReleases: readonly EarlyRelease[]): void {
     this.#earlyReleases = earlyReleases.filter(({ kind }) => kind === "cancel");
   }
@@ -39,7 +39,7 @@ export class Cancels {
     if (read.kind === "invalid") return null;
     const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
     return cancelOf(this.#earlyReleases, {
-      // Its headers may name another one, but it is on this destination's topic.
+      // The record's headers may name another destination, but it is on this destination's topic.
       destination: this.#destination,
       timestampMs: record.timestampMs,
       receivedAtMs,

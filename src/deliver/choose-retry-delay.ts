@@ -4,8 +4,8 @@
  *
  *   after an attempt                                     delay
  *   the selected delay ends after the window             none: expired
- *   nothing asked, or less than the selected delay       the selected delay
- *   more asked                                           the first longer one that covers it; the last one, if none does
+ *   `asked` is 0, or less than the selected delay        the selected delay
+ *   `asked` is more                                      the first longer one that covers it, otherwise the last one
  *   ... and that one ends after the window               the longest one that ends within it
  *
  *   its own `Retry-After` has not passed                 delay
@@ -18,23 +18,24 @@
  *   scheduled for retry n times                          the nth delay, but at most 2 minutes
  *   ... and that one ends after the window               the longest shorter one that ends within it, else the shortest
  *
- * A delivery that is asked to wait past its window thus approaches the end step by step, and gets its last attempt there.
- * These steps keep a margin free, because a record that is returned a little late would otherwise miss that attempt.
+ * A delivery whose `Retry-After` ends after its window thus approaches the end of the window step by step, and gets its
+ * last attempt there. These steps leave a margin, because a record that is returned a little late would otherwise miss
+ * that attempt.
  */
 
-/** An endpoint that works again then gets its deliveries soon. */
+/** Short, so that an endpoint that works again gets its deliveries soon. */
 const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
-  /** By the number of attempts; the last one repeats. At least one, in ascending order. */
+  /** The delay after each number of attempts; the last one repeats. At least one, in ascending order. */
   readonly retryDelaysMs: readonly number[];
-  /** From the first attempt. */
+  /** Measured from the first attempt. */
   readonly retryWindowMs: number;
 }
 
 /**
- * The part of the window that is kept free: a record may be returned late, or wait for others with its key that time out,
- * and still gets its last attempt.
+ * How long before the end of the window the last attempt is planned, so that it still takes place if the record is
+ * returned late, or has to wait for deliveries with the same key that time out.
  */
 export function cutMarginMs({ retryWindowMs }: RetryPolicy): number {
   return Math.max(1_000, Math.min(retryWindowMs / 20, 20_000));
@@ -67,7 +68,7 @@ export function delayUntil(
   return reach(policy, askedMs, nowMs, endAtMs);
 }
 
-/** After this time no retry delay ends within the window, so the next attempt is the last one. */
+/** The time after which no retry delay ends within the window, so that the next attempt is the last one. */
 export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
   return endAtMs - cutMarginMs(policy) - retryDelayMs(policy, 0);
 }
@@ -91,7 +92,7 @@ function retryDelayMs({ retryDelaysMs }: RetryPolicy, delay: number): number {
   return retryDelaysMs[Math.min(delay, retryDelaysMs.length - 1)] ?? 0;
 }
 
-/** The first delay that covers `waitMs`, else the longest one that ends within the window. */
+/** The first delay that covers `waitMs`; if there is none, the longest one that ends within the window. */
 function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
   let best: number | null = null;
   for (const delayMs of policy.retryDelaysMs) {

@@ -24,12 +24,13 @@
  *   half-open    waits until the probe completes       the same
  *   recovering   is sent while a slot is free          the same
  *
- * A retry that fails while the circuit is open changes nothing, so retries neither hasten nor delay the next probe.
+ * A retry that fails while the circuit is open does not change the state, so retries neither hasten nor delay the next
+ * probe.
  *
  * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint is
  * alive. Doubling the time, adding one slot for each success and halving the slots once for requests that failed
- * together are the schedules of TCP's retransmission and congestion control: they find a load that the other side
- * bears without knowing it in advance. Failures that do not depend on load are outweighed by the successes between
+ * together are the schedules of TCP's retransmission and congestion control: they find the load that the other side can
+ * bear, which is not known in advance. Failures that do not depend on load are outweighed by the successes between
  * them, so the circuit closes again.
  *
  * The caller supplies the time. Each `admit` that sends a request is followed by one `settle`.
@@ -44,12 +45,12 @@ const FAILING_FOR_MS = 1_000;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
-/** A probe should be sent this soon after the open time ends, if a delivery waits. */
+/** If a delivery waits, a probe should be sent within this time after the open time ends. */
 const PROBE_WITHIN_MS = 1_000;
-/** An endpoint that works again may still fail occasionally, which alone does not open the circuit. */
+/** More than one, because occasional failures of an endpoint that works again must not open the circuit. */
 const RAMP_FAILURES_TO_OPEN = 8;
 
-/** Processes whose requests keep being accepted report this every second. */
+/** How long a report of acceptance counts. Processes whose requests keep being accepted report that every second. */
 export const HEARD_FOR_MS = 2_500;
 
 /** A delivery from the destination's queue, or a retry that is due. */
@@ -63,7 +64,9 @@ export type Admission =
   /** Call `admit` again after the next `settle`. */
   | { readonly kind: "wait" };
 
-/** Distinguishes requests that were sent before the circuit opened, or slots were halved, from later ones. */
+/**
+ * Distinguishes requests that were sent before the circuit last opened or the slots were last halved from later ones.
+ */
 export type Ticket = number;
 
 export class CircuitBreaker {
@@ -80,7 +83,10 @@ export class CircuitBreaker {
   #succeededAgain = 0;
   /** A retry is in progress while the circuit is open. */
   #isTried = false;
-  /** Incremented when the circuit opens and when slots are halved. It is the ticket of a request, and `~value` that of a retry while open. */
+  /**
+   * Incremented when the circuit opens and when slots are halved. A request gets this value as its ticket; a retry that
+   * is sent while the circuit is open gets `~value`.
+   */
   #mark: number;
   #openedAt: number;
   #halvedAt = 0;
@@ -144,14 +150,14 @@ export class CircuitBreaker {
     return this.#state === "open" || this.#state === "half-open" ? this.#recover() : null;
   }
 
-  /** The time before which deliveries from the queue are not sent to the endpoint; 0 if they may be sent. */
+  /** The time until which no deliveries from the queue are sent to the endpoint; 0 if they may be sent now. */
   unavailableUntilMs(nowMs: number): number {
     return this.#state === "open" && this.#isOpenStill(nowMs) ? this.#untilMs : 0;
   }
 
   /**
-   * The time at which the circuit opened, including failed probes; null if deliveries may be sent. A circuit whose open time
-   * has passed without a delivery to probe with does not put the destination on hold.
+   * The time at which the circuit opened, including failed probes; null if deliveries may be sent. A circuit does not
+   * put the destination on hold if its open time has passed and no delivery was available for a probe.
    */
   openSinceMs(nowMs: number): number | null {
     const isProbed = this.#state === "half-open" || this.#isTried;
@@ -165,7 +171,7 @@ export class CircuitBreaker {
     return this.#state === "half-open" || this.#isTried;
   }
 
-  /** Never longer than was once announced, because the clock may have been set back. */
+  /** Limited to the original open time, because the clock may have been set back. */
   #isOpenStill(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }

@@ -11,7 +11,7 @@ export type ParsedContent =
   | {
       readonly kind: "content";
       readonly content: Content;
-      /** Its JSON. */
+      /** The call's or notification's JSON. */
       readonly text: string;
     }
   | {
@@ -34,10 +34,10 @@ export function parseContent(record: RecordValue): ParsedContent {
 }
 
 /**
- * Very few calls have 16 digits in a row. Written out, V8 skips eight characters at a time.
+ * Very few calls have 16 digits in a row. Because the pattern is written out, V8 skips eight characters at a time.
  */
 const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
-/** A number of 16 or more digits, perhaps inside a text, which the last check excludes. */
+/** A number of 16 or more digits, perhaps inside a string. The last check excludes numbers inside strings. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**

@@ -24,7 +24,7 @@ import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
   readonly result: SendResult | Skipped;
-  /** As the destination's type judged the request; a skipped endpoint counts as failed. */
+  /** The outcome of the request as the destination's type judged it; a skipped endpoint counts as failed. */
   readonly outcome: Outcome;
 }
 
@@ -36,7 +36,7 @@ export interface Skipped {
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
-  /** The name of the decision in logs and metrics; with `every`, that of the least final one. */
+  /** The name of the decision in logs and metrics; with `every`, the name of the least final decision. */
   readonly name: DecisionName;
   /** Records that must be written before the delivery counts as processed; empty if it was delivered. */
   readonly outputs: readonly Output[];
@@ -45,7 +45,7 @@ export interface Decision {
 const DELIVERED: Decision = { name: "accepted", outputs: [] };
 
 /**
- * @param delivery with its first-attempt-at and the number of earlier attempts.
+ * @param delivery contains its first-attempt-at and the number of earlier attempts.
  * @param configured IDs of the endpoints that the delivery could have been sent to.
  * @param results of the endpoints that had not rejected the delivery earlier; at least one was requested.
  * @param nowMs when the last request completed.
@@ -60,7 +60,7 @@ export function decide(
 ): Decision {
   assert(results.length > 0);
   const isAny = deliver === "any" || delivery.endpoint !== null;
-  // By far the most frequent case, so it returns early.
+  // Return early in what is by far the most frequent case.
   if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (isAny) {

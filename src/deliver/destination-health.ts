@@ -1,6 +1,6 @@
 /**
  * The results of a destination's attempts, for operators. A verdict lasts between attempts, so that a destination whose
- * attempts all fail is always shown as failing. `recent-attempts.ts` judges.
+ * attempts all fail is always shown as failing. `recent-attempts.ts` has the rules.
  *
  *   deliver   counts as accepted                           the destination is failing
  *   any       an attempt that one endpoint accepts         if its attempts are failing
@@ -44,7 +44,7 @@ export class DestinationHealth {
   #partitions = 0;
   #leftAtMs: number | null = null;
 
-  /** @param pause by a command; null if there is none. */
+  /** @param pause a pause by a command; null if there is none. */
   constructor(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null) {
     this.#destination = destination;
     this.update(destination, nowMs, pause);
@@ -86,7 +86,7 @@ export class DestinationHealth {
     this.#recent.add(isAccepted, endedAtMs);
   }
 
-  /** The attempts on which the verdict is based; null if its partitions are owned by other processes. */
+  /** The attempts on which the verdict is based; null if other processes own all of the destination's partitions. */
   recent(nowMs: number): RecentAttempts | null {
     if (this.#partitions === 0) return null;
     if (this.#destination.deliver === "any") return this.#recent;
@@ -97,12 +97,12 @@ export class DestinationHealth {
     return worst;
   }
 
-  /** Null if it is not failing, nothing was attempted, or its partitions are owned by other processes. */
+  /** Null if the destination is not failing, nothing was attempted, or other processes own all of its partitions. */
   failingSinceMs(nowMs: number): number | null {
     return this.recent(nowMs)?.failingSinceMs(nowMs) ?? null;
   }
 
-  /** As it is configured now. */
+  /** The destination with its current settings. */
   get destination(): AttemptedDestination {
     return this.#destination;
   }
@@ -131,7 +131,7 @@ export class DestinationHealth {
   }
 }
 
-/** True if it has been failing for longer or, if neither is failing, more of its attempts failed. */
+/** True if `one` has been failing for longer than `other` or, if neither is failing, more of its attempts failed. */
 function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boolean {
   const [mine, others] = [one.failingSinceMs(nowMs), other.failingSinceMs(nowMs)];
   if (mine !== null || others !== null) return (mine ?? nowMs) < (others ?? nowMs);

@@ -13,8 +13,8 @@
  *                                       its key and slot are free before that
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
  *   is on a partition being drained     is not started; an attempt in progress completes
- *   settings change                     an attempt in progress keeps the old ones, waiting deliveries are
- *                                       evaluated again with the new ones, also those in units
+ *   settings change                     an attempt in progress keeps the old ones; waiting deliveries are
+ *                                       evaluated again with the new ones, even those in units
  */
 
 import type { EarlyRelease } from "../control/operator-actions.ts";
@@ -68,7 +68,7 @@ export class DestinationWork {
   #isReleasing = false;
   readonly #cancels;
   readonly #rounds: RequestRounds;
-  /** Null: each delivery is sent alone. */
+  /** Null if each delivery is sent alone. */
   #limits: UnitLimits | null;
   readonly #gathering = new Gathering();
   readonly #lookAgain: (atMs: number) => void;
@@ -99,7 +99,7 @@ export class DestinationWork {
     this.#rounds = new RequestRounds({ policy, topics, ports, gates, slots, waiting, rate, pump });
   }
 
-  /** Applies new settings of the same destination. The sender has them already. */
+  /** Applies new settings of the same destination, which the sender already uses. */
   update(destination: AttemptedDestination): void {
     const { concurrency, requestsPerSecond } = destination;
     this.#disbandAll();
@@ -118,7 +118,7 @@ export class DestinationWork {
     this.#cancels.are(earlyReleases);
     if (earlyReleases.length > 0) this.#disbandAll();
     const isCancelled = ({ record }: Item) => this.#cancels.has(record);
-    // Removing one makes the next one with its key visible.
+    // Removing a delivery makes the next one with the same key visible.
     let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
     for (; found.length > 0; found = this.#waiting.extract(isCancelled))
       for (const item of found) this.#giveUpCancelled(item);
@@ -171,7 +171,9 @@ export class DestinationWork {
     return this.#gates.states(this.#ports.nowMs());
   }
 
-  /** The hold because all endpoints are unavailable. The caller handles pause and disable. */
+  /**
+   * The hold that exists because all endpoints are unavailable. The caller handles paused and disabled destinations.
+   */
   hold(): DestinationHold | null {
     return this.#gates.hold(this.#ports.nowMs());
   }
@@ -180,7 +182,7 @@ export class DestinationWork {
     return this.#ports.sender.readiness?.isReady() ?? true;
   }
 
-  /** A delivery may join an earlier one with its key, if that is in an open unit. */
+  /** A delivery may join the unit of an earlier one with the same key, if that unit is open. */
   #add(item: Item, nowMs: number): void {
     const before = this.#waiting.add(item);
     if (before !== null && before.unit !== null && !before.unit.isClosed) {
@@ -274,7 +276,7 @@ export class DestinationWork {
     this.#joinFollowing(item, unit, nowMs);
   }
 
-  /** Adds the deliveries with the same key to the unit, as far as they fit. */
+  /** Adds the deliveries with the same key that fit to the unit. */
   #joinFollowing(before: Item, unit: Unit, nowMs: number): void {
     let next = this.#waiting.following(before);
     while (next !== null && next.unit === null && !unit.isClosed && this.#joins(next, unit, nowMs))
@@ -307,9 +309,10 @@ export class DestinationWork {
   }
 
   /**
-   * Starts the next unit, or considers its deliveries again if something changed while it waited.
+   * Starts the next unit; if the availability of its endpoints has changed meanwhile, its deliveries are evaluated
+   * again instead.
    *
-   * @param isRest nothing else can join an open unit now.
+   * @param isRest true if nothing else can join an open unit now.
    * @returns false if no unit may start.
    */
   #startUnit(nowMs: number, isRest: boolean): boolean {
@@ -334,7 +337,7 @@ export class DestinationWork {
     return true;
   }
 
-  /** Its deliveries wait again, in their order. */
+  /** Dissolves the unit: its deliveries wait again, in the same order. */
   #disband({ calls }: Unit): void {
     for (const { item, follows } of calls.toReversed()) {
       item.unit = null;
@@ -351,7 +354,7 @@ export class DestinationWork {
     this.#releaseInTime();
   }
 
-  /** Checks deliveries that wait for endpoints, as long as there are any. */
+  /** Periodically checks the deliveries that wait for endpoints, until there are none. */
   #releaseInTime(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;
@@ -362,7 +365,7 @@ export class DestinationWork {
     });
   }
 
-  /** True if the rate limit allows these requests now; otherwise all deliveries wait. */
+  /** Returns true if the rate limit allows these requests now; otherwise all deliveries wait. */
   #goes(requests: number, nowMs: number): boolean {
     const waitMs = this.#rate.take(nowMs, requests);
     if (waitMs === 0) return true;
@@ -379,7 +382,7 @@ function isRounded({ attempt }: Delivery, text: string): boolean {
   return attempt === 0 && roundsIntegers(text);
 }
 
-/** Its retry window begins with its first attempt, and not when it joined its unit. */
+/** The retry window starts with the first attempt, not when the delivery joined its unit. */
 function begun(call: UnitCall, nowMs: number): UnitCall {
   const { delivery } = call;
   const isFirst = delivery.attempt === 0 && delivery.endpoint === null;

@@ -1,16 +1,17 @@
 /**
- * Tracks whether each endpoint of a destination is available: its circuit breaker, and the time for which it asked with
- * `Retry-After`.
+ * Tracks whether each endpoint of a destination is available, by its circuit breaker and the wait that it requested
+ * with `Retry-After`.
  *
  *   the endpoints                                        the destination
  *   one is available                                     takes deliveries from its queue
  *   none is, but a request to one is in progress         waits for that request
  *   all are unavailable                                  is on hold until the first one is available
  *
- * A delivery whose endpoints are unavailable is kept here until one is available, or until its time.
+ * A delivery whose endpoints are unavailable is kept here until one is available, or until the time that `wait` was
+ * given.
  *
  *   an endpoint                                          other processes
- *   opens its circuit, also after a failed probe         are informed, so that those whose requests are accepted reply
+ *   opens its circuit, even after a failed probe         are informed, so that those whose requests are accepted reply
  *   accepts or rejects while its circuit is open         are informed
  *   the same, while others have reported failures        are informed, once a second
  *   within the last minute
@@ -18,7 +19,7 @@
  *
  *   another process reports that the endpoint            result
  *   accepts                                              an open circuit recovers, 2 requests at a time
- *   sent Retry-After                                     it is unavailable as if it had been sent to this process
+ *   sent Retry-After                                     it is unavailable as if this process had received that
  *   fails                                                none, because the cause may be that process
  */
 
@@ -38,22 +39,22 @@ export type QueueState =
 const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
-/** A hold. A probe in progress does not end it. */
+/** A hold of the destination, which a probe in progress does not end. */
 export interface DestinationHold {
   readonly reason: HoldReason;
   readonly sinceMs: number;
-  /** When an endpoint is available again; null if an operator has to end the hold. */
+  /** When the first endpoint is available again; null if an operator has to end the hold. */
   readonly untilMs: number | null;
   /** The author of a pause, such as `command`; otherwise absent. */
   readonly by?: string;
-  /** Why there is no token, if that is the reason. */
+  /** Why there is no token, if the missing token is the reason. */
   readonly error?: string | null;
 }
 
 export interface GateState {
   readonly key: EndpointKey;
   readonly breaker: CircuitState;
-  /** When the endpoint is available again; null: now. */
+  /** When the endpoint is available again; null if it is available now. */
   readonly unavailableUntilMs: number | null;
 }
 
@@ -68,19 +69,19 @@ interface Waiting<Item> {
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
 
-/** How long after a report of another process about failures this process replies. */
+/** How long this process keeps replying after another process reported failures. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
 
 interface Gate<Item> {
   readonly key: EndpointKey;
-  /** When another process last reported that it fails. */
+  /** When another process last reported that the endpoint fails. */
   failsElsewhereAtMs: number;
-  /** When this process last reported about it. */
+  /** When this process last reported about the endpoint. */
   reportedAtMs: number;
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
-  /** When the endpoint first sent Retry-After, if it has repeated it before the time passed. */
+  /** When the endpoint first sent `Retry-After`, if it has sent it again each time before the wait ended. */
   onHoldSinceMs: number;
   waiting: Waiting<Item>[];
 }
@@ -112,8 +113,8 @@ export class EndpointGates<Item> {
   }
 
   /**
-   * Replaces the endpoints. Those that stay keep their circuit and their time, and new ones are available. Deliveries that are
-   * kept here are evaluated again.
+   * Replaces the endpoints. Endpoints that stay keep their circuit and their `Retry-After` time, and new ones are
+   * available. Deliveries that are kept here are evaluated again.
    */
   update(endpoints: readonly EndpointKey[], concurrency: number): void {
     for (const { key, breaker, waiting } of this.#gates) {
@@ -135,7 +136,7 @@ export class EndpointGates<Item> {
     });
   }
 
-  /** The availability at this moment, for `prepare`. @param missing what the sender does not have. */
+  /** The availability at this moment, for `prepare`. @param missing what requests need and the sender does not have. */
   at(nowMs: number, missing: Gates["missing"] = null): Gates {
     return {
       missing,
@@ -145,7 +146,7 @@ export class EndpointGates<Item> {
     };
   }
 
-  /** A number that changes when one of these endpoints becomes available or unavailable, or for another reason. */
+  /** A number that changes when one of these endpoints becomes available or unavailable, or the reason changes. */
   availability(endpoints: readonly Endpoint[], nowMs: number): number {
     let bits = 0;
     for (const { key } of endpoints) {
@@ -183,7 +184,7 @@ export class EndpointGates<Item> {
     );
   }
 
-  /** When the endpoint is available again, as far as is known; 0: now. */
+  /** When the endpoint is available again, as far as is known; 0 if it is available now. */
   unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
     return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);
@@ -194,7 +195,7 @@ export class EndpointGates<Item> {
     return this.#find(endpoint)?.breaker.mustWait() ?? false;
   }
 
-  /** Keeps an item until the endpoint is available, or `release` is called after `untilMs`. */
+  /** Keeps an item until the endpoint is available, or until `release` is called after `untilMs`. */
   wait(endpoint: EndpointKey, item: Item, untilMs: number): void {
     this.#find(endpoint)?.waiting.push({ item, untilMs });
     this.#waiting += 1;
@@ -253,7 +254,7 @@ export class EndpointGates<Item> {
     this.#waiting += due.length;
   }
 
-  /** Null: the endpoint is unavailable now. */
+  /** Returns null if the endpoint is unavailable now. */
   admit(endpoint: EndpointKey, nowMs: number, turn: SlotFor): Ticket | null {
     const gate = this.#find(endpoint);
     if (gate === undefined) return null;
@@ -308,14 +309,14 @@ export class EndpointGates<Item> {
     this.#tell(gate.key, news);
   }
 
-  /** The hold while all endpoints are unavailable, with the reason of the one that is available first. */
+  /** The hold while all endpoints are unavailable; its reason is that of the endpoint that will be available first. */
   hold(nowMs: number): DestinationHold | null {
     let first: Unavailability | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
       const unavailable = this.#unavailability(gate, nowMs);
       if (unavailable === null) return null;
-      // The hold began when the last of them became unavailable.
+      // The hold started when the last endpoint became unavailable.
       sinceMs = Math.max(sinceMs, unavailable.sinceMs);
       if (first === null || unavailable.untilMs < first.untilMs) first = unavailable;
     }
@@ -347,18 +348,18 @@ export class EndpointGates<Item> {
 
   #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
     const untilMs = gate?.onHoldUntilMs ?? 0;
-    // No hold lasts longer, so the clock was set back.
+    // No hold lasts longer than this, so the clock was set back.
     return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }
 
-  /** At most five. */
+  /** A linear search, because there are at most five endpoints. */
   #find(endpoint: EndpointKey): Gate<Item> | undefined {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }
 }
 
-/** Starts again if the clock was set back. */
+/** Returns false if the clock was set back. */
 function isWithin(sinceMs: number, forMs: number, nowMs: number): boolean {
   return nowMs >= sinceMs && nowMs - sinceMs < forMs;
 }

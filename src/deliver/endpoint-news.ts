@@ -1,6 +1,6 @@
 /**
- * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. The retries of a
- * destination are made by one process, so the others would otherwise learn only from first attempts.
+ * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. One process makes
+ * all retries of a destination, so the others would otherwise learn about endpoints only from first attempts.
  *
  *   a process                                         result
  *   reports about an endpoint                         a record is written, or, if a write is in progress, the latest
@@ -32,12 +32,12 @@ export interface TellTo {
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  /** By endpoint and destination: the latest report that is not written yet. */
+  /** The latest report that is not written yet, by endpoint and destination. */
   readonly #unwritten = new Map<string, EndpointNews>();
   readonly #end: () => void;
   #isWriting = false;
 
-  /** @param onNews called with reports of other processes, until this is disposed. */
+  /** @param onNews called with reports from other processes, until this object is disposed. */
   constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
     this.#to = to;
     this.#end = operatorActions.onNews((news) => {

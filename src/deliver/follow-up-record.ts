@@ -27,7 +27,7 @@ import { untilTickMs } from "../domain/timer-tick.ts";
 import { delayName, type TopicNames } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
 
-/** Does not keep the replaced record in memory. */
+/** Holds no reference to the replaced record, so that it does not stay in memory. */
 export type Replacement =
   | {
       readonly kind: "retry";
@@ -41,10 +41,10 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
-      /** For the log, if the record names one. */
+      /** The names of the call for the log, as far as the record contains them. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
-      /** Its size before it was cut; absent if it was not. */
+      /** The record before it was cut; absent if it was not cut. */
       readonly whole?: RecordContent;
       readonly waited?: Waited | undefined;
     };
@@ -116,7 +116,7 @@ function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
   return { topic, partition, offset };
 }
 
-/** Called when all are written, or cannot be written any more. */
+/** Called when all records are written, or can no longer be written. */
 export type Ended = (isWritten: boolean) => void;
 
 /**
@@ -127,17 +127,18 @@ export type Ended = (isWritten: boolean) => void;
  *   no other one waits       it waits for the next tick (`timer-tick.ts`), which all destinations share
  *   others wait              it is sent with them
  *
- * A delivery is processed only after its record was written, so a crash before that repeats it.
+ * A delivery counts as processed only after its record was written, so after a crash before that, it is attempted
+ * again.
  *
- * @param clock the collected records are sent when its sleep ends, even if it is aborted.
- * @param write rejects if nothing can be written any more.
+ * @param clock the collected records are sent when its sleep ends, even if the sleep is aborted.
+ * @param write rejects if nothing more can be written.
  */
 export function gatherWrites<Item>(
   clock: { nowMs(): number; sleep(ms: number): Promise<void> },
   write: (items: readonly Item[]) => Promise<void>,
 ): (items: readonly Item[], ended: Ended) => void {
   let gathered: Item[] = [];
-  // A promise for each record would live as long, and be copied by the garbage collector.
+  // A promise for each record would live as long as the write, and the garbage collector would copy it.
   let waiting: Ended[] = [];
 
   const go = () => {

@@ -1,5 +1,6 @@
 /**
- * Puts deliveries together that share a request. A unit has deliveries with the same turn and the same endpoints.
+ * Groups deliveries into units, each of which shares a request. The deliveries of a unit have the same turn and the
+ * same endpoints.
  *
  *   a delivery                              joins
  *   must be sent alone                      a unit of its own, which is closed
@@ -12,24 +13,24 @@
  *   is closed                               when a slot is free
  *   is open                                 when a slot is free, nothing else can join it now, and `waitMs` have passed since
  *                                           its first delivery arrived, or the retry window of one ends
- *   has endpoints whose availability        not at all: its deliveries are considered again, in their order
+ *   has endpoints whose availability        not at all: its deliveries are evaluated again, in order
  *   changed while it waited
  *
- * A delivery that waited before, for a slot or for its endpoint, arrived earlier, so its unit does not wait again.
+ * The time that a delivery has already waited for a slot or for its endpoint counts toward `waitMs`.
  */
 
 import { hasRoom, type UnitLimits } from "../destinations/port.ts";
 import type { OwnedWork, Unit, UnitCall } from "./active-attempt.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 
-/** What a unit must have for a delivery to join it. */
+/** What a delivery must have in common with a unit to join it. */
 export type Group = Pick<Unit, "turn" | "endpoints" | "availability">;
 
 export class Gathering {
-  /** In the order in which they were opened. */
+  /** The units in the order in which they were opened. */
   #units: Unit[] = [];
 
-  /** Adds a delivery that may start. Returns its unit. */
+  /** Adds a delivery that may start, and returns its unit. */
   add(call: UnitCall, group: Group, limits: UnitLimits): Unit {
     const open = call.measured.isAlone ? undefined : this.#openUnit(group);
     if (open !== undefined && joins(open, call, limits)) return open;
@@ -56,7 +57,7 @@ export class Gathering {
   /**
    * Removes and returns the next unit that may start.
    *
-   * @param isRest nothing else can join an open one now.
+   * @param isRest true if nothing else can join an open unit now.
    */
   next(nowMs: number, isRest: boolean, hasPlace: (turn: SlotFor) => boolean): Unit | undefined {
     const at = this.#units.findIndex(
@@ -103,7 +104,7 @@ function isGroup(unit: Group, { turn, endpoints, availability }: Group): boolean
 }
 
 /**
- * Adds a delivery to an open unit if that has room, and otherwise closes the unit.
+ * Adds a delivery to an open unit if the unit has room for it, and otherwise closes the unit.
  *
  * @returns true if the delivery is part of it.
  */
@@ -121,7 +122,10 @@ function joins(unit: Unit, call: UnitCall, limits: UnitLimits): boolean {
   return true;
 }
 
-/** The same for a delivery that has the key of one in the unit. It is closed if the delivery cannot join it. */
+/**
+ * Does the same for a delivery that has the same key as one in the unit. If the delivery cannot join, the unit is
+ * closed.
+ */
 export function joinsBehind(unit: Unit, call: UnitCall, group: Group, limits: UnitLimits): boolean {
   if (!unit.isClosed && isGroup(unit, group)) return joins(unit, call, limits);
   unit.isClosed = true;

@@ -1,6 +1,6 @@
 /**
- * Why a destination is on hold regardless of its endpoints. Configuration and commands are combined: it is paused if either
- * pauses it.
+ * Why a destination is on hold regardless of its endpoints. Configuration and commands are combined: the destination is
+ * paused if either pauses it.
  *
  *   configuration    command   on hold because   by                          since     until
  *   enabled: false   any       disabled          -                           known     an operator ends it
@@ -9,7 +9,7 @@
  *   neither          paused    paused            command                     command   command
  *   neither          none      not on hold
  *
- * The configuration contains no times, so *known* is the time at which this process learned of it.
+ * The configuration contains no times, so *known* is the time at which this process first read that setting.
  */
 
 import type { Pause } from "../control/operator-actions.ts";
@@ -18,9 +18,9 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
-  /** Null: an operator has to end it. */
+  /** Null if an operator has to end the hold. */
   readonly untilMs: number | null;
-  /** Absent if it is disabled. */
+  /** Absent if the destination is disabled. */
   readonly by?: string;
 }
 
@@ -50,7 +50,7 @@ export function stillnessOf(
   return { reason: "paused", sinceMs, untilMs, by };
 }
 
-/** Authors of a pause as metric labels, because operators can enter any name. */
+/** Authors of a pause as metric labels: a fixed list, because operators can enter any name. */
 export const PAUSED_BY = ["configuration", "operation"] as const;
 
 export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[number][] {
@@ -60,7 +60,7 @@ export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[n
   return [...(byFile ? [PAUSED_BY[0]] : []), ...(byOthers ? [PAUSED_BY[1]] : [])];
 }
 
-/** The settings that the work uses. */
+/** The settings to apply: the configured ones, combined with pauses by commands. */
 export function controlled(
   configured: AttemptedDestination,
   pause: Pause | null,

@@ -1,5 +1,5 @@
 /**
- * The records that replace a delivery that was not accepted: scheduled for retry, expired or rejected.
+ * The records that replace an unaccepted delivery: scheduled for retry, expired or rejected.
  *
  *   output      the delivery                                its sentence
  *   scheduled   one more retry; due after the delay;        -
@@ -23,7 +23,7 @@ export type Output =
       /** One sentence. */
       readonly error: string;
       readonly delivery: Delivery;
-      /** Its retry window ended while it was due but not attempted. */
+      /** Set if the retry window ended while the delivery was due but not attempted. */
       readonly waited?: Waited;
     };
 
@@ -54,7 +54,7 @@ export function scheduleRetry(
   };
 }
 
-/** @param waited null if it was attempted when due, but the next attempt would be too late. */
+/** @param waited null if the delivery was attempted when due, but the next attempt would be too late. */
 export function expired(
   delivery: Delivery,
   { retryWindowMs }: RetryPolicy,

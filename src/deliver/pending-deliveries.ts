@@ -5,11 +5,11 @@
  *   the queue               in order, by key              when the destination is not on hold
  *                                                         (`endpoint-availability.ts`) and a slot is free
  *   the retry topic         by key                        when a slot for retries is free (`slot-scheduler.ts`)
- *   ... and its endpoint    for that endpoint             when the endpoint is available, or its time has passed
+ *   ... and its endpoint    for that endpoint             when the endpoint is available, or the wait has ended
  *   is unavailable
  *
- * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each once, so that
- * its window is known, and again when the window has ended.
+ * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each once,
+ * to find the end of its retry window, and again when the window has ended.
  */
 
 import type { WorkPorts } from "./active-attempt.ts";
@@ -31,7 +31,10 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
-  /** Deliveries that were next and were put back; several, if others arrive from an endpoint meanwhile. */
+  /**
+   * Deliveries that were next and were put back; there can be several if deliveries that waited for an endpoint arrive
+   * meanwhile.
+   */
   readonly #first: Record<SlotFor, Item[]> = { line: [], retry: [] };
 
   /** @param onHeld called with the end of a hold, if deliveries wait in the queue. */
@@ -47,7 +50,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     this.#onHeld = onHeld;
   }
 
-  /** @returns the one that it follows; null if it may start. */
+  /** @returns the item with the same key that it has to wait for; null if it may start. */
   add(item: Item): Item | null {
     return this.#schedules[item.owner.turn].add(item);
   }
@@ -123,7 +126,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
 /** A longer wait is checked at this interval, in case the clock was changed. */
 const LOOK_AGAIN_MAX_MS = 60_000;
 
-/** @returns a function to call with the end of the hold. */
+/** @returns a function that must be called with the end of the hold. */
 export function lookingAgain(
   ports: Pick<WorkPorts, "nowMs" | "after">,
   look: () => void,
@@ -135,7 +138,7 @@ export function lookingAgain(
     if (nextMs > nowMs && nextMs <= atMs) return;
     nextMs = atMs;
     ports.after(atMs - nowMs, () => {
-      // The timer may fire early by this clock; then this is called again.
+      // By this clock, the timer may fire too early; then this function is called again.
       nextMs = Number.NEGATIVE_INFINITY;
       look();
     });

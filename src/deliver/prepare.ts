@@ -1,5 +1,5 @@
 /**
- * Decides what to do with a record from a destination's topics when its turn has come, before any request is sent.
+ * Decides what to do with a record from a destination's topics when its turn comes, before any request is sent.
  * The stage carries out the decision, and `explain` shows it. The first row that applies decides.
  *
  *   state                                                decision
@@ -24,10 +24,10 @@
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
  *   is valid                                             attempt, with the requests to send
  *
- * Only endpoints that have not rejected the delivery count; one that is no longer configured is ignored. An endpoint is
- * unavailable while its Retry-After time or its open circuit lasts. The destination is on hold while all endpoints are
- * unavailable (`endpoint-availability.ts`), so its deliveries only get here if they are for one endpoint or were
- * attempted before.
+ * Only endpoints that have not rejected the delivery count; endpoints that are no longer configured are ignored. An
+ * endpoint is unavailable while its Retry-After time or its open circuit lasts. The destination is on hold while all
+ * endpoints are unavailable (`endpoint-availability.ts`), so its deliveries only get here if they are for one endpoint
+ * or were attempted before.
  *
  * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
  * the attempt that it came from, so that it expires if the endpoint never recovers.
@@ -44,17 +44,17 @@ import type { SlotFor } from "./circuit-breaker.ts";
 import { parseContent } from "./content.ts";
 import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
 
-/** `delivery` has its first-attempt-at. */
+/** A plan for an attempt. `delivery` contains its first-attempt-at. */
 interface Plan {
   readonly kind: "attempt";
   /** Endpoints to request now; at least one. */
   readonly endpoints: readonly Endpoint[];
-  /** Endpoints to skip, because they are unavailable. */
+  /** Endpoints to skip because they are unavailable. */
   readonly held: readonly Endpoint[];
   readonly delivery: Delivery;
-  /** The latest time until which it waits for another request to complete. */
+  /** The latest time until which the delivery waits for another request to complete. */
   readonly untilMs: number;
-  /** Used instead if the delivery would have to wait for another request; null: it waits. */
+  /** Used instead if the delivery would have to wait for another request; null if it waits in that case. */
   readonly otherwise: Output | null;
 }
 
@@ -62,11 +62,11 @@ interface Plan {
 export interface Wait {
   readonly kind: "wait";
   readonly endpoint: EndpointKey;
-  /** At this time it is prepared again, whether the endpoint is available or not. */
+  /** At this time the delivery is prepared again, whether or not the endpoint is available. */
   readonly untilMs: number;
 }
 
-/** Also for a delivery that is only for one endpoint. */
+/** An attempt that can be sent, which may be for one endpoint only. */
 export interface PreparedAttempt extends Plan, Sendable {}
 
 export type Prepared =
@@ -76,17 +76,17 @@ export type Prepared =
   /** The record is not a valid delivery: it becomes a dead letter with its headers unchanged. */
   | { readonly kind: "unreadable"; readonly error: string };
 
-/** The time before which an endpoint is unavailable; 0 if it is available. */
+/** The time until which an endpoint is unavailable; 0 if it is available. */
 export type UnavailableUntil = (endpoint: EndpointKey) => number;
 
 export interface Gates {
-  /** Because of `Retry-After`. */
+  /** Until when the endpoint is unavailable because it sent `Retry-After`. */
   readonly onHoldUntilMs: UnavailableUntil;
-  /** Because its circuit is open. */
+  /** Until when the endpoint is unavailable because its circuit is open. */
   readonly openUntilMs: UnavailableUntil;
-  /** The circuit is open, half-open or recovering. */
+  /** True if the circuit is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
-  /** What requests need and the sender does not have; null: nothing. */
+  /** What requests need and the sender does not have; null if nothing is missing. */
   readonly missing: SenderHold["reason"] | null;
 }
 
@@ -206,8 +206,8 @@ function endpointsOf(delivery: Delivery, destination: AttemptedDestination): rea
  *   a first attempt in the future                 now
  *   a not-before later than the retry window      the window, from now
  *
- * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values back, so no later
- * stage sees the original ones.
+ * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values to the
+ * records that follow, so no later stage sees the original ones.
  *
  * @param topicOf the destination whose topic contains the record.
  */

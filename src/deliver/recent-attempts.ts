@@ -35,14 +35,14 @@ export class RecentAttempts {
   #attempts = 0;
   #failures = 0;
   #lastFew = 0;
-  /** Counted since it was last not failing. */
+  /** Failures since the endpoint or destination was last not failing. */
   #failedInAll = 0;
   #isAcceptedEver = false;
   /** Consecutive attempts with the same result, up to the latest. */
   #run = 0;
   #isRunOfFailures = false;
   #runSinceMs = 0;
-  /** The last attempt with the opposite result. */
+  /** The time of the last attempt with the opposite result. */
   #otherAtMs = Number.NEGATIVE_INFINITY;
   #latestAtMs = Number.NEGATIVE_INFINITY;
   #failingSinceMs: number | null = null;
@@ -71,20 +71,20 @@ export class RecentAttempts {
     this.#judge(nowMs);
   }
 
-  /** Null if it is not failing, or nothing was attempted. */
+  /** Null if the endpoint or destination is not failing, or nothing was attempted. */
   failingSinceMs(nowMs: number): number | null {
     this.#moveTo(nowMs);
     this.#judge(nowMs);
     return this.#failingSinceMs;
   }
 
-  /** Attempts in the last minute, or since it recovered, if that is later. */
+  /** The number of attempts in the last minute, or since recovery if that is later. */
   attempts(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#attempts;
   }
 
-  /** Failures among them. */
+  /** The number of failures among these attempts. */
   failures(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#failures;
@@ -120,7 +120,7 @@ export class RecentAttempts {
     return this.#run >= RUN_ATTEMPTS && nowMs - this.#otherAtMs >= RUN_MS;
   }
 
-  /** Otherwise the next failure would make it failing again. */
+  /** Without this, the next failure would start a failing state again. */
   #forgetFailures(): void {
     for (let span = 0; span < SPANS; span += 1) {
       this.#spans[span] = (this.#spans[span] ?? 0) - (this.#spans[SPANS + span] ?? 0);

@@ -131,7 +131,7 @@ function tellHolds(log: Log, destination: DestinationId) {
   return { still: tellStillness(log, destination), token: tellToken(log, destination) };
 }
 
-/** Counts requests, which are fewer than deliveries if these share them. */
+/** Counts requests. There are fewer of them than deliveries if deliveries share requests. */
 function countResponses(metrics: Metrics, destination: DestinationId) {
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   return {
@@ -158,7 +158,7 @@ function tellStillness(log: Log, destination: DestinationId) {
   };
 }
 
-/** Reports that there is no token for requests, when the reason changes, and that there is one again. */
+/** Reports when requests have no token, when the reason for that changes, and when there is a token again. */
 function tellToken(log: Log, destination: DestinationId) {
   let reported: string | null = null;
   return (hold: SenderHold | null): void => {

@@ -11,7 +11,7 @@ export class RequestRate {
   #limiter: RateLimiter | null = null;
   #owned = 0;
 
-  /** @param perSecond null for no limit. */
+  /** @param perSecond null if there is no limit. */
   constructor(perSecond: number | null, partitions: number) {
     this.#perSecond = perSecond;
     this.#partitions = partitions;
@@ -36,7 +36,7 @@ export class RequestRate {
     this.#set();
   }
 
-  /** 0 if a request may be sent now; otherwise the number of milliseconds to wait before asking again. */
+  /** Returns 0 if the requests may be sent now; otherwise the number of milliseconds to wait before calling again. */
   take(nowMs: number, requests: number): number {
     return this.#limiter?.take(nowMs, requests) ?? 0;
   }

@@ -11,16 +11,17 @@
  *   and is accepted by another endpoint      decided at once, unless all endpoints must accept it
  *   any other                                part of smaller and smaller units, until a response does not split its unit
  *
- * So a delivery that is rejected alone becomes a dead letter, and costs the others no attempt: an attempt ends with the last
- * of its rounds, and counts as one. A half is a request as any other: `requestsPerSecond` and the circuit breakers count it. An
- * endpoint that becomes unavailable between two rounds is skipped.
+ * So if only one delivery is rejected, it becomes a dead letter without costing the others an attempt: an attempt ends
+ * with the last of its rounds, and all rounds count as one attempt. A request with half of the deliveries is a request
+ * like any other: `requestsPerSecond` and the circuit breakers count it. An endpoint that becomes unavailable between
+ * two rounds is skipped.
  *
  *   the deliveries of an accepted request    count as processed
  *   with one endpoint, or `any`              in one synchronous step, when the request ends
  *   with several endpoints that all must     in one synchronous step, when the last round ends, because one request can
  *   accept                                   concern deliveries of several rounds
  *
- * One commit therefore has all of them, and a crash before it repeats all of them.
+ * One commit therefore covers all of these deliveries, and after a crash before the commit, all of them are repeated.
  */
 
 import assert from "node:assert/strict";
@@ -58,7 +59,7 @@ const SKIPPED: Skipped = { kind: "skipped" };
 const NO_SPLITS: readonly Split[] = [];
 const NO_PARTS: readonly Part[] = [];
 
-/** What is sent: measured if the unit may have several deliveries. */
+/** The deliveries to send: measured if the unit may have several. */
 type Sent = readonly Sendable[] | readonly Measured[];
 
 interface Shared {
@@ -69,7 +70,7 @@ interface Shared {
   readonly slots: SlotScheduler;
   readonly waiting: WaitingDeliveries<Item>;
   readonly rate: RequestRate;
-  /** Starts what may start after a request ended. */
+  /** Starts the deliveries that may start after a request ended. */
   readonly pump: () => void;
 }
 
@@ -84,7 +85,7 @@ export class RequestRounds {
     this.#shared = shared;
   }
 
-  /** Starts an attempt in a slot of its own. At least one of the endpoints admits a request. */
+  /** Starts an attempt in a separate slot. At least one of the endpoints must admit a request. */
   start(
     calls: readonly Call[],
     endpoints: readonly Endpoint[],
@@ -179,7 +180,7 @@ export class RequestRounds {
     return outcome;
   }
 
-  /** Takes from a round that ended the deliveries that are sent again; the others are decided now. */
+  /** After a round has ended: returns the deliveries to send again, and decides about the others now. */
   #split(attempt: Attempt): readonly Call[] {
     const { splits, calls, settings } = attempt;
     if (splits.length === 0) return calls;
@@ -257,7 +258,7 @@ export class RequestRounds {
   replace(item: Item, replacements: readonly Replacement[]): void {
     const { waiting, slots, ports } = this.#shared;
     const { owner } = item;
-    // Unlike the record, this stays in memory until the write completes.
+    // Unlike the record, this object stays in memory until the write completes.
     const { offset } = item.record;
     owner.begin();
     for (const each of replacements) {
@@ -291,7 +292,7 @@ function measuredOf({ measured }: Call): Measured {
   return measured;
 }
 
-/** The result of one delivery of a request whose response judged each of them. */
+/** The result of one delivery, if the response contains a status for each delivery of the request. */
 function resultOf({ outcome, status, error }: CallVerdict, whole: EndpointResult): EndpointResult {
   const { endpoint, result } = whole;
   if (result.kind !== "response") return whole;

@@ -1,12 +1,13 @@
 /**
- * The consumer of one destination with its work, sender, metrics and logs. `stage.ts` describes when offsets are processed.
+ * Runs one destination: its consumer, deliveries, sender, metrics and logs. `stage.ts` describes when records count as
+ * processed.
  *
  *   step of an update, or of a pause               because
- *   1  metrics show the new endpoints              a circuit that changes finds its gauge
+ *   1  metrics show the new endpoints              a circuit that changes has its gauge
  *   2  the sender uses the new settings            what starts in step 3 is sent with them
- *   3  the work uses the new settings              it starts what may start now
+ *   3  the work uses the new settings              deliveries that may start now are started
  *
- * The consumer is not affected by an update: it stays in its group and keeps its partitions.
+ * An update does not affect the consumer, which stays in its group and keeps its partitions.
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";
@@ -47,9 +48,9 @@ import { healthProblemsOf, statusOf } from "./status.ts";
 
 /** Maximum number of records in flight per partition. */
 const PARTITION_RECORDS_MAX = 256;
-/** The same for a destination whose requests have several calls, as batches in flight. */
+/** The same for a destination whose requests have several calls, in batches. */
 const PARTITION_BATCHES = 4;
-/** The metadata of a commit has room for no more. */
+/** The metadata of a commit does not have room for more. */
 const METADATA_RECORDS_MAX = 2_048;
 
 export interface DeliverDeps {
@@ -68,7 +69,7 @@ export interface DeliverDeps {
   readonly keeper?: TopicKeeper;
   /** Shared by the destinations; absent if attempts are not recorded. */
   readonly attempts?: AttemptsTopic;
-  /** Pauses by operators while it runs; absent: none. */
+  /** Operator actions while the destination runs; absent if there are none. */
   readonly operatorActions?: OperatorActions;
   /** Exchanges reports about endpoints with other processes; absent if that is not done. */
   readonly news?: NewsOfEndpoints;
@@ -79,7 +80,7 @@ export interface DestinationConfig {
   readonly groups: GroupNames;
   /** Retry delays by the number of retries; the last one repeats. In ascending order. */
   readonly retryDelaysMs: readonly number[];
-  /** From the first attempt; at most 4 h. */
+  /** Measured from the first attempt; at most 4 h. */
   readonly retryWindowMs: number;
   /** Bytes of records in flight that the destination may always have. */
   readonly maxBytes: number;
@@ -107,7 +108,10 @@ export interface RunningDestination extends AsyncDisposable {
   readonly partitionsAre: (partitions: number) => void;
 }
 
-/** Starts to join immediately. The caller disposes it: attempts in progress complete, and offsets are committed. */
+/**
+ * Starts to join immediately. When the caller disposes the result, attempts in progress complete, and offsets are
+ * committed.
+ */
 export function startDestination(
   deps: DeliverDeps,
   config: DestinationConfig,
@@ -190,7 +194,7 @@ export function startDestination(
   };
 }
 
-/** Enough that a partition alone can fill batches while others are in flight. */
+/** Enough records that a single partition can fill batches while other batches are in flight. */
 export function partitionRecordsMax(limits: UnitLimits | null): number {
   const wanted = (limits?.calls ?? 0) * PARTITION_BATCHES;
   return Math.max(PARTITION_RECORDS_MAX, Math.min(wanted, METADATA_RECORDS_MAX));
@@ -249,7 +253,7 @@ function holdOf(
   work: DestinationWork,
   { readiness }: Sender,
 ): DestinationHold | null {
-  // A process without partitions makes no attempts, which need a token.
+  // A process without partitions makes no attempts, so it needs no token.
   const missing = partitions === 0 ? null : (readiness?.hold() ?? null);
   return still ?? missing ?? work.hold();
 }
@@ -277,7 +281,7 @@ function goingBy(
   };
 }
 
-/** It waits for others, and should keep nothing else in memory. */
+/** A copy without other references, because the replacement waits for others and should keep nothing else in memory. */
 function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }

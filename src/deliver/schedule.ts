@@ -7,8 +7,9 @@
  *   is the only one in flight with its key         may start
  *   follows another one in flight with its key     waits for that one, or joins its unit (`gathering.ts`)
  *
- * Deliveries start in the order in which they became able to start. Between keys no order is guaranteed. `drop` forgets a
- * revoked partition; the caller completes its attempts, and `end` then has no effect.
+ * Deliveries start in the order in which they became able to start. No order is guaranteed between different keys.
+ * `drop` forgets a revoked partition; the caller completes the partition's attempts, for which `end` then has no
+ * effect.
  */
 
 export interface Scheduled<Item> {
@@ -17,11 +18,11 @@ export interface Scheduled<Item> {
   /** Identifies the record's key; null if it has none. */
   readonly key: string | null;
   /**
-   * Set by the schedule, null at first: the next item with the same key hash, and the next one that may start.
+   * Set by the schedule, initially null: the next item with the same key hash, and the next item that may start.
    */
   behind: Item | null;
   after: Item | null;
-  /** Not null while it is part of a unit of several deliveries. */
+  /** Not null while the item is part of a unit of several deliveries. */
   readonly unit: object | null;
 }
 
@@ -29,18 +30,18 @@ export interface Schedule<Item> {
   /**
    * Adds an item. Items of a partition are added in offset order.
    *
-   * @returns the one that it follows; null if it may start.
+   * @returns the item with the same key that it has to wait for; null if it may start.
    */
   add(item: Item): Item | null;
   /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
-  /** Puts back an item that `next` returned, behind all that may start. */
+  /** Puts back an item that `next` returned, behind all items that may start. */
   putBack(item: Item): void;
   /** The next item with the same key, which waits for this one. */
   following(item: Item): Item | null;
   /**
-   * Marks the item as completed. The next one with its key may start, unless an earlier one is in flight or it is part of a
-   * unit.
+   * Marks the item as completed. The next item with the same key may then start, unless an earlier one is in flight or
+   * the next one is part of a unit.
    */
   end(item: Item): void;
   /** Forgets all items of a partition. */
@@ -50,8 +51,8 @@ export interface Schedule<Item> {
 }
 
 /**
- * The items of a partition that are in flight, in linked lists by a hash of the key. A `Map` of keys takes more time, and
- * allocates a new table in the old generation whenever it has emptied or filled with deleted entries.
+ * The items of a partition that are in flight, in linked lists by a hash of the key. A `Map` of keys takes more time,
+ * and allocates a new table in the old generation each time it becomes empty or full of deleted entries.
  */
 type Lines<Item> = (Item | null)[];
 
@@ -86,7 +87,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       if (item === null) return undefined;
       first = item.after;
       if (first === null) last = null;
-      // A completed item that is not collected yet must not keep later ones alive.
+      // A completed item that has not been garbage-collected yet must not keep later ones alive.
       item.after = null;
       return item;
     },
@@ -115,7 +116,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   };
 }
 
-/** @returns the last item in flight with its key; null if there is none. */
+/** @returns the last item in flight with the same key; null if there is none. */
 function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let last = lines[at] ?? null;
@@ -132,7 +133,7 @@ function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string,
   return before;
 }
 
-/** @returns the next item with its key, if no earlier one is in flight. */
+/** @returns the next item with the same key, if no earlier one is in flight. */
 function leaveLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
   const at = lineOf(key);
   let before: Item | null = null;

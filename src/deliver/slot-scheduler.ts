@@ -14,20 +14,20 @@
  *   the same, and attempts take under 250 ms    none, because a slot becomes free soon enough
  *   they use half of the slots                  none
  *
- * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. This process
- * knows when the retries are due that it scheduled itself. The first retry that another process scheduled announces that
+ * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. The due times
+ * of retries that this process scheduled are known here. When the first retry that another process scheduled arrives,
  * more are likely to follow.
  */
 
 import type { SlotFor } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
-/** Slots are kept free this long before and after a retry is due. */
+/** Slots are kept free for this long before and after a retry is due. */
 const NEAR_DUE_MS = 1_000;
 const FAST_MS = 250;
 /** The weight of a new duration in the average. */
 const NEW_SHARE = 1 / 8;
-/** Maximum number of time spans; more are merged, because a failing endpoint adds one per second. */
+/** Maximum number of time spans; beyond that, spans are merged, because a failing endpoint adds one per second. */
 const SPANS_MAX = 16;
 
 interface Span {
@@ -40,9 +40,9 @@ export class SlotScheduler {
   #underWay = 0;
   #retries = 0;
   #retriesInARow = 0;
-  /** When retries are expected, in order. */
+  /** The time spans in which retries are expected, in order. */
   readonly #expected: Span[] = [];
-  /** Moving average of the attempt duration; slow until it is known. */
+  /** Moving average of the attempt duration; infinite until it is known. */
   #attemptMs = Number.POSITIVE_INFINITY;
 
   constructor(concurrency: number) {
@@ -64,12 +64,12 @@ export class SlotScheduler {
     return this.#underWay < this.#concurrency - kept;
   }
 
-  /** True if a slot is free for this. */
+  /** True if a slot is free for a delivery of this kind. */
   hasPlace(turn: SlotFor, nowMs: number): boolean {
     return turn === "line" ? this.hasPlaceForLine(nowMs) : !this.isFull;
   }
 
-  /** True if a waiting retry goes before the queue. */
+  /** True if a waiting retry takes precedence over the queue. */
   isRetrysTurn(isProbeDue: boolean): boolean {
     if (this.#haveHalf()) return false;
     return this.#retriesInARow < (isProbeDue ? RETRIES_PER_PROBE : 1);
@@ -81,7 +81,7 @@ export class SlotScheduler {
     this.#retriesInARow = turn === "retry" ? this.#retriesInARow + 1 : 0;
   }
 
-  /** @param tookMs from the start of the attempt. */
+  /** @param tookMs the time since the start of the attempt. */
   ended(turn: SlotFor, tookMs: number): void {
     this.#underWay -= 1;
     if (turn === "retry") this.#retries -= 1;

@@ -4,8 +4,8 @@
  *
  *   step                                               if the process crashes after it
  *   0  if the value has a schema that is unknown yet,  the record is read again
- *      the partition waits for it; route writes no
- *      such values, others may
+ *      the partition waits for the schema; route
+ *      writes no such values, but others may
  *   1  send the requests of an attempt                 the attempt is repeated
  *   2a accepted: the record is processed               the same, until the next commit
  *   2b otherwise: write to a delay topic or the dead   the delivery continues twice: here, and from the
@@ -21,14 +21,14 @@
  *                                                      next commit; the others are sent again
  *   3c otherwise: as step 2b, for each delivery        each delivery continues twice, or once, on its own
  *
- * So a batch that was accepted is repeated as a whole or not at all.
+ * So an accepted batch is repeated as a whole or not at all.
  *
  * An offset is therefore committed only when everything before it is delivered, scheduled for retry or dead-lettered. This
  * holds for both topics of a destination, its queue and its retries. While a destination is on hold, its queue stays in
  * Kafka, where a crash does not affect it.
  * A partition that waits for a schema does not delay the destination's other partitions or its retries.
  * When a partition is revoked or the process stops, no attempts start, and those in progress get `drainLimitMs` to complete.
- * Everything else is left to the next owner, so a graceful stop repeats nothing.
+ * Everything else is left to the next owner, so nothing is repeated after a graceful stop.
  *
  *   step of an update                           if the process crashes after it
  *   1  start consumers of new destinations      they start again; their topics keep their deliveries
@@ -39,7 +39,7 @@
  *   4  the same for one whose type changed,     the next start reads the type from the file
  *      which then starts with its new type
  *
- * A pause by a command, and its end, is an update of one destination.
+ * Pausing and resuming by a command are updates of one destination.
  *
  * A consumer that crashes (its topic was deleted, a permission is missing) is restarted alone, with increasing delays, while
  * the other destinations continue.
@@ -63,8 +63,8 @@ import {
 } from "./running-destination.ts";
 
 /**
- * More concurrent joins would only wait for the broker, and a group that cannot be joined must not keep the others from
- * starting.
+ * More concurrent joins would only wait for the broker, and a group that cannot be joined must not prevent the others
+ * from starting.
  */
 const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
@@ -73,11 +73,11 @@ export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "com
   readonly destinations: readonly AttemptedDestination[];
   /** Bytes of records in flight that each destination may always have, however many destinations there are. */
   readonly maxBytes: (destinations: number) => number;
-  /** Bytes beyond that, shared by all destinations. */
+  /** Further bytes of records in flight, shared by all destinations. */
   readonly commonMaxBytes: number;
 }
 
-/** Starts one consumer per destination, 16 at a time; `joined` resolves when all have joined. */
+/** Starts one consumer per destination, 16 at a time. The result's `joined` resolves when all have joined. */
 export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<RunningStage> {
   const fleet = new Fleet(deps, config);
   const joined = fleet.startAll();
@@ -124,7 +124,7 @@ class Fleet {
   }
 
   async startAll(): Promise<void> {
-    // Without a response from the brokers the partitions cannot be counted, and no group could be joined either.
+    // If the brokers do not respond, the partitions cannot be counted, but then no group could be joined either.
     const isCounted = await this.#count().then(
       () => true,
       () => false,
@@ -160,7 +160,7 @@ class Fleet {
       this.#partitions.delete(id);
       this.#leaving.set(id, this.#leave(id, running));
     }
-    // A destination whose type changed starts again with a sender of its new type.
+    // A destination whose type changed is started again with a sender of the new type.
     void this.#startNew();
     await Promise.all(this.#leaving.values());
   }
@@ -201,7 +201,7 @@ class Fleet {
   }
 
   async #one(id: DestinationId): Promise<void> {
-    // It was removed and added again before its consumer left the group.
+    // The destination was removed and added again before its consumer left the group.
     await this.#leaving.get(id);
     const destination = this.#wanted.get(id);
     if (destination === undefined || this.#stopped.signal.aborted) {
@@ -225,7 +225,7 @@ class Fleet {
     for (const { name, partitions } of await this.#deps.kafka.admin.describe([...ids.keys()], [])) {
       const id = ids.get(name);
       if (id === undefined) continue;
-      // One more for the retry topic.
+      // One more, for the retry topic.
       this.#partitions.set(id, partitions + 1);
       this.#running.get(id)?.partitionsAre(partitions + 1);
     }

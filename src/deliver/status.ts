@@ -1,6 +1,6 @@
 /**
- * Assembles what operators see of a destination: its status, as `domain/destination-status.ts` defines it, and its sentences
- * in `/readyz`.
+ * Assembles what operators see of a destination: its status (`domain/destination-status.ts`), and its sentences in
+ * `/readyz`.
  */
 
 import type { AttemptedDestination } from "../domain/destination.ts";
@@ -18,7 +18,7 @@ import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { HoldCause } from "./hold-cause.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
-/** @param gates of its endpoints; those of endpoints that are not configured are ignored. */
+/** @param gates the gates of the destination's endpoints; gates of endpoints that are not configured are ignored. */
 export function statusOf(
   condition: DestinationHealth,
   lineHold: DestinationHold | null,
@@ -62,7 +62,7 @@ export function statusOf(
   };
 }
 
-/** A process without partitions of the destination does not put it on hold. */
+/** A process that owns no partitions of the destination does not put it on hold. */
 function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
   const isSetting = hold?.reason === "paused" || hold?.reason === "disabled";
   return isSetting || partitions > 0 ? hold : null;

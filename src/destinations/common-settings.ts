@@ -1,4 +1,4 @@
-/** Settings that destinations of several types have. A type puts them among its own. */
+/** Settings that several types of destinations share. Each type includes them among its own. */
 
 import type { DestinationId } from "../domain/ids.ts";
 import { rulesSettings } from "../settings/rules-settings.ts";

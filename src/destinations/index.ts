@@ -21,7 +21,7 @@ export function typeOf({ kind }: Destination): DestinationType {
   return type;
 }
 
-/** Opens the transport of each type that is attempted, as one. */
+/** Opens the transports of all types to which deliveries are sent, combined into one. */
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   const opened = new Map<string, Transport>();
   for (const [kind, { attempts }] of Object.entries(TYPES)) {

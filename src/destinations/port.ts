@@ -1,7 +1,7 @@
 /**
  * A type of destination, as the rest of the program sees it. `index.ts` has the table of types.
  *
- *   who asks        for
+ *   user            uses
  *   config          `settings`, `plain`, `warnings` and `whenDisabled`
  *   explain         `preview`: what an attempt would send
  *   deliver         a `Transport`, opened once for the process, and a `Sender` from it for each destination
@@ -29,22 +29,22 @@ import type { Section } from "../settings/setting.ts";
 export interface DestinationType<D extends Destination = Destination> {
   /** Decodes a destination of this type from its map in the file. */
   readonly settings: Section<D>;
-  /** The destination with its lists and maps as the file would have them. Parts may be secret. */
+  /** The destination as lists and maps, in the form that the file would have. Parts may be secret. */
   plain(destination: D): object;
   /** Sentences about settings that are valid but most likely a mistake, without the path. */
   warnings(destination: D): readonly string[];
-  /** What a disabled destination misses: the rest of the sentence `crm is disabled: …`. */
+  /** What a disabled destination misses: the end of the sentence that starts with `crm is disabled:`. */
   readonly whenDisabled: string;
   /** Null if the deliver stage does not send deliveries to this type. */
   readonly attempts: Attempts<D> | null;
 }
 
 interface Attempts<D> {
-  /** The request that an endpoint would be sent. */
+  /** The request that would be sent to an endpoint. */
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
   /** Null: each unit has one delivery. */
   limits(destination: D): UnitLimits | null;
-  /** The units in which deliveries are sent that arrive together, in this order, and are not retries. */
+  /** The units in which deliveries are sent if they arrive together, in this order, and none is a retry. */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
   /** Loads the code that sends, which a process without the deliver stage does not need. */
   open(options: TransportOptions): Promise<Transport>;
@@ -54,11 +54,11 @@ export type Header = readonly [name: string, value: string];
 
 export interface Preview {
   readonly method: string;
-  /** All but its origin may be secret. */
+  /** Everything after the origin may be secret. */
   readonly url: string;
-  /** In the order sent. */
+  /** The headers in the order in which they are sent. */
   readonly headers: readonly Header[];
-  /** Those of them whose values may be secret. */
+  /** The headers whose values may be secret. */
   readonly secret: readonly Header[];
   readonly body: Buffer;
 }
@@ -69,7 +69,7 @@ export type Content = DeliveredCall | DeleteNotification;
 export interface Sendable {
   readonly delivery: Delivery;
   readonly content: Content;
-  /** Its JSON, as the record has it. */
+  /** The JSON of the content, unchanged from the record. */
   readonly text: string;
 }
 
@@ -77,17 +77,17 @@ export interface Sendable {
 export interface UnitLimits {
   /** At least 2. */
   readonly calls: number;
-  /** Maximum sum of what `measure` returns. */
+  /** Maximum sum of the bytes that `measure` returns. */
   readonly bytes: number;
   /** A unit that is not full starts this long after its first delivery arrived. */
   readonly waitMs: number;
 }
 
-/** A delivery that may share a unit. It no longer needs its content. */
+/** A delivery that may share a unit. Its content is no longer needed. */
 export interface Measured {
   readonly delivery: Delivery;
   readonly bytes: number;
-  /** It does not share a unit. */
+  /** True if the delivery must not share a unit. */
   readonly isAlone: boolean;
 }
 
@@ -110,14 +110,14 @@ export interface UnitName {
 export interface TransportOptions {
   /** At most 5 s. */
   readonly timeoutMs: number;
-  /** Networks that may be requested although they are private. */
+  /** Private networks to which requests may be sent. */
   readonly allowNetworks: readonly Network[];
-  /** PEM text of a private CA, added to the public roots; null: none. */
+  /** A private CA as PEM text, added to the public roots; null if there is none. */
   readonly ca: string | null;
 }
 
 export interface Transport {
-  /** What sends the deliveries of one destination. The caller closes it. */
+  /** Opens the sender of one destination. The caller closes it. */
   open(destination: AttemptedDestination): Sender;
   /**
    * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns true if it changed.
@@ -125,9 +125,9 @@ export interface Transport {
   trust(ca: string | null): boolean;
 }
 
-/** The sender of one destination. What `prepare` returns is for its `send` alone. */
+/** The sender of one destination. A value that `prepare` returns is only for this sender. */
 export interface Sender<Prepared = unknown> {
-  /** Null: each unit has one delivery. Changes with `update`. */
+  /** Null if each unit has one delivery. Changes with `update`. */
   limits(): UnitLimits | null;
   /** Call only if there are limits. */
   measure(sendable: Sendable): Measured;
@@ -136,8 +136,8 @@ export interface Sender<Prepared = unknown> {
   /** The name of a unit that may have several deliveries; null if there are no limits. */
   nameOf(prepared: Prepared): UnitName | null;
   /**
-   * Sends to one of the destination's endpoints immediately. `done` is called once, after `send` has returned, and at the
-   * latest at the deadline.
+   * Sends to one of the destination's endpoints immediately. `done` is called once, after `send` has returned and no
+   * later than the deadline.
    *
    * @param phases filled in while the request runs; absent if they are not needed.
    * @param traceparent the trace that the request names; absent if none.
@@ -149,12 +149,12 @@ export interface Sender<Prepared = unknown> {
     phases?: Phases,
     traceparent?: string,
   ): void;
-  /** @param nowMs when the result came; dates in it are measured from then. */
+  /** @param nowMs when the result arrived; dates in it are measured from this time. */
   judge(result: SendResult, nowMs: number): Outcome;
   /**
-   * Call in place of `judge` if there are limits.
+   * Call this instead of `judge` if there are limits.
    *
-   * @param prepared that the request was sent with.
+   * @param prepared the value with which the request was sent.
    */
   judgeUnit(result: SendResult, prepared: Prepared, nowMs: number): UnitVerdict;
   /** The name and the attributes of the span of a request. They contain no secrets. */
@@ -163,28 +163,32 @@ export interface Sender<Prepared = unknown> {
    * Applies new settings of the same destination. Connections that are no longer needed are closed as soon as they are idle.
    */
   update(destination: AttemptedDestination): void;
-  /** Absent: requests can always be sent. */
+  /** Absent if requests can always be sent. */
   readonly readiness?: Readiness;
   /** Drops every connection; requests in flight end as `reset`. */
   close(): Promise<void>;
 }
 
-/** What a sender shows of the things that its requests need, such as a token. While one is missing, the destination is on hold. */
+/**
+ * Whether a sender has what its requests need, such as a token. While something is missing, the destination is on hold.
+ */
 export interface Readiness {
-  /** Called before each attempt. If false, what is missing is obtained, and `onChange` reports it. */
+  /**
+   * Called before each attempt. If this returns false, the sender obtains what is missing, and `onChange` reports it.
+   */
   isReady(): boolean;
-  /** Null: nothing is missing, or nothing has been needed yet. */
+  /** Null if nothing is missing, or nothing has been needed yet. */
   hold(): SenderHold | null;
-  /** @param then called when one of them may have changed. */
+  /** @param then called when the result of `isReady` or `hold` may have changed. */
   onChange(then: () => void): void;
 }
 
 export interface SenderHold {
   readonly reason: "token";
   readonly sinceMs: number;
-  /** When it is requested again. */
+  /** When the missing thing is requested again. */
   readonly untilMs: number;
-  /** Why the last request for it failed, as a sentence without secrets; null if none has failed. */
+  /** Why the last request for the missing thing failed, as a sentence without secrets; null if none has failed. */
   readonly error: string | null;
 }
 
@@ -194,27 +198,27 @@ export type Outcome =
   | { readonly kind: "accepted" }
   | {
       readonly kind: "retry";
-      /** The wait that the endpoint asked for with `Retry-After`; null if it did not. */
+      /** The wait that the endpoint requested with `Retry-After`; null if it requested none. */
       readonly retryAfterMs: number | null;
     }
   | { readonly kind: "rejected" };
 
 /** How the request of a unit is judged. */
 export interface UnitVerdict {
-  /** The outcome of the request, which circuit breakers and `Retry-After` go by. */
+  /** The outcome of the request, which applies to the circuit breaker and `Retry-After`. */
   readonly outcome: Outcome;
-  /** One for each call, in the unit's order; null: `outcome` holds for each. */
+  /** One verdict for each call, in the unit's order; null if `outcome` applies to every call. */
   readonly calls: readonly CallVerdict[] | null;
-  /** The unit must be sent again in two halves, because one of its calls may be the cause. */
+  /** True if the unit must be sent again in two halves, because one of its calls may be the cause. */
   readonly isSplit: boolean;
-  /** The response should have judged each call, and could not be read. */
+  /** True if the response should have contained a status for each call, but could not be read. */
   readonly isUnreadable: boolean;
 }
 
 export interface CallVerdict {
   readonly outcome: Outcome;
   readonly status: number;
-  /** What the response said of the call; null: nothing. */
+  /** The error that the response contains for this call; null if there is none. */
   readonly error: string | null;
 }
 
@@ -245,9 +249,9 @@ export type Cause = (typeof CAUSES)[number];
 export type SendResult =
   | {
       readonly kind: "response";
-      /** 200 to 999; 1xx are skipped. */
+      /** 200 to 999; responses with a 1xx status are skipped. */
       readonly status: number;
-      /** The header `Retry-After` as sent, or null. */
+      /** The header `Retry-After` as the endpoint sent it, or null. */
       readonly retryAfter: string | null;
       readonly durationMs: number;
       readonly phases?: Phases | undefined;
@@ -258,11 +262,11 @@ export type SendResult =
       readonly kind: "no-response";
       readonly cause: Cause;
       readonly durationMs: number;
-      /** Those that the request was sent with. */
+      /** The phases object with which the request was sent. */
       readonly phases?: Phases | undefined;
     };
 
-/** All results are made here, so that they have the same shape for V8. Pure. */
+/** Creates all results, so that they have the same shape for V8. Pure. */
 export function responded(
   status: number,
   retryAfter: string | null,
@@ -274,11 +278,11 @@ export function responded(
 }
 
 /**
- * When a request reached each step, in milliseconds from its start. Steps that were not reached are absent, and so are the
- * first four if the connection existed already.
+ * When a request reached each step, in milliseconds from its start. Steps that were not reached are absent. If the
+ * connection existed already, the first four are absent too.
  */
 export interface Phases {
-  /** A socket was created, and the lookup of its host started if it is a name. */
+  /** A socket was created and, if the host is a name, its lookup started. */
   openedMs?: number;
   lookedUpMs?: number;
   connectedMs?: number;
@@ -290,8 +294,8 @@ export interface Phases {
   /** True if the host is a name rather than an address. */
   isName?: boolean;
   isSecure?: boolean;
-  /** Number of bytes of an unsuccessful response to keep; absent: none. */
+  /** Number of bytes of an unsuccessful response to keep; absent if none are kept. */
   readonly keepBytes?: number;
-  /** The start of that response. */
+  /** The start of the unsuccessful response. */
   kept?: Buffer[];
 }

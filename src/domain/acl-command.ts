@@ -1,10 +1,10 @@
-/** Prints grants as commands of Kafka's own tool, `kafka-acls.sh`. */
+/** Prints grants as commands for Kafka's own tool, `kafka-acls.sh`. */
 
 import type { Grant } from "./permissions.ts";
 import { shellWord } from "./shell-word.ts";
 
 export interface AclTool {
-  /** The command as it is typed, with its arguments, such as `kafka-acls.sh --command-config admin.properties`. */
+  /** The start of each command as an operator types it, such as `kafka-acls.sh --command-config admin.properties`. */
   readonly command: string;
   readonly bootstrapServer: string;
 }

@@ -12,24 +12,24 @@
  *   any other IPv6 (loopback, fe80::/10, fc00::/7, ...) no
  *   anything that is not an IP address                  no
  *
- * The table lists what is allowed, so a range that is not in it is blocked. Host names are not checked here,
- * but the address that the socket actually connects to is.
+ * The table lists what is allowed, so a range that is not in it is blocked. Host names are not checked here; the
+ * address to which the socket actually connects is checked instead.
  */
 
 import ipaddr from "ipaddr.js";
 
-/** A network in CIDR notation, as `parseNetwork` read it. */
+/** A network in CIDR notation that `parseNetwork` has parsed. */
 export interface Network {
-  /** As written, such as `10.0.0.0/8`. */
+  /** The network as it was written, such as `10.0.0.0/8`. */
   readonly text: string;
   readonly bytes: readonly number[];
-  /** Leading bits that an address must share. */
+  /** The number of leading bits that an address in the network shares. */
   readonly prefixBits: number;
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Public by its range, but it serves the metadata of every virtual machine in Azure. */
+/** In a public range, but serves the metadata of every virtual machine in Azure. */
 const AZURE_HOST = "168.63.129.16";
 
 const RANGE_WORDS: Readonly<Record<string, string>> = {
@@ -60,7 +60,7 @@ export function isAllowedAddress(ip: string, allowNetworks: readonly Network[]):
   return rangeOf(address) === "public";
 }
 
-/** The kind of address in one or two words, for messages: `public`, `loopback`, `private`, ... */
+/** The kind of address in one or two words for messages, such as `public`, `loopback` or `private`. */
 export function addressRange(ip: string): string {
   const address = parseAddress(ip);
   return address === null ? "not an IP address" : rangeOf(address);
@@ -77,7 +77,7 @@ export function literalAddress(hostname: string): string | null {
   return parseAddress(bare) === null ? null : bare;
 }
 
-/** In URLs, and before ports, an IPv6 address is in brackets; sockets need it without. */
+/** In URLs, and before ports, an IPv6 address is in brackets; sockets need the address without them. */
 export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
@@ -104,7 +104,7 @@ function rangeOf(address: Address): string {
   return address.kind() === "ipv4" || first >> 5 === 0b001 ? "public" : "reserved";
 }
 
-/** The IPv4 address that packets to this IPv6 address reach in the end. */
+/** The IPv4 address to which packets for this IPv6 address are finally sent. */
 function embedded(address: Address): ipaddr.IPv4 | null {
   if (!(address instanceof ipaddr.IPv6)) return null;
   const bytes = address.toByteArray();

@@ -4,9 +4,9 @@
  *
  *   value                                          result
  *   an object with the fields that identify it     read; additional fields are ignored
- *   anything else                                  null: another program wrote it
+ *   anything else                                  null, because another program wrote it
  *
- * Other programs can write to the topic too, so the content is only shown and never acted on.
+ * Other programs can write to the topic too, so the content is only shown; no decision depends on it.
  */
 
 import {
@@ -20,7 +20,9 @@ import {
 
 /** One request of an attempt, or an endpoint that was skipped because it was unavailable. */
 export interface AttemptRequestRecord {
-  /** The name that is shown everywhere (`endpoint-name.ts`), or the endpoint's key if it no longer has a name. */
+  /**
+   * The name that is shown everywhere (`endpoint-name.ts`), or the endpoint's key if the endpoint no longer has a name.
+   */
   readonly endpoint: string;
   /** `accepted`, `retry`, `rejected` or `skipped`. */
   readonly outcome: string;
@@ -34,7 +36,7 @@ export interface AttemptRequestRecord {
 
 export const PHASE_NAMES = ["dnsMs", "connectMs", "tlsMs", "firstByteMs", "bodyMs"] as const;
 export type PhaseName = (typeof PHASE_NAMES)[number];
-/** In milliseconds. A phase that the request did not reach or need is absent. */
+/** Durations in milliseconds. A phase that the request did not reach or need is absent. */
 export type AttemptPhases = Readonly<Partial<Record<PhaseName, number>>>;
 
 export interface AttemptNext {
@@ -52,7 +54,7 @@ export interface AttemptRecord {
   readonly firstAttemptAtMs: number | null;
   readonly decision: string;
   readonly requests: readonly AttemptRequestRecord[];
-  /** The batch in which the last request sent it; null without `batch`. */
+  /** The batch in which the last request sent the delivery; null without `batch`. */
   readonly batch: AttemptBatch | null;
   readonly next: readonly AttemptNext[];
 }
@@ -115,7 +117,7 @@ function nextOf(json: JsonObject): readonly AttemptNext[] {
     : [{ retryDelay, atMs, endpoint: textOf(json.endpoint) }];
 }
 
-/** Only in the format that the deliver stage writes. */
+/** Reads only the format that the deliver stage writes. */
 function instant(value: unknown): number | null {
   if (typeof value !== "string") return null;
   const atMs = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value) ? Date.parse(value) : Number.NaN;

@@ -1,17 +1,18 @@
-/** How audiences become calls: the checked part of the configuration. */
+/** The settings for turning audiences into calls, already checked. */
 
 import type { SourceId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
 
 /**
- * Null if not set; `settingsOf` in `src/audience/audience-settings.ts` has the value that then applies.
+ * An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` has the value that then
+ * applies.
  */
 export interface AudienceOptions {
   /** The source that the calls belong to. */
   readonly source: SourceId | null;
   /** Written into the calls unchanged. */
   readonly integrations: JsonObject | null;
-  /** Becomes `context.consent.categoryPreferences` of the calls; absent: as null. */
+  /** Becomes `context.consent.categoryPreferences` of the calls; absent means the same as null. */
   readonly consent?: Readonly<Record<string, boolean>> | null;
   /** A sync that removes more than this share of the members needs approval; 0 to 1. */
   readonly approvalShare: number | null;
@@ -21,6 +22,6 @@ export interface AudienceOptions {
 
 export interface ConfiguredAudience extends AudienceOptions {
   readonly id: string;
-  /** The trait, instead of the name in snake_case. */
+  /** The trait to use instead of the name in snake_case. */
   readonly key: string | null;
 }

@@ -1,6 +1,6 @@
 /**
- * Builds text directly as UTF-8 bytes, without garbage. For code that writes a lot of it: a repeated piece is
- * encoded once, and numbers never become strings.
+ * Builds text directly as UTF-8 bytes, without garbage. For code that writes a lot of text: repeated pieces are encoded
+ * once, and numbers never become strings.
  */
 
 const QUOTE = 0x22;
@@ -9,23 +9,23 @@ const FIRST_VISIBLE = 0x20;
 const LAST_VISIBLE = 0x7e;
 const ZERO = 0x30;
 const POINT = 0x2e;
-/** The most bytes that a character takes for each unit of a string's length. */
+/** The maximum number of UTF-8 bytes for each unit of a string's length. */
 const UNIT_MAX_BYTES = 3;
 /** From this length on, one copying call is faster than a loop over the bytes. */
 const CALL_BYTES = 48;
 const NUMBER_MAX_BYTES = 17;
 
 export class ByteText {
-  /** The first `length` bytes are the text. Growing replaces this object. */
+  /** The first `length` bytes are the text. When more room is needed, this buffer is replaced by a larger one. */
   bytes: Buffer;
-  /** May be set to less, to overwrite what follows. */
+  /** May be set to a lower value, so that the bytes after it are overwritten. */
   length = 0;
 
   constructor(bytes = 1_024) {
     this.bytes = Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** Makes room for this many more bytes. Call it before writing into `bytes`. */
+  /** Makes room for this many more bytes. Call this before writing into `bytes`. */
   room(more: number): void {
     const least = this.length + more;
     if (least <= this.bytes.length) return;
@@ -49,9 +49,9 @@ export class ByteText {
   }
 
   /**
-   * Writes text that neither JSON nor a terminal has to escape.
+   * Writes text that needs no escape in JSON or on a terminal.
    *
-   * @returns false if it contains anything else; then nothing was written.
+   * @returns false if the text contains other characters; then nothing was written.
    */
   plain(text: string): boolean {
     const count = text.length;
@@ -81,7 +81,7 @@ export class ByteText {
     this.length += size;
   }
 
-  /** Writes a number of 0 or more with one decimal place, which an integer goes without. */
+  /** Writes a number of 0 or more with one decimal place, or without one if the number is an integer. */
   tenths(value: number): void {
     const all = Math.round(value * 10);
     const whole = Math.floor(all / 10);

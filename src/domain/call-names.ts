@@ -1,9 +1,9 @@
-/** How log lines name the call of a dead-lettered record. */
+/** The names by which log lines identify the call of a dead-lettered record. */
 
 import { DELIVERY_HEADER } from "./delivery.ts";
 import type { RecordHeaders } from "./record.ts";
 
-/** The most characters of a message ID, and of any other name, that are logged. */
+/** Maximum number of characters that are logged of a message ID or any other name. */
 const NAME_MAX = 100;
 
 export interface CallNames {

@@ -10,7 +10,7 @@
  *   receivedAt                                  receivedAt
  *   none of these                               the record's time
  *
- * A call is received at its receivedAt, or else at the record's time.
+ * The time of receipt is receivedAt; if that is absent, it is the record's time.
  */
 
 import type { CallFields } from "./call.ts";
@@ -42,8 +42,8 @@ function deviceTime(call: GivenTimes, receivedAtMs: number | null): number | nul
 }
 
 /**
- * A record's time, if it is plausible: producers may write any number there (microseconds, or -1 for
- * none), and then the time of reading is used instead.
+ * A record's time if it is plausible, and otherwise the time of reading: producers may write any number as the
+ * timestamp, such as microseconds, or -1 for none.
  */
 export function usableRecordTime(recordAtMs: number, nowMs: number): number {
   return recordAtMs > 0 && isWritable(recordAtMs) ? recordAtMs : nowMs;

@@ -15,10 +15,9 @@
  *   timestamp, originalTimestamp,          kept as sent; `call-time.ts` reads them, and one that cannot
  *     sentAt, receivedAt                   be read never makes the call invalid
  *
- * Null and the empty string count as absent everywhere. A field of the wrong type makes the call invalid
- * whatever the type of the call, so that no destination gets half of what was meant. A page's `traits` are
- * read as its `properties`, and `context.traits` as the traits of an identify that has none of its own.
- * Other fields of a call are ignored.
+ * Null and the empty string count as absent everywhere. A field of the wrong type makes the call invalid, whatever the
+ * call's type, so that no destination gets only half of what was meant. A page's `traits` are read as its `properties`,
+ * and `context.traits` as the traits of an identify call without `traits`. Other fields of a call are ignored.
  */
 
 import type { MessageId } from "./ids.ts";
@@ -33,7 +32,7 @@ export type Caller =
   | { readonly userId: string; readonly anonymousId: string | null }
   | { readonly userId: null; readonly anonymousId: string };
 
-/** Null if absent. Strings are never empty; objects are as JSON.parse returned them. */
+/** A field is null if it is absent. Strings are never empty; objects are unchanged from JSON.parse. */
 export interface CallFields {
   readonly messageId: MessageId | null;
   readonly groupId: string | null;
@@ -45,7 +44,7 @@ export interface CallFields {
   readonly traits: JsonObject | null;
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** As sent, readable or not; undefined if absent. */
+  /** Unchanged from the call, whether it can be read or not; undefined if absent. */
   readonly timestamp: unknown;
   readonly originalTimestamp: unknown;
   readonly sentAt: unknown;
@@ -62,8 +61,8 @@ export type ByType =
 export type Call = CallFields & Caller & ByType;
 
 /**
- * A call as it is delivered. A destination's rules may have removed IDs (docs/rules.md), so that it may lack
- * what a call needs on `calls`.
+ * A call as it is delivered. A destination's rules may have removed IDs (docs/rules.md), so IDs that are required on
+ * `calls` may be missing.
  */
 export type DeliveredCall = CallFields & {
   readonly userId: string | null;
@@ -83,7 +82,7 @@ export interface InvalidCall {
 
 export type ParsedCall = { readonly kind: "call"; readonly call: Call } | InvalidCall;
 
-/** The key of the call's records: the user ID, or else the anonymous ID. */
+/** The key of the call's records: the user ID or, if there is none, the anonymous ID. */
 export function callKey(call: Caller): string {
   return call.userId === null ? call.anonymousId : call.userId;
 }

@@ -1,22 +1,22 @@
-/** A corrupt batch of a topic: its stage halts, or skips the batch. */
+/** What a stage does at a corrupt batch of its topic: halt, or skip the batch. */
 export type OnCorruptBatch = "stop" | "skip";
 
 /** A record batch that cannot be read as its producer wrote it. */
 export interface CorruptBatch {
   readonly topic: string;
   readonly partition: number;
-  /** The offset of its first record, as far as it can be read. */
+  /** The offset of the batch's first record, as far as it can be read. */
   readonly offset: number;
-  /** The first offset after it, where reading resumes once the batch is skipped. */
+  /** The first offset after the batch, where reading resumes once the batch is skipped. */
   readonly behind: number;
-  /** If `true`, `behind` is certain: skipping skips this batch and nothing else. */
+  /** If `true`, `behind` is certain, so skipping affects only this batch. */
   readonly isEndKnown: boolean;
   readonly corruption: string;
 }
 
 /**
- * A record batch that is not what its producer wrote. It stops the consumer: skipping it would
- * lose records, and reading it would deliver wrong ones.
+ * Reports a record batch that is not what its producer wrote. The error stops the consumer, because skipping the batch
+ * would lose records, and reading it would deliver wrong ones.
  */
 export class CorruptBatchError extends Error {
   override readonly name = "CorruptBatchError";

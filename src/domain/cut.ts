@@ -1,6 +1,6 @@
 /**
- * Cuts a record that is too large for a topic, and names the parts that were omitted. The value is the
- * call, so headers are omitted first.
+ * Shortens a record that is too large for a topic, and names the parts that were omitted. Headers are omitted first,
+ * because the value is the call.
  *
  *   the record has to fit into                   omitted
  *   1 MiB: planned topics accept it              headers, the largest first
@@ -9,15 +9,15 @@
  *
  * The sizes are tried in order, from the largest to the smallest, until the brokers accept the rest:
  * these two, then key and value, the value, the key, and nothing. For each size the value is kept if it
- * fits, then the key if both fit, then headers, the smallest first. So the value is omitted
- * only if it is too large alone, and then headers fit again.
+ * fits, then the key if both fit, then headers, the smallest first. So the value is omitted only if it is too large
+ * even without anything else, and then there is room for headers again.
  */
 
 import { isOwnHeader } from "./delivery.ts";
 import type { Cut, RecordContent, RecordHeader, RecordHeaders } from "./record.ts";
 
 const SIZES = [1_048_576, 65_536, 0];
-/** The limit for our own records: a stage does not write larger ones. */
+/** The limit for our own headers: a stage does not write larger ones. */
 const OWN_HEADER_MAX_BYTES = 4_096;
 const NAME_SHOWN_MAX = 64;
 
@@ -28,8 +28,8 @@ export interface Shorter {
 
 /**
  * @param whole the record as it was.
- * @param refused what the brokers have rejected of it.
- * @returns what to try next; null if there is nothing smaller.
+ * @param refused the part of it that the brokers have rejected.
+ * @returns the part to try next; null if there is nothing smaller.
  */
 export function shorter(whole: RecordContent, refused: RecordContent): Shorter | null {
   const { key, value, headers } = whole;

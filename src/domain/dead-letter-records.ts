@@ -4,11 +4,11 @@
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason
- *   brokers reject some records made from it      the same, with the reason too-large; the sentence names
+ *   brokers reject some records made from it      the same, with the reason too-large; the error names
  *                                                 the topics. The other records were written.
- *   brokers reject a dead letter                  what fits of its value, its key and the headers of
+ *   brokers reject a dead letter                  as much as fits of value, key and the headers of
  *                                                 producers (`cut.ts`); the reason, our own headers, and
- *                                                 the place of the record, from which it can be read
+ *                                                 the record's place, where it can still be read
  *
  * A producer's `switchyard-*` headers are dropped, because only stages may write them.
  */
@@ -31,7 +31,7 @@ export interface DeadLettered {
   readonly reason: DeadLetterReason;
   /** One sentence that names the mistake and its place. Contains no secret and no payload. */
   readonly error: string;
-  /** Those that it keeps; absent: the record's own that the stage lets it keep. */
+  /** The headers that the dead letter keeps; if absent, those of the record that the stage allows. */
   readonly headers?: RecordHeaders;
 }
 
@@ -49,7 +49,7 @@ export interface Became {
 
 /**
  * @param topic the topic of dead letters.
- * @param headers those of the record that the dead letter keeps.
+ * @param headers the record's headers that the dead letter keeps.
  */
 export function deadLetterOf(
   stage: StageName,
@@ -63,9 +63,9 @@ export function deadLetterOf(
 }
 
 /**
- * The records of which brokers have rejected something, each once.
+ * The dead letters for records from which the brokers have rejected something, each record once.
  *
- * @param refused with the brokers' messages.
+ * @param refused the rejected records, with the brokers' messages.
  */
 export function tooLarge(
   became: readonly Became[],
@@ -82,7 +82,7 @@ export function tooLarge(
 }
 
 /**
- * The dead letter for a delivery whose topic is gone. A replay writes it to that destination alone.
+ * The dead letter for a delivery whose topic is gone. A replay writes the delivery to that destination only.
  *
  * @param delivery the record that could not be written, with all its headers.
  */
@@ -100,10 +100,10 @@ export function goneDeadLetter(
 }
 
 /**
- * Replaces a dead letter that is itself too large; null if it cannot be any shorter.
+ * Replaces a dead letter that is itself too large; null if it cannot be shortened any further.
  *
- * @param whole the dead letter as it was at first.
- * @param refused what the brokers have rejected of it.
+ * @param whole the original dead letter.
+ * @param refused the part of it that the brokers have rejected.
  */
 export function shortDeadLetter(
   whole: DeadLetter,
@@ -117,9 +117,9 @@ export function shortDeadLetter(
 }
 
 /**
- * The same for the record of a dead letter.
+ * Does the same for the record of a dead letter.
  *
- * @param cause as in the whole dead letter.
+ * @param cause the cause in the whole dead letter.
  * @param place the place of the record that the dead letter is about.
  */
 export function short(

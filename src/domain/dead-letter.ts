@@ -1,7 +1,7 @@
 /**
  * A dead letter: a delivery or record that Switchyard stopped trying to process. Its value is the original one,
- * unchanged. Headers have the reason and the place it came from (docs/guarantees.md#dead-letters). If the cluster
- * allows only records as large as calls, a dead letter is compressed rather than written without its value.
+ * unchanged. Headers contain the reason and the place that the record came from (docs/guarantees.md#dead-letters). If
+ * the cluster allows only records as large as calls, a dead letter is compressed rather than written without its value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";

@@ -27,11 +27,11 @@ import type { IncomingRecord } from "./record.ts";
 export type DecodedValue =
   | {
       readonly kind: "json";
-      /** IDs at its top level have the digits that were sent (`exact-ids.ts`). */
+      /** The decoded value; IDs at its top level have the digits that were sent (`exact-ids.ts`). */
       readonly json: unknown;
-      /** The text that it was read from. */
+      /** The text from which the value was read. */
       readonly text: string;
-      /** The same in UTF-8. */
+      /** The same text in UTF-8. */
       readonly bytes: Buffer;
     }
   | RefusedValue;
@@ -43,7 +43,7 @@ export interface RefusedValue {
   readonly error: string;
 }
 
-/** The parts of a record that its value is read from. */
+/** The parts of a record that are needed to read its value. */
 export type RecordValue = Pick<IncomingRecord, "value" | "headers" | "eachHeader" | "schema">;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
@@ -59,7 +59,7 @@ export function decodeValue(record: RecordValue): DecodedValue {
   return refused("undecodable", `${read.error} (schema ${schema.ref})`);
 }
 
-/** Nearly all values are JSON: only the others are checked for a frame. */
+/** Nearly all values are JSON, so only values that are not JSON are checked for a frame. */
 function withoutSchema(value: Buffer, record: RecordValue): DecodedValue {
   const decoded = parsed(value);
   if (decoded.kind === "json") return decoded;
@@ -90,7 +90,7 @@ function refused(reason: "undecodable" | "unknown-schema", error: string): Refus
   return { kind: "refused", reason, error };
 }
 
-/** V8 quotes the text in its message; the position alone reveals nothing. */
+/** Only the position is used from V8's message, which quotes the text. */
 function place(error: unknown): string {
   const position = error instanceof Error ? / at position (\d+)/.exec(error.message) : null;
   return position === null ? "" : `, at character ${position[1]}`;

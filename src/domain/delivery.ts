@@ -18,7 +18,7 @@
  *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
  *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
- * Counters and lists are limited to what stages write, because other programs can write here too.
+ * Counters and lists are limited to what stages write, because other programs can write to these topics too.
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -45,8 +45,8 @@ export const DELIVERY_HEADER = {
 const OWN_HEADER_PREFIX = "switchyard-";
 
 /**
- * Returns true if a header is one of ours by its name, ignoring case. Producers' headers with such names
- * are dropped, because receivers that ignore case would take them for ours.
+ * Returns true if a header is one of ours by its name, ignoring case. Headers from producers with such names are
+ * dropped, because receivers that ignore case would take those headers for ours.
  */
 export function isOwnHeader(name: string): boolean {
   if (name.startsWith(OWN_HEADER_PREFIX)) return true;
@@ -61,11 +61,11 @@ export interface Delivery {
   /** The call's time as the route stage resolved it. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
-  /** Only with `deliver: every`, once an endpoint has a record of its own. */
+  /** Only with `deliver: every`, once an endpoint has a separate record. */
   readonly endpoint: EndpointKey | null;
   /** The number of attempts so far. */
   readonly attempt: number;
-  /** When the deliver stage first attempted it; null before that. */
+  /** When the deliver stage first attempted the delivery; null before that. */
   readonly firstAttemptAtMs: number | null;
   /** How many retries have been scheduled so far. */
   readonly retryCount: number;
@@ -78,14 +78,14 @@ export interface Delivery {
 
 export type ParsedDelivery =
   | { readonly kind: "delivery"; readonly delivery: Delivery }
-  /** `header` is the one that is missing or cannot be read. */
+  /** `header` is the name of the header that is missing or cannot be read. */
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
-/** More than a stage counts: an attempt per second through the longest retry window makes 14,400. */
+/** More than a stage ever counts: one attempt per second in the longest retry window makes 14,400. */
 const COUNT_MAX = 100_000;
 /** A destination has five endpoints at a time; some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
-/** Longer than that of five endpoints. */
+/** Longer than the last results of five endpoints. */
 const LAST_OUTCOME_MAX = 1_000;
 
 type Field = keyof typeof DELIVERY_HEADER;
@@ -99,7 +99,7 @@ export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
   return readDelivery({ headers });
 }
 
-/** The same, from a record whose headers need not be decoded for it. */
+/** Does the same for a record, without decoding all of its headers. */
 export function readDelivery(record: WithHeaders): ParsedDelivery {
   fields.read(record);
   const messageId = fields.text(AT.messageId);
@@ -114,7 +114,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   const retryCount = Math.min(fields.whole(AT.retryCount) ?? 0, COUNT_MAX);
   const dueAtMs = fields.whole(AT.dueAt);
   const notBeforeMs = fields.whole(AT.notBefore);
-  // NaN in one of them makes the sum NaN.
+  // The sum is NaN if one of the fields is NaN.
   const times = timestampMs + receivedAtMs + (firstAttemptAtMs ?? 0) + (dueAtMs ?? 0);
   if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + retryCount)) return whatIsWrong();
   if (attempt < 0 || retryCount < 0)
@@ -149,7 +149,7 @@ const NUMBERS: readonly Field[] = [
   "notBefore",
 ];
 
-/** Names the first invalid field of the record that is being read. */
+/** Names the first invalid field of the record that was read last. */
 function whatIsWrong(): ParsedDelivery {
   const empty = NEEDED.find((name) => fields.isEmpty(AT[name]));
   if (empty !== undefined) return invalid(empty, "is missing");
@@ -190,7 +190,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** A record's headers without those of a delivery: the headers that producers sent. */
+/** A record's headers without the headers of a delivery, so only those that producers sent. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {

@@ -6,16 +6,16 @@
  *   on-hold      all its endpoints are unavailable, it has no token for its requests, or it is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
  *                (`deliver/recent-attempts.ts` has the rule)
- *   delivering   was attempted, and is not failing
- *   idle         was not attempted since the process started or took over its partitions
- *   not-owned    has no partition in this process: its owners report it
+ *   delivering   deliveries were attempted, and it is not failing
+ *   idle         no delivery was attempted since the process started or took over its partitions
+ *   not-owned    has no partition in this process; the owners of its partitions report it
  *
- * A destination on hold may be failing, too: then both `hold` and `failingSince` are set, and `state` is on-hold.
+ * A destination on hold may also be failing: then both `hold` and `failingSince` are set, and `state` is on-hold.
  */
 
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
-/** In the order of the values of the metric `switchyard_circuit_breaker_state`. From 2 on, the endpoint is unavailable. */
+/** The index is the value of the metric `switchyard_circuit_breaker_state`. From 2 on, the endpoint is unavailable. */
 export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
@@ -46,7 +46,7 @@ export interface AttemptCounts {
 }
 
 export interface EndpointStatus {
-  /** As in `crm-hook[1] crm.example.com`. */
+  /** The endpoint's name, such as `crm-hook[1] crm.example.com`. */
   readonly name: string;
   readonly key: EndpointKey;
   /** Scheme, host and port. */
@@ -69,15 +69,15 @@ export interface DestinationStatus {
     readonly since: string;
     /** When the next attempt is possible, or the pause ends; null if an operator has to end it. */
     readonly until: string | null;
-    /** For a pause: `configuration`, or what requested it, such as `command`. Otherwise absent. */
+    /** For a pause: `configuration`, or the author, such as `command`. Otherwise absent. */
     readonly by?: string;
-    /** Without a token: why there is none, as a sentence. Otherwise absent. */
+    /** If there is no token: the reason, as a sentence. Otherwise absent. */
     readonly error?: string;
   } | null;
   readonly lastAcceptedAt: string | null;
-  /** From the endpoint that responded last. */
+  /** The result from the endpoint that responded last. */
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
-  /** Partitions of its topics that the process owns. */
+  /** The number of partitions of the destination's topics that the process owns. */
   readonly partitions: number;
   readonly endpoints: readonly EndpointStatus[];
 }

@@ -7,11 +7,11 @@ import type { DestinationRules } from "./rules.ts";
 
 export interface Source {
   readonly id: SourceId;
-  /** Secret. Several during a rotation; none if the source has no write key. */
+  /** Secret. There are several during a rotation, and none if the source has no write key. */
   readonly writeKeys: readonly string[];
-  /** In the order of the configuration; each is configured. */
+  /** In the order of the configuration; all of them are configured. */
   readonly destinations: readonly DestinationId[];
-  /** Limit of ingest; null: none. */
+  /** The limit that ingest applies; null if there is none. */
   readonly callsPerSecond: number | null;
   /** If true, ingest corrects timestamps from devices whose clock is wrong. */
   readonly correctClock: boolean;
@@ -19,42 +19,42 @@ export interface Source {
 
 export interface Endpoint {
   readonly key: EndpointKey;
-  /** Complete, as written in the configuration. All but its host may be secret. */
+  /** The complete URL, as written in the configuration. Everything except the host may be secret. */
   readonly url: string;
 }
 
 /** Absent rules change nothing. */
 interface DestinationBase extends Partial<DestinationRules> {
   readonly id: DestinationId;
-  /** Its type, by the name in the table of `destinations/index.ts`. */
+  /** The destination's type: its name in the table in `destinations/index.ts`. */
   readonly kind: string;
   /** The integration name, case-sensitive; `Webhooks` by default for webhooks. */
   readonly name: string;
   readonly enabled: boolean;
-  /** False: the destination gets the time of receipt instead of the call's own. */
+  /** If false, the destination gets the time of receipt instead of the call's own time. */
   readonly historical: boolean;
-  /** Partitions of its topic; null: `kafka.partitions`. */
+  /** Number of partitions of the destination's topic; null for `kafka.partitions`. */
   readonly partitions: number | null;
-  /** If true, the deletion stage notifies it of deletions. */
+  /** If true, the deletion stage notifies the destination of deletions. */
   readonly getsDeletions: boolean;
 }
 
-/** Only its topic is written; other consumers read it. */
+/** A destination whose deliveries are only written to its topic; other consumers read them. */
 export interface WrittenDestination extends DestinationBase {
   readonly isAttempted: false;
 }
 
-/** The deliver stage attempts its deliveries: it has endpoints, and can be paused. */
+/** A destination whose deliveries the deliver stage attempts: it has endpoints, and can be paused. */
 export interface AttemptedDestination extends DestinationBase {
   readonly isAttempted: true;
-  /** At least one, each URL once. */
+  /** At least one endpoint; each URL appears once. */
   readonly endpoints: readonly Endpoint[];
   readonly deliver: "any" | "every";
-  /** Nothing is sent; deliveries wait in its queue. */
+  /** If true, nothing is sent; deliveries wait in the queue. */
   readonly paused: boolean;
-  /** Deliveries that this process attempts at the same time. At least 1. */
+  /** Maximum number of deliveries that this process attempts at the same time; at least 1. */
   readonly concurrency: number;
-  /** Null: no limit. */
+  /** Null if there is no limit. */
   readonly requestsPerSecond: number | null;
   /** If true, requests have the call's trace, if it is known. */
   readonly traceparent: boolean;

@@ -1,7 +1,7 @@
 /**
- * The name of an endpoint wherever it is shown: `crm-hook[1] crm.example.com`. It consists of the
- * destination, the endpoint's place in the configuration (the first is 1) and the host, with the
- * port unless that is the scheme's default. A path or a query may be secret and is omitted.
+ * The name of an endpoint wherever it is shown: `crm-hook[1] crm.example.com`. It consists of the destination, the
+ * endpoint's place in the configuration (the first is 1) and the host, with the port if that is not the scheme's
+ * default. A path or a query may be secret and is omitted.
  */
 
 import type { AttemptedDestination } from "./destination.ts";
@@ -9,7 +9,7 @@ import type { EndpointKey } from "./ids.ts";
 
 type Named = Pick<AttemptedDestination, "id" | "endpoints">;
 
-/** By key, in the order of the configuration. */
+/** The names by endpoint key, in the order of the configuration. */
 export function endpointNames({ id, endpoints }: Named): ReadonlyMap<EndpointKey, string> {
   return new Map(endpoints.map(({ key, url }, at) => [key, `${id}[${at + 1}] ${hostOf(url)}`]));
 }

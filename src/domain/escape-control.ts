@@ -10,7 +10,7 @@
 
 const CONTROL = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
 const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
-/** Cheaper than a replacement, for the many strings that contain nothing of the kind. */
+/** Testing is cheaper than replacing, and most strings contain no such character. */
 const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 /** For whole lines of output, which contain line feeds and colors of our own. */

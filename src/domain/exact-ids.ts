@@ -33,7 +33,7 @@ export function isIdListField(name: string): boolean {
   return ID_LISTS.includes(name);
 }
 
-/** JavaScript writes up to 15 digits as they were, even with an exponent of up to two digits. */
+/** JavaScript keeps numbers of up to 15 digits unchanged, even with an exponent of up to two digits. */
 const MAY_BE_ROUNDED = /[:[,\s]-?(?:\d[\d.]{15}|[\d.]{1,15}[eE][-+]?\d{3})/;
 
 /**
@@ -52,7 +52,7 @@ export function exactNumber(token: string): number | string {
   return !Number.isFinite(number) || decimal(token) === decimal(`${number}`) ? number : token;
 }
 
-/** Written out because this runs for every value: each name is found in a few nanoseconds. */
+/** Written out, because this runs for every value, and each name is found this way in a few nanoseconds. */
 function hasNumberId(json: JsonObject): boolean {
   return (
     typeof json.userId === "number" ||
@@ -93,7 +93,7 @@ function readIds(json: Record<string, unknown>, bytes: Buffer): void {
   }
 }
 
-/** Entries that are not numbers stay as they were read. */
+/** Entries that are not numbers are unchanged. */
 function exactNumbers(bytes: Buffer, start: number, read: readonly unknown[]): readonly unknown[] {
   const nesting = { deepest: 0 };
   const ids: unknown[] = [];
@@ -106,7 +106,7 @@ function exactNumbers(bytes: Buffer, start: number, read: readonly unknown[]): r
   return ids;
 }
 
-/** The same string for all decimal notations of one value: `1.50e3` and `1500` have the same. */
+/** Returns the same string for all decimal notations of one value, such as `1.50e3` and `1500`. */
 function decimal(token: string): string {
   const [mantissa = "", exponent = "0"] = token.toLowerCase().split("e");
   const sign = mantissa.startsWith("-") ? "-" : "";

@@ -1,6 +1,6 @@
 /**
- * Finds the registry schema that a value names. The header counts before the bytes, since a value
- * whose schema is named by a header has no frame of its own.
+ * Finds the registry schema that a value names. The header takes precedence over the bytes, because a value whose
+ * schema is named by a header has no frame.
  *
  *   the header __value_schema_id               the value
  *   byte 0 and a 4-byte ID                     has that schema, and no frame
@@ -53,7 +53,7 @@ const GLUE_BYTES = 2 + 16;
 export function frameOf(value: Buffer, record: WithHeaders): Frame {
   const { header, apicurio } = schemaHeaders(record);
   if (header !== null) return frameOfHeader(header);
-  // Such a value has no frame, but may start with byte 0.
+  // A value whose schema is named by a header has no frame, but may start with byte 0.
   if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
@@ -61,7 +61,7 @@ export function frameOf(value: Buffer, record: WithHeaders): Frame {
   );
 }
 
-/** Headers without the one that names a schema, for a value that has none. */
+/** The headers without the one that names a schema, for a value without a schema. */
 export function withoutSchema(headers: RecordHeaders): RecordHeaders {
   return headers.filter(([name]) => name !== SCHEMA_HEADER);
 }
@@ -76,7 +76,7 @@ function schemaHeaders(record: WithHeaders) {
 }
 
 let found: Buffer | null = null;
-/** The name of the header. */
+/** The name of Apicurio's header, if the record has one. */
 let apicurioFound: string | null = null;
 
 const tell: VisitHeader = (name, bytes, start, end) => {

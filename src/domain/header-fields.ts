@@ -15,10 +15,10 @@ const DIGITS_MAX = 15;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const ABSENT = -1;
-/** The most headers of a record that are read: producers may send any number of them. */
+/** Maximum number of headers whose names are remembered, because producers may send any number of headers. */
 const REMEMBERED_MAX = 32;
 
-/** Fields are numbered in the order of their names. Keeps the bytes of the last record only. */
+/** Fields are numbered in the order in which their names were given. Keeps only the bytes of the last record. */
 export class HeaderFields {
   readonly #fieldOf: ReadonlyMap<string, number>;
   readonly #starts: Int32Array;
@@ -26,9 +26,9 @@ export class HeaderFields {
   readonly #texts: string[];
   /** The bytes that contain the first field, and usually all of them. */
   #bytes: Buffer = NO_BYTES;
-  /** By field, for fields in other bytes. */
+  /** The bytes by field, for fields whose bytes are in another buffer. */
   #others: Buffer[] = [];
-  /** Header names of the last record, and their fields: most records have the same names. */
+  /** Header names of the last record, kept with their fields because most records have the same names. */
   readonly #names: string[] = [];
   readonly #fields: number[] = [];
   #count = 0;
@@ -73,20 +73,20 @@ export class HeaderFields {
     return this.#length(field) <= 0;
   }
 
-  /** A byte of a field of this length; -1 if the field has another length or is absent. */
+  /** The byte at `at` of a field with this length; -1 if the field has another length or is absent. */
   byteOf(field: number, length: number, at: number): number {
     if (this.#length(field) !== length) return -1;
     return this.#bytesOf(field)[(this.#starts[field] ?? 0) + at] ?? -1;
   }
 
-  /** Null if the header is absent; the same holds for the others. */
+  /** Null if the header is absent; the same applies to the other methods. */
   text(field: number): string | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
     return this.#bytesOf(field).toString("utf8", start, this.#ends[field]);
   }
 
-  /** The same, for fields with few values: the string that was created last is reused. */
+  /** Does the same for fields with few different values: the string that was created last is reused. */
   fewTexts(field: number): string | null {
     const known = this.#texts[field] ?? "";
     if (this.#length(field) === known.length && this.#is(field, known)) return known;
@@ -122,7 +122,7 @@ export class HeaderFields {
     return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
   }
 
-  /** Returns true if the field, which has the same length, equals this string. False for non-ASCII strings. */
+  /** Returns true if the field equals this string, which must have the same length. False for non-ASCII strings. */
   #is(field: number, text: string): boolean {
     const bytes = this.#bytesOf(field);
     const start = this.#starts[field] ?? ABSENT;

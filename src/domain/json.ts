@@ -1,4 +1,4 @@
-/** JSON values as `JSON.parse` returns them, and those that can be written again. */
+/** JSON values as `JSON.parse` returns them, and checks whether they can be written again. */
 
 /** A plain object; its keys are own properties, even `__proto__`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   }
 }
 
-/** Values of an object whose types are not known. Null: any other type. */
+/** These read values of unknown types. Null if the value has another type. */
 export function textOf(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
@@ -45,7 +45,7 @@ export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The kind of a value, for messages: never the value itself, which may be personal data. */
+/** The kind of a value, for messages. Never the value itself, which may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
@@ -58,7 +58,7 @@ export function kindOf(value: unknown): string {
   return `${value}`;
 }
 
-/** Like `kindOf`, but shows a single short word, such as a misspelt type or id. */
+/** Like `kindOf`, but shows the value if it is a single short word, such as a misspelt type or id. */
 export function describe(value: unknown): string {
   if (value === undefined || value === "") return "missing";
   const isWord = typeof value === "string" && /^[\w.-]{1,40}$/.test(value);
@@ -75,7 +75,10 @@ export function nestsDeeperThan(levels: number, value: unknown): boolean {
   return false;
 }
 
-/** Same type and equal, objects and lists by content. Goes through any depth without a stack of calls. */
+/**
+ * Returns true if both have the same type and are equal; objects and lists are compared by content. Works at any depth,
+ * because it does not recurse.
+ */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   const left: unknown[] = [one];

@@ -1,23 +1,23 @@
-/** Schemas of a registry, as code that reads values uses them. */
+/** The schemas of a registry, in the form that code uses to read values. */
 
-/** Its ID, from 0 to 2^31 - 1; or its GUID, in lowercase hex with dashes. */
+/** The schema's ID, from 0 to 2^31 - 1, or its GUID, in lowercase hex with dashes. */
 export type SchemaRef = number | string;
 
-/** A value read by its schema. */
+/** The result of reading a value with its schema. */
 export type ReadValue =
   /** The same content as JSON, in UTF-8 if the strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }
   /** One sentence, without any content of the value. */
   | { readonly kind: "refused"; readonly error: string };
 
-/** The bytes are those after the frame. Never throws. */
+/** Reads the bytes after the frame. Never throws. */
 export type ReadBySchema = (bytes: Buffer) => ReadValue;
 
 export type KnownSchema =
   | {
       readonly kind: "schema";
       readonly read: ReadBySchema;
-      /** Its values contain a null for each optional field that is not set. */
+      /** True if values with this schema contain a null for each optional field that is not set. */
       readonly hasNulls?: boolean;
     }
   /**
@@ -30,7 +30,7 @@ export type KnownSchema =
       readonly error: string;
     };
 
-/** The schema of a record's value, as it was looked up when the record arrived. */
+/** The schema of a record's value, which was looked up when the record arrived. */
 export interface ValueSchema {
   readonly ref: SchemaRef;
   readonly known: KnownSchema;
@@ -40,6 +40,6 @@ export interface ValueSchema {
 
 /** The schemas that this process has loaded. */
 export interface KnownSchemas {
-  /** Null if it has to be looked up first. */
+  /** Returns null if the schema has to be looked up first. */
   get(ref: SchemaRef): KnownSchema | null;
 }

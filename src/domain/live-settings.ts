@@ -16,6 +16,6 @@ export interface LiveSettings {
   readonly audienceDefaults: AudienceOptions;
   /** The private CA of endpoints as a PEM string; null if there is none. */
   readonly deliveryCa: string | null;
-  /** The PEM strings of ingest; null if it is reached without TLS. */
+  /** The PEM strings of ingest; null if ingest does not use TLS. */
   readonly ingestTls: { readonly cert: string; readonly key: string } | null;
 }

@@ -1,9 +1,9 @@
-/** The name that a misspelt one most likely stands for: "did you mean …?" */
+/** Finds the name that was most likely meant by a misspelt one, for messages such as "did you mean". */
 
-/** No setting and no function has a longer name. */
+/** No setting or function has a longer name. */
 const NAME_CHARACTERS_MAX = 40;
 
-/** Null if none is near. */
+/** Returns null if no known name is similar enough. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
   const distances = known.map((candidate) => ({
@@ -14,7 +14,7 @@ export function nearest(name: string, known: readonly string[]): string | null {
   return best !== undefined && best.edits <= Math.max(1, lower.length / 3) ? best.candidate : null;
 }
 
-/** Insertions, deletions and replacements from one text to the other (Levenshtein). */
+/** The number of insertions, deletions and replacements that turn one string into the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i += 1) {

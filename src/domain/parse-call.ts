@@ -1,6 +1,6 @@
 /**
- * Reads a call from JSON. Its type is read first, on its own, because a record's source is looked up
- * before its fields are checked (docs/calls.md#checks).
+ * Reads a call from JSON. The call's type is read separately, because the source of a record is looked up after that
+ * and before the other fields are checked (docs/calls.md#checks).
  *
  *   type              needs
  *   identify          userId or anonymousId
@@ -33,7 +33,7 @@ import {
 /** The longest message ID that is kept (docs/calls.md#fields). */
 const MESSAGE_ID_CHARACTERS_MAX = 100;
 
-/** The value looks like a call: an object with a known type. */
+/** A value that looks like a call: an object with a known type. */
 export interface TypedCall {
   readonly kind: "typed";
   readonly type: CallType;
@@ -42,7 +42,7 @@ export interface TypedCall {
 
 const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
 
-/** The first check of a call: it is an object, and its type is one of the six. */
+/** The first check of a call: whether it is an object whose type is one of the six. */
 export function parseCallType(json: unknown): TypedCall | InvalidCall {
   if (!isJsonObject(json)) return refused(`a call is a JSON object, this is ${kindOf(json)}`);
   if (!TYPES.has(json.type)) {
@@ -54,15 +54,14 @@ export function parseCallType(json: unknown): TypedCall | InvalidCall {
 /**
  * Reads a whole call.
  *
- * @param sizeBytes the size of the JSON, if known: a small one cannot nest too deeply, which saves
- *   the check.
+ * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply and need not be checked for that.
  */
 export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
   const typed = parseCallType(json);
   return typed.kind === "typed" ? parseCallFields(typed, sizeBytes) : typed;
 }
 
-/** The rest of `parseCall`, for a caller that has read the type already. */
+/** The second part of `parseCall`, for callers that have already read the type. */
 export function parseCallFields(
   typed: TypedCall,
   sizeBytes = Number.POSITIVE_INFINITY,
@@ -74,7 +73,7 @@ export function parseCallFields(
   return { kind: "call", call: call as Call };
 }
 
-/** The call of a delivery, which may lack identifiers. */
+/** Reads the call of a delivery, in which identifiers may be missing. */
 export function parseDeliveredCall(
   json: unknown,
   sizeBytes: number,
@@ -133,7 +132,7 @@ interface Unchecked extends CallFields {
   readonly anonymousId: string | null;
 }
 
-/** The table above. */
+/** Finds missing fields according to the table above. */
 function findMissing(call: Unchecked, problems: string[]): void {
   const { type } = call;
   if (type === "alias") {
@@ -172,7 +171,7 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   return null;
 }
 
-/** Accepts numbers for strings: a category 5 is the category "5". */
+/** Accepts numbers instead of strings: a category 5 is the category "5". */
 function numberAsText(value: unknown): unknown {
   return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
 }
@@ -193,7 +192,7 @@ function object(value: unknown, field: string, problems: string[]): JsonObject |
   return null;
 }
 
-/** Some libraries put the traits of an identify only into its context. */
+/** Some libraries put the traits of an identify call only into its context. */
 function traitsOf(
   type: CallType,
   traits: JsonObject | null,
@@ -221,7 +220,7 @@ function messageId(value: unknown): MessageId | null {
   if (typeof value === "number" && Number.isFinite(value)) return `${value}` as MessageId;
   if (typeof value !== "string" || value === "") return null;
   if (value.length <= MESSAGE_ID_CHARACTERS_MAX) return value as MessageId;
-  // A character outside the basic plane has a length of two.
+  // A character outside the Basic Multilingual Plane has a length of two.
   if (value.length > 2 * MESSAGE_ID_CHARACTERS_MAX) return null;
   return Array.from(value).length <= MESSAGE_ID_CHARACTERS_MAX ? (value as MessageId) : null;
 }

@@ -1,6 +1,7 @@
 /**
  * Reads a delete notification on `deliveries.<destination>`, as the deletion stage writes it:
- * `{"type":"delete","userId","timestamp","messageId"}`. It is not a call: applications cannot publish one.
+ * `{"type":"delete","userId","timestamp","messageId"}`. A delete notification is not a call, and applications cannot
+ * publish one.
  */
 
 import { describe, isJsonObject, kindOf } from "./json.ts";

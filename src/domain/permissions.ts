@@ -9,8 +9,8 @@
  *   every role      Describe on all topics of the prefix: a process waits until all of them exist
  *   create topics   Create on the topics of the prefix
  *
- * A kind with a topic for each destination or retry delay is granted by its prefix, so that a new
- * destination needs no new permission.
+ * If there is a topic for each destination or retry delay, permission is granted by the common prefix of their names,
+ * so that a new destination needs no new permission.
  */
 
 import type { DestinationId } from "./ids.ts";
@@ -68,7 +68,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     writes: ["deliveries", "retries", "delays", "deadLetters", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
-  // As for `status` and `timeline`, and the audiences. It does not join a group.
+  // The permissions of `status` and `timeline`, and those for audiences. The role does not join a group.
   console: {
     reads: [
       "calls",
@@ -87,7 +87,10 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
 };
 
-/** What the console needs in addition if operators may act in it: as `control`, `replay` and the approval of a sync. */
+/**
+ * The additional permissions of a console in which operators may act: those of `control`, of `replay` and of the
+ * approval of a sync.
+ */
 const ACTING: Role = {
   reads: [],
   writes: [
@@ -148,7 +151,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     writes: [],
     groups: [],
   },
-  // It reads the batch at which a stage halted, and moves the group of that stage.
+  // The command reads the batch at which a stage halted, and moves the offset of that stage's group.
   "skip-corrupt-batch": {
     reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
@@ -188,7 +191,7 @@ export type Operation =
 /** One entry of an access control list: the role may perform these operations on these resources. */
 export interface Grant {
   readonly on: "topic" | "group" | "cluster";
-  /** Names or prefixes of names, by the pattern; none for the cluster. */
+  /** Names or prefixes of names, depending on the pattern; empty for the cluster. */
   readonly names: readonly string[];
   readonly pattern: "literal" | "prefixed";
   readonly operations: readonly Operation[];
@@ -295,7 +298,7 @@ function literal(name: string): Place {
   return { name, pattern: "literal" };
 }
 
-/** Without a prefix this is every name. */
+/** If the prefix is empty, this matches every name. */
 function prefixed(name: string): Place {
   return name === "" ? literal("*") : { name, pattern: "prefixed" };
 }
@@ -304,7 +307,7 @@ function beginningOf(name: string, end: string): string {
   return name.slice(0, -end.length);
 }
 
-/** One grant for each pattern: an entry may have several names. */
+/** Creates one grant for each pattern, which may have several names. */
 function grant(
   on: "topic" | "group",
   places: readonly Place[],

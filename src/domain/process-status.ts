@@ -13,7 +13,7 @@ export interface ProcessStatus {
   /** The stages that the process runs; `partitions` is empty until it owns some. */
   readonly stages: readonly {
     readonly name: StageName;
-    /** By topic. */
+    /** The partitions by topic. */
     readonly partitions: Readonly<Record<string, readonly number[]>>;
   }[];
   readonly configuration: {
@@ -32,14 +32,14 @@ export interface UnreachableBroker {
   readonly error: string;
 }
 
-/** By the name of a metric. */
+/** The values by the name of the metric. */
 export type MetricValues = Readonly<Record<string, readonly MetricValue[]>>;
 
 export interface MetricValue {
   readonly labels: Readonly<Record<string, string>>;
   /** For a histogram, the number of its observations. */
   readonly value: number;
-  /** For a histogram, the observations in each bucket; the last one has those above all bounds. */
+  /** For a histogram, the number of observations in each bucket; the last bucket has those above all bounds. */
   readonly buckets?: readonly number[];
 }
 

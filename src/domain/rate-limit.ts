@@ -9,24 +9,25 @@
  *             events ago must be a second in the past. A fraction is rounded up and the second is
  *             lengthened accordingly: 5 per second in three processes are 2 in 1.2 s in each.
  *
- * The window stores one number for each event of a second, but only from the first event on: most of a
- * thousand destinations never need it.
+ * The window stores one number for each event of a second, but allocates them only at the first event, because most of
+ * a thousand destinations never have one.
  */
 
 export interface RateLimiter {
   /**
    * Returns 0 if the event may happen; all `count` are then counted. Otherwise the milliseconds to wait before
-   * asking again; nothing was counted. More than the rate of a second at once go when a whole second is free.
+   * asking again; nothing was counted. More events than the rate of a second may happen at once if the last second had
+   * none.
    */
   take(nowMs: number, count?: number): number;
-  /** Changes the rate, for example when partitions move. Above 0; events counted so far stay counted. */
+  /** Changes the rate, for example when partitions move. Must be above 0. Events counted so far stay counted. */
   setRate(perSecond: number): void;
 }
 
 const CATCH_UP_MS = 50;
 const SECOND_MS = 1_000;
 
-/** @param perSecond above 0; fractions are fine. */
+/** @param perSecond above 0; may be a fraction. */
 export function createRateLimiter(perSecond: number): RateLimiter {
   let spacingMs = SECOND_MS / perSecond;
   let windowSize = Math.ceil(perSecond);
@@ -41,7 +42,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       const times = kept;
       const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
       const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + retryWindowMs);
-      // If the clock was set back, everything would wait until it catches up.
+      // Without this, everything would wait after the clock was set back, until it catches up.
       const isSetBack = nowMs < lastAtMs - SECOND_MS;
       if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
       else if (nowMs < earliestMs) return earliestMs - nowMs;

@@ -1,4 +1,4 @@
-/** Kafka records as the stages use them: whole values, without a client library's types. */
+/** Kafka records in the form that the stages use: whole values, without a client library's types. */
 
 import type { ValueSchema } from "./known-schemas.ts";
 
@@ -19,7 +19,7 @@ export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: RecordHeaders;
-  /** All three as Kafka encodes them (record format version 2), if available. */
+  /** Key, value and headers as Kafka encodes them (record format version 2), if available. */
   readonly encoded?: Buffer | undefined;
   /** Visits each header in order, if that is cheaper than creating `headers`. */
   eachHeader?(tell: VisitHeader): void;
@@ -46,14 +46,14 @@ export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The parts that were omitted from a record; null if this one was not. */
+/** The parts that were omitted from a record; a field is null if that part was not omitted. */
 export interface Cut {
   readonly keyBytes: number | null;
   readonly valueBytes: number | null;
   readonly headers: CutHeaders | null;
 }
 
-/** About a record that was too large to be read whole. */
+/** Describes a record that was too large to be read completely. */
 export interface Omitted {
   /** The size of the whole record. */
   readonly bytes: number;
@@ -63,23 +63,23 @@ export interface Omitted {
 export interface CutHeaders {
   readonly count: number;
   readonly bytes: number;
-  /** Its name, or the start of it. */
+  /** The name of the largest header, or the start of that name. */
   readonly largest: string;
 }
 
 /**
- * Names the fields that a copy has: those of a fetched record are not its own properties.
+ * Copies need to name these fields, because those of a fetched record are not its own properties.
  */
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or the time that its producer set. */
   readonly timestampMs: number;
   /** Present if the record is larger than its topic allows and was read in part (docs/topics.md#limits). */
   readonly omitted?: Omitted | undefined;
-  /** Absent if the value has none, or no schema registry is configured. */
+  /** Absent if the value has no schema, or no schema registry is configured. */
   readonly schema?: ValueSchema | undefined;
 }
 
-/** The record, with what is known about its value's schema. */
+/** The record, together with what is known about its value's schema. */
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
   return new WithSchema(record, schema);
 }
@@ -134,8 +134,8 @@ class WithSchema implements IncomingRecord {
 }
 
 /**
- * A record to write. Its timestamp is always the time of writing. If it has `encoded`, those bytes are
- * written, and its other fields need not be read.
+ * A record to write. Its timestamp is always the time of writing. If `encoded` is present, those bytes are written, and
+ * the other fields need not be read.
  */
 export interface OutgoingRecord extends RecordContent {
   readonly topic: string;
@@ -147,15 +147,15 @@ export interface OutgoingRecord extends RecordContent {
   /** If absent, the key decides the partition as in Java's client (murmur2; round robin for a null key). */
   readonly partition?: number;
   /**
-   * If present, it represents several records of `partition`, and `encoded` contains them one after another,
-   * as in a batch. Without a partition they are placed one by one.
+   * If present, this object represents several records of `partition`, and `encoded` contains them one after another,
+   * as in a batch. Without `partition`, a partition is chosen for each record separately.
    */
   readonly bundle?: Bundle | undefined;
-  /** If present, the record is compressed instead of rejected if it is too large for its topic. */
+  /** If present and the record is too large for its topic, the record is compressed instead of rejected. */
   readonly compression?: Compression | undefined;
 }
 
-/** Filled in when the brokers have rejected the record as too large. */
+/** Filled in after the brokers have rejected the record as too large. */
 export interface Compression {
   bytes: Buffer | null;
 }
@@ -167,12 +167,12 @@ export interface Bundle {
   records(): readonly OutgoingRecord[];
 }
 
-/** How many records it represents. */
+/** The number of records that it represents. */
 export function recordCount({ bundle }: OutgoingRecord): number {
   return bundle?.count ?? 1;
 }
 
-/** A record as it arrived, to be written to another topic. */
+/** An unchanged record, to be written to another topic. */
 export function forwarded(record: RecordContent, topic: string): OutgoingRecord {
   return new Forwarded(record, topic);
 }
@@ -202,7 +202,7 @@ class Forwarded implements OutgoingRecord {
   }
 }
 
-/** Bytes that a record takes in memory: key, value and headers. */
+/** The bytes of memory that a record takes: key, value and headers. */
 export function recordBytes(record: IncomingRecord): number {
   let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0) + 64;
   for (const [name, value] of record.headers) bytes += name.length + (value?.length ?? 0);

@@ -3,13 +3,13 @@
  * (docs/isolation.md#a-topic-that-is-not-writable).
  *
  *   its topic                                     what is written instead
- *   does not belong to a destination              itself: it waits until the topic is writable
+ *   does not belong to a destination              the same record, once the topic is writable
  *   is missing and will not be recreated          a dead letter, unknown-destination
- *   is missing, unavailable or forbidden          the record, in a delay topic
+ *   is missing, unavailable or forbidden          the same record, to a delay topic
  *
  *   earlier reroutes of the record   retry delay
  *   none                             the first
- *   n                                the one n places further, at most the last
+ *   n                                the one n places after the first, at most the last
  *
  * Attempts and scheduled retries are not counted here, so no retry window starts. Key and value stay the same.
  */
@@ -19,12 +19,12 @@ import type { DestinationId } from "./ids.ts";
 import type { OutgoingRecord, RecordHeaders } from "./record.ts";
 import { destinationOfTopic, type TopicNames } from "./topics.ts";
 
-/** How often a delivery was rerouted. Only stages that write deliveries read it. */
+/** The number of times that a delivery was rerouted. Only stages that write deliveries read this header. */
 export const REROUTE_HEADER = "switchyard-reroute-count";
 
 export interface RerouteRules {
   readonly topics: TopicNames;
-  /** The retry delays. At least one, never falling. */
+  /** The retry delays. At least one, in ascending order. */
   readonly retryDelaysMs: readonly number[];
   /** If `true`, a missing topic is recreated. */
   readonly isMade: (topic: string) => boolean;

@@ -1,24 +1,24 @@
 /**
- * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls it gets, and which
- * parts of them. `src/route/rules/` applies them.
+ * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls the
+ * destination gets, and which parts of those calls. `src/route/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";
 
 export interface ConsentRule {
-  /** At least one. */
+  /** The consent categories; at least one. */
   readonly categories: readonly string[];
-  /** How many of them a call must grant. */
+  /** Whether a call must grant all of the categories or any one of them. */
   readonly match: "all" | "any";
   /** If `true`, a call without a consent object is skipped. Null: not set, so the top-level `consent.required` applies. */
   readonly required: boolean | null;
 }
 
-/** What filters and mapping entries have in common: the calls to which they apply. */
+/** The part that filters and mapping entries have in common: the calls to which they apply. */
 export interface RuleScope {
-  /** Null: all. */
+  /** Null for all sources. */
   readonly sources: readonly SourceId[] | null;
-  /** A condition in the filter language; null: all calls. */
+  /** A condition in the filter language; null for all calls. */
   readonly if: string | null;
 }
 
@@ -32,7 +32,7 @@ export interface FilterRule extends RuleScope {
   readonly name: string;
   readonly enabled: boolean;
   readonly drop: boolean;
-  /** Keeps this share, from 0 to 1, by the value at a path. */
+  /** Keeps this share of calls, from 0 to 1, selected by the value at a path. */
   readonly sample: { readonly share: number; readonly by: string } | null;
   readonly dropProperties: readonly PropertyList[];
   readonly allowProperties: readonly PropertyList[];
@@ -48,7 +48,7 @@ export interface Hashing {
 export type MapAction =
   | { readonly action: "event"; readonly event: string; readonly to: string }
   | { readonly action: "move" | "copy"; readonly from: string; readonly to: string }
-  /** `value` is any JSON. */
+  /** `value` can be any JSON value. */
   | { readonly action: "set"; readonly path: string; readonly value: unknown }
   | { readonly action: "string"; readonly path: string }
   | { readonly action: "remove"; readonly path: string }

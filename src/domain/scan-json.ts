@@ -1,12 +1,12 @@
 /**
- * Scans JSON in bytes without building values: sizes are measured as they were sent,
- * and most of a call only has to be passed on.
+ * Scans JSON in bytes without building values: sizes must be measured in the bytes that were sent, and most of a call
+ * only has to be passed on.
  *
- * As strict as JSON.parse, unless a caller counts what can be repaired; a property test compares the two.
- * It takes less than half the time of JSON.parse, because it creates no strings, numbers or objects. The bytes
- * must be UTF-8, which the caller checks. Nesting is counted instead of recursed into, so depth takes no stack.
+ * The scan is as strict as JSON.parse, unless a caller counts values that can be repaired; a property test compares the
+ * two. It takes less than half the time of JSON.parse, because it creates no strings, numbers or objects. The bytes
+ * must be UTF-8, which the caller checks. Nesting is counted without recursion, so depth does not use the stack.
  *
- * An end is the index after the last byte; -1 if the bytes are not JSON, or truncated.
+ * An end is the index after the last byte; -1 if the bytes are not JSON, or are truncated.
  */
 
 import { endOfQuotes, endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
@@ -22,8 +22,8 @@ const CLOSE_OBJECT = 0x7d;
 export interface Nesting {
   deepest: number;
   /**
-   * How many values were found that are not JSON but that `repaired` can turn into JSON. If absent, no
-   * such value is allowed.
+   * The number of values found so far that are not JSON, but that `repaired` can turn into JSON. If absent, no such
+   * value is allowed.
    */
   repairable?: number;
 }
@@ -32,7 +32,7 @@ export interface Nesting {
 export function skipSpace(bytes: Buffer, at: number): number {
   const { length } = bytes;
   let index = at;
-  // Reading past the end, which every whole body would do, makes V8 compile all of this to slower code.
+  // Reading past the end, which would happen for every complete body, makes V8 compile this function to slower code.
   while (index < length) {
     const byte = bytes[index];
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
@@ -47,7 +47,7 @@ export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): 
 }
 
 /**
- * End of the object at `start`, member by member.
+ * Returns the end of the object at `start`, which is read member by member.
  *
  * @param member returns the end of the value at `at`; the name is between `nameStart` and `nameEnd`, with
  *   its quotes.
@@ -69,10 +69,10 @@ export interface FoundMember {
   at: number;
 }
 
-/** Not JSON, or truncated. Any lower number encodes the end of the object or list. */
+/** The bytes are not JSON, or are truncated. Any lower number encodes the end of the object or list. */
 const BROKEN = -1;
 
-/** The end that `nextMember` and similar functions return as a negative number; -1 if there is none. */
+/** Decodes the end that `nextMember` and similar functions return as a negative number; -1 if there is none. */
 export function endOf(at: number): number {
   return at === BROKEN ? -1 : -at - 1;
 }
@@ -87,7 +87,7 @@ export function firstMember(bytes: Buffer, start: number, found: FoundMember): n
   return bytes[at] === CLOSE_OBJECT ? ended(at) : memberAt(bytes, at, found);
 }
 
-/** The index where the name of the next member starts, after a value that ends at `end`. */
+/** The index where the name of the next member starts, after a value that ends at `end`; negative: see `endOf`. */
 export function nextMember(bytes: Buffer, end: number, found: FoundMember): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -107,7 +107,7 @@ export function firstEntry(bytes: Buffer, start: number): number {
   return bytes[at] === CLOSE_LIST ? ended(at) : at;
 }
 
-/** The index where the next entry starts, after one that ends at `end`. */
+/** The index where the next entry starts, after an entry that ends at `end`; negative: see `endOf`. */
 export function nextEntry(bytes: Buffer, end: number): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -116,7 +116,7 @@ export function nextEntry(bytes: Buffer, end: number): number {
 }
 
 /**
- * Brackets that must close, innermost last. Reused for each value, and large enough for nearly all.
+ * The brackets that must be closed, innermost last. Reused for each value, and large enough for nearly all values.
  */
 const BRACKETS = new Uint8Array(1_024);
 
@@ -157,8 +157,8 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
 }
 
 /**
- * End of an object or a list that is not JSON, judged by its brackets and strings alone; -1 if they do not
- * match, so that its end is unknown.
+ * The end of an object or a list that is not JSON, found only by its brackets and strings; -1 if the brackets do not
+ * match, so that the end is unknown.
  */
 export function endOfBrackets(bytes: Buffer, start: number): number {
   let brackets = BRACKETS;
@@ -197,7 +197,7 @@ function endOfName(bytes: Buffer, at: number): number {
   return bytes[at] === QUOTE ? endOfText(bytes, at) : -1;
 }
 
-/** The index where a member's value starts, if at least its colon exists. */
+/** The index where a member's value starts, if there is a colon. */
 function startOfValue(bytes: Buffer, nameEnd: number): number {
   if (nameEnd < 0) return -1;
   const colon = skipSpace(bytes, nameEnd);

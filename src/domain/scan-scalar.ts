@@ -27,7 +27,7 @@ function endOfWord(bytes: Buffer, start: number, word: Buffer): number {
   return start + word.length;
 }
 
-/** As Python, Ruby and C write them, and languages that follow these; longer ones first. */
+/** The spellings in Python, Ruby, C and languages that follow them; longer ones first. */
 const NOT_NUMBERS = ["NaN", "nan", "NAN", "Infinity", "infinity", "inf", "INF"].map((word) =>
   Buffer.from(word),
 );
@@ -47,7 +47,7 @@ export function endOfRepairable(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** End of a string that may contain anything, even after a backslash. @param start of its first quote. */
+/** End of a string that may contain anything, even after a backslash. @param start the index of its first quote. */
 export function endOfQuotes(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === QUOTE) return at + 1;
@@ -68,8 +68,8 @@ function endOfRawText(bytes: Buffer, start: number): number {
 }
 
 /**
- * JSON from text that is JSON except for values that `endOfRepairable` accepts: what is not a number
- * becomes null, and control characters become escapes. Strings that contain such words stay as they are.
+ * Returns JSON from text that is JSON except for values that `endOfRepairable` accepts: words such as NaN become null,
+ * and control characters become escapes. Strings that contain such words are unchanged.
  */
 export function repaired(text: string): string {
   return text.replace(TEXT_OR_WORD, (found) =>
@@ -78,19 +78,19 @@ export function repaired(text: string): string {
 }
 
 const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|[-+]?(?:[Ii]nfinity|inf|INF|NaN|nan|NAN)/g;
-/** Some of these need no escape, and mean the same with it. */
+/** Some of these characters need no escape, but the escape does not change their meaning. */
 const CONTROL = /\p{Cc}/gu;
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** @param start of its opening quote. */
+/** @param start the index of the opening quote. */
 export function endOfText(bytes: Buffer, start: number): number {
   const { length } = bytes;
   for (let at = start + 1; at < length; at += 1) {
     const byte = bytes[at] ?? 0;
-    // Most are lowercase letters.
+    // Most bytes are lowercase letters.
     if (byte > BACKSLASH) continue;
     if (byte === QUOTE) return at + 1;
     if (byte < 0x20) return -1;
@@ -134,7 +134,7 @@ function endOfNumber(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** At least one. */
+/** There must be at least one digit. */
 function endOfDigits(bytes: Buffer, start: number): number {
   let at = start;
   while (isDigit(bytes[at] ?? 0)) at += 1;

@@ -8,8 +8,8 @@
  *   writeKey in the value           the one with that write key
  *   none of these                   the default source
  *
- * If there is no default source, or no source with that ID or key: `unknown-source`. The empty string and null
- * count as absent, and a number as its digits.
+ * If there is no default source, or no source with that ID or key, the result is `unknown-source`. The empty string and
+ * null count as absent, and a number counts as the string of its digits.
  */
 
 import type { Source } from "./destination.ts";
@@ -19,7 +19,7 @@ import type { RecordHeaders } from "./record.ts";
 
 export const SOURCE_HEADER = "source-id";
 
-/** Sources, indexed by what records name them with. */
+/** Sources, indexed by the IDs and write keys that records contain. */
 export interface SourceLookup {
   readonly byId: ReadonlyMap<unknown, Source>;
   readonly byWriteKey: ReadonlyMap<unknown, Source>;
@@ -45,7 +45,7 @@ export function sourceLookup(
   };
 }
 
-/** @param json the value; anything but an object does not name a source. */
+/** @param json the value; only an object can name a source. */
 export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLookup): FoundSource {
   const header = sourceHeader(headers);
   if (header !== null) return byId(lookup, header, "header source-id");
@@ -54,7 +54,7 @@ export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLo
     if (isPresent(sourceId)) return byId(lookup, sourceId, "sourceId");
     if (isPresent(writeKey)) {
       const source = lookup.byWriteKey.get(asText(writeKey));
-      // A key is a secret, even one that belongs to no source.
+      // A write key is a secret, even if it does not belong to a source.
       return found(source, "writeKey", "the writeKey belongs to no configured source");
     }
   }

@@ -9,7 +9,8 @@
  *   per destination  a consumer and a group for each             a row for each destination
  *   per delay        a consumer and a group for each             a row, and a table of retry delays
  *
- * The order is that of the data. Stages are started from the end, so that no backlog builds up.
+ * The rows are in the order in which data passes through the stages. Stages are started from the end, so that no
+ * backlog builds up.
  */
 
 import type { GroupNames, TopicNames } from "./topics.ts";
@@ -29,7 +30,7 @@ export type StageInput =
   | {
       readonly per: "destination";
       readonly topic: "deliveries";
-      /** Read by the same consumer, whose records of this topic come before the others. */
+      /** Another topic, read by the same consumer. Its records may overtake those of the stage's other topic. */
       readonly passing: "retries";
       readonly group: "deliver";
     }

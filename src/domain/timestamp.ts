@@ -1,6 +1,6 @@
 /**
- * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not used, because it
- * takes `Order 5` for a date in 2001, and a time without a zone for local time.
+ * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not used, because it reads `Order 5` as a
+ * date in 2001, and a time without a zone as local time.
  *
  *   accepted                                   not accepted
  *   2026-03-01                                 2026-02-29, and other impossible dates
@@ -28,7 +28,9 @@ const FIRST_MS = -62_167_219_200_000;
 const LAST_MS = 253_402_300_799_999;
 /** A smaller number may be meant as seconds. */
 const NUMBER_MIN = 1e11;
-/** From here on, a number is read as microseconds: as milliseconds it would be the year 5138. */
+/**
+ * From this value on, a number is read as microseconds: read as milliseconds, it would be in the year 5138 or later.
+ */
 const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
@@ -56,8 +58,8 @@ export const isoTimestamp = isoTimestamps();
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
 /**
- * A writer that keeps the day and the second that it wrote last, because consecutive instants often
- * share them. Callers that write other instants use a writer of their own.
+ * Returns a writer that caches the day and the second that it wrote last, because consecutive instants often share
+ * them. Callers that write other instants use a separate writer.
  */
 export function isoTimestamps(): (atMs: number) => string {
   let lastDay = Number.NaN;
@@ -89,7 +91,7 @@ function two(number: number): string {
   return TWO_DIGITS[number] ?? `${number}`;
 }
 
-/** Returns true if `isoTimestamp` writes it with a four-digit year. */
+/** Returns true if `isoTimestamp` writes this instant with a four-digit year. */
 export function isWritable(atMs: number): boolean {
   return Number.isInteger(atMs) && atMs >= FIRST_MS && atMs <= LAST_MS;
 }
@@ -104,8 +106,8 @@ const WRITTEN = "0000-00-00T00:00:00.000Z";
 let [readDay, readDayMs] = [Number.NaN, Number.NaN];
 
 /**
- * Reads the format that `isoTimestamp` writes, which nearly all timestamps have: the regular expression takes ten
- * times as long. NaN if it is another format, or not an instant.
+ * Reads the format that `isoTimestamp` writes, which nearly all timestamps have, because the regular expression takes
+ * ten times as long. NaN if the text has another format, or is not an instant.
  */
 function readWritten(text: string): number {
   if (text.length !== WRITTEN.length) return Number.NaN;
@@ -131,7 +133,7 @@ function beginningOf(day: number): number {
   return dateMs(year, month, ofMonth);
 }
 
-/** The number at this place; NaN if there are other characters. */
+/** The number between `from` and `to`; NaN if there are other characters. */
 function digits(text: string, from: number, to: number): number {
   let number = 0;
   for (let at = from; at < to; at += 1) {
@@ -142,7 +144,7 @@ function digits(text: string, from: number, to: number): number {
   return number;
 }
 
-/** Date.UTC reads the years 0 to 99 as 1900 to 1999; one calendar cycle later it does not. */
+/** Date.UTC reads the years 0 to 99 as 1900 to 1999, so the date is computed one calendar cycle later. */
 function dateMs(year: number, month: number, day: number): number {
   return Date.UTC(year + 400, month - 1, day) - CALENDAR_CYCLE_MS;
 }

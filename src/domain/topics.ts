@@ -25,7 +25,7 @@ export interface TopicNames {
   readonly deliveries: (destination: DestinationId) => string;
   /** Deliveries that were attempted and are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
-  /** The delay topic for one retry delay, named by it. */
+  /** The delay topic for one retry delay, which is part of the topic's name. */
   readonly delays: (delayMs: number) => string;
 }
 
@@ -83,11 +83,11 @@ export interface GroupNames {
   readonly delay: (delay: string) => string;
   readonly audience: string;
   readonly deletion: string;
-  /** Stores which events were posted to the operator's webhook. */
+  /** The group that stores which events were posted to the operator's webhook. */
   readonly operatorEvents: string;
-  /** Stores how far a replay of dead letters has progressed; has no members. */
+  /** The group that stores how far a replay of dead letters has progressed; it has no members. */
   readonly replay: (name: string) => string;
-  /** Stores which process works on it; has no members either. */
+  /** The group that stores which process runs the replay; it has no members either. */
   readonly replayOwner: (name: string) => string;
 }
 

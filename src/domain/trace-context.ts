@@ -60,7 +60,7 @@ export function traceOf(record: WithHeaders): TraceContext | null {
 }
 
 /**
- * The record's trace if it is kept. Most are not, which is found by reading a single byte.
+ * The record's trace if it is kept. Most traces are not kept, which can be detected by reading a single byte.
  *
  * @returns null if the record belongs to no kept trace.
  */
@@ -73,7 +73,7 @@ export function keptTraceOf(record: WithHeaders): TraceContext | "not-kept" | nu
   return trace === null || trace.isSampled ? trace : "not-kept";
 }
 
-/** The value of a lowercase hexadecimal digit. */
+/** Returns true if the value of a lowercase hexadecimal digit is even. */
 function isEvenDigit(byte: number): boolean {
   return byte >= DIGIT_A ? byte % 2 === 1 : byte >= DIGIT_0 && byte % 2 === 0;
 }

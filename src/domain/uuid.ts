@@ -2,9 +2,9 @@
  * UUIDs derived from a name (RFC 9562 section 5.5), so that a record that is written again after a
  * crash has the same message ID.
  *
- * Version 5 is SHA-1 of a namespace and a name. Each use has a namespace of its own, so that two
- * kinds of messages never share an ID; a name of several parts is written as a JSON list, so that
- * `["a","bc"]` and `["ab","c"]` differ.
+ * A UUID of version 5 is the SHA-1 of a namespace and a name. Each use has a separate namespace, so that two kinds of
+ * messages never share an ID; a name of several parts is written as a JSON list, so that `["a","bc"]` and `["ab","c"]`
+ * differ.
  */
 
 import { createHash } from "node:crypto";

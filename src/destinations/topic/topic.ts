@@ -1,4 +1,4 @@
-/** A destination of type topic: route writes its deliveries, and other consumers read them. */
+/** A destination of type topic: the route stage writes its deliveries to its topic, and other consumers read them. */
 
 import type { WrittenDestination } from "../../domain/destination.ts";
 import { required, section } from "../../settings/setting.ts";

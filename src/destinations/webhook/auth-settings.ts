@@ -33,7 +33,7 @@ export type WebhookAuth =
   | { readonly type: "bearer"; readonly token: string };
 
 const PARAMETERS = "a map of names to strings";
-/** Fields of the request that have settings of their own. */
+/** Fields of the token request that have separate settings. */
 const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
 const VISIBLE = /^[!-~]+$/;
 
@@ -120,7 +120,7 @@ const bearer = section(
   },
 );
 
-/** Null: requests have no header `Authorization`. */
+/** Null if requests have no `Authorization` header. */
 export const authSetting = optionalVariants(
   variants(
     "How requests are authenticated, with the header `Authorization`. If not set, they are not.",

@@ -1,8 +1,8 @@
 /**
- * The header `Authorization` of a webhook, and the secrets that must not be shown if an endpoint returns them. Pure.
+ * The `Authorization` header of a webhook, and the secrets that must be masked if an endpoint returns them. Pure.
  *
  *   auth      the header
- *   oauth2    Bearer and the token of the moment
+ *   oauth2    Bearer and the current token
  *   basic     Basic and `username:password` in base64, as UTF-8 (RFC 7617)
  *   bearer    Bearer and the configured token
  */
@@ -15,7 +15,7 @@ function basicValue(username: string, password: string): string {
   return Buffer.from(`${username}:${password}`).toString("base64");
 }
 
-/** @param token that of `oauth2`. */
+/** @param token the token of `oauth2`. */
 export function authorizationOf(auth: WebhookAuth, token: string): string {
   const scheme = schemeOf(auth);
   if (auth.type === "basic") return `${scheme} ${basicValue(auth.username, auth.password)}`;
@@ -30,7 +30,7 @@ export function withAuthorization(request: WebhookRequest, value: string): Webho
   return { ...request, headers: [...request.headers, ["Authorization", value]] };
 }
 
-/** What an endpoint could return of a request's authentication. */
+/** The secrets from a request's authentication that an endpoint could return. */
 export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   if (auth.type === "bearer") return [auth.token];
   if (auth.type === "oauth2") return [token, auth.clientSecret];
@@ -38,7 +38,7 @@ export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   return [basicValue(username, password), `${username}:${password}`, password];
 }
 
-/** A part of a secret that is this long is masked wherever it is. */
+/** Parts of a secret with at least this many characters are masked wherever they appear. */
 const PART = 12;
 const MASK = "*";
 
@@ -51,7 +51,7 @@ const MASK = "*";
  *   a secret of less than 12 characters                   the whole secret
  *   the start of a secret where the response was cut      that start
  *
- * @param isCut the response was longer than `bytes`.
+ * @param isCut true if the response was longer than `bytes`.
  */
 export function maskSecrets(bytes: Buffer, secrets: readonly string[], isCut: boolean): Buffer {
   // One character per byte, so that bytes which are not UTF-8 stay as they are.
@@ -82,14 +82,14 @@ function maskOne(text: string, secret: string, isCut: boolean): string {
     masked += at < maskedUntil ? MASK : text[at];
   }
   if (!isCut) return masked;
-  // Longer starts were found above.
+  // Longer beginnings of secrets were found above.
   for (let size = length - 1; size > 0; size -= 1) {
     if (text.endsWith(secret.slice(0, size))) return masked.slice(0, -size) + MASK.repeat(size);
   }
   return masked;
 }
 
-/** Masks secrets in what was kept of a response. */
+/** Masks secrets in the part of a response that was kept. */
 export function maskKept(phases: Phases, secrets: readonly string[]): void {
   const { kept, keepBytes = 0 } = phases;
   if (kept === undefined) return;

@@ -1,16 +1,17 @@
 /**
- * Connections whose requests are authenticated as the destination's `auth` says, and the tokens that they share.
+ * Connections whose requests are authenticated according to the destination's `auth`, and the tokens that destinations
+ * share.
  *
  *   the response to a request with `oauth2`          what happens
- *   is a 401, and another token is obtained within   the request is sent once more with it, and that result counts
- *     5 s of the start of the request
+ *   is a 401, and another token is obtained within   the request is sent once more with the new token, and that
+ *     5 s of the start of the request              result counts
  *   is a 401, and no other token is obtained         the 401 counts
  *   is a 401 to the repeated request                 the 401 counts
  *   is anything else                                 it counts
  *
- * Both requests belong to the same attempt, and its duration includes both and the wait for the token. Destinations with the
- * same `auth` and `tls` share a token. The token endpoint is checked as endpoints are: its address and its certificate; no
- * redirect is followed, and its response must arrive within 5 s and have at most 64 KiB.
+ * Both requests belong to the same attempt, whose duration includes both and the wait for the token. Destinations with
+ * the same `auth` and `tls` share a token. The address and the certificate of the token endpoint are checked like those
+ * of other endpoints. No redirect is followed, and the response must arrive within 5 s and have at most 64 KiB.
  */
 
 import { endpointKey } from "../../domain/destination.ts";
@@ -64,7 +65,7 @@ export class Tokens {
     this.#http.trust(ca);
   }
 
-  /** The token of these settings, which is requested immediately. Null: they need none. */
+  /** Requests the token for these settings immediately. Returns null if they need no token. */
   acquire(user: TokenUser): TokenUse | null {
     const { auth, tls, enabled } = user;
     if (auth?.type !== "oauth2" || !enabled) return null;
@@ -130,7 +131,7 @@ function requestToken(
 
 function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
   if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
-  // That of an unsuccessful response is kept instead.
+  // The start of an unsuccessful response is kept instead.
   const body = result.body ?? Buffer.concat(kept);
   if (body.length > RESPONSE_MAX_BYTES) {
     return { kind: "none", why: "its response is longer than 64 KiB" };
@@ -148,7 +149,7 @@ export class Authorized implements HttpConnections {
   #listener: (() => void) | null = null;
   #endListening: () => void;
 
-  /** @param tokens null: no destination has `oauth2`. */
+  /** @param tokens null if no destination has `oauth2`. */
   constructor(
     connections: HttpConnections,
     destination: WebhookDestination,
@@ -193,7 +194,7 @@ export class Authorized implements HttpConnections {
     this.#destination = destination;
     this.#use = this.#tokens?.acquire(destination) ?? null;
     this.#endListening = this.#listen();
-    // Afterwards, so that a token which stays the same is kept.
+    // Released last, so that a token that stays the same is kept.
     void before?.release();
     this.#connections.update(destination);
   }
@@ -215,7 +216,7 @@ export class Authorized implements HttpConnections {
     else this.#sendFirst(exchange, keeper, token);
   }
 
-  /** The life of the token has ended since the sender was ready. */
+  /** Sends a request if the token's lifetime has ended since the sender was ready. */
   async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
     const token = (await keeper?.obtain()) ?? null;
     if (keeper === undefined || token === null || this.#isClosed) exchange.done(NOT_SENT);
@@ -263,7 +264,7 @@ interface Exchange {
   readonly phases: Phases | undefined;
 }
 
-/** The request that was answered with a 401. */
+/** The request to which the endpoint responded 401. */
 interface First {
   readonly token: string;
   readonly startedAtMs: number;
@@ -280,7 +281,7 @@ function masking(
   return (result) => {
     if (phases?.kept !== undefined) maskKept(phases, secrets());
     if (result.kind === "response" && result.body !== undefined) {
-      // It is parsed: a short password could be one of its numbers.
+      // Only long secrets are masked, because the body is parsed, and a short password could be one of its numbers.
       const long = secrets().filter((secret) => secret.length >= LONG_CHARACTERS);
       done({ ...result, body: maskSecrets(result.body, long, false) });
     } else done(result);
@@ -289,7 +290,7 @@ function masking(
 
 const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
 
-/** The next request fills in the same object. */
+/** Clears the phases, because the next request fills in the same object. */
 function forget(phases: Phases): void {
   for (const step of STEPS) delete phases[step];
   delete phases.isName;

@@ -1,10 +1,10 @@
 /**
- * Batches: requests with the calls of several deliveries. All decisions are here; `request.ts` makes
- * the request, and the deliver stage chooses the calls.
+ * Batches: requests with the calls of several deliveries. All decisions are made here; `request.ts` builds the request,
+ * and the deliver stage chooses the calls.
  *
  *   format   body of n calls                         bytes of a body
- *   array    `[call,call,…]`                         those of its calls, and one more for each call, and one
- *   ndjson   each call and a newline                 those of its calls, and one more for each call
+ *   array    `[call,call,…]`                         the bytes of its calls, one more for each call, and one
+ *   ndjson   each call and a newline                 the bytes of its calls, and one more for each call
  *
  *   a call                                           shares a request
  *   is a delete notification                         never
@@ -22,7 +22,8 @@
  *   413 or another 4xx, and it has one call          rejected                               no
  *   3xx, 600 or more                                 all rejected                           no
  *
- * A list is readable if it has one object with a `status` from 200 to 599 for each call. Its `error` is a text or ignored.
+ * A list is readable if it has one object with a `status` from 200 to 599 for each call. An `error` that is not a
+ * string is ignored.
  */
 
 import { isJsonObject } from "../../domain/json.ts";
@@ -43,18 +44,18 @@ import { visible } from "./signature.ts";
 
 /** UUID namespace of the Standard Webhooks IDs of batches. */
 const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
-/** Many servers accept no longer header. */
+/** Many servers do not accept longer headers. */
 const ID_LIST_CHARACTERS = 8_192;
 const NEWLINE = "\n";
 
-/** A delivery of a destination with `batch`, with the body that a request for it alone would have. */
+/** A delivery for a destination with `batch`, and the body that a request for this delivery alone would have. */
 export interface MeasuredCall extends Measured {
   readonly body: string;
-  /** The settings by which it was measured. A batch that is split keeps them. */
+  /** The settings with which the delivery was measured. A batch that is split keeps them. */
   readonly batch: Batch;
 }
 
-/** Null: each request has one call. `bytes` is what the measured calls of a batch may have together. */
+/** Null if each request has one call. `bytes` is the maximum total of the measured calls of a batch. */
 export function limitsOf({ batch }: Pick<WebhookDestination, "batch">): UnitLimits | null {
   if (batch === null) return null;
   const { calls, waitMs } = batch;
@@ -77,7 +78,7 @@ export function measure(
   return { delivery, body, batch, bytes, isAlone };
 }
 
-/** The batches of deliveries that arrive together. One that is sent alone ends the batch before it. */
+/** The batches of deliveries that arrive together. A delivery that is sent alone ends the batch before it. */
 export function unitsOf(
   destination: WebhookDestination,
   deliveries: readonly Sendable[],
@@ -113,7 +114,7 @@ export function contentTypeOf(format: Batch["format"]): string {
   return format === "array" ? "application/json" : "application/x-ndjson";
 }
 
-/** Message IDs as headers have them, separated by commas. A comma in an ID is percent-encoded. */
+/** Message IDs in the form that headers have, separated by commas. A comma in an ID is percent-encoded. */
 export function idList(messageIds: readonly string[]): string {
   return messageIds.map((id) => visible(id).replaceAll(",", "%2C")).join();
 }
@@ -130,8 +131,8 @@ export function batchId(list: string): string {
 
 /**
  * @param calls number of calls in the request.
- * @param nowMs when the response came.
- * @param hasAuth as `judge` has it.
+ * @param nowMs when the response arrived.
+ * @param hasAuth as in `judge`.
  */
 export function judgeBatch(
   responses: Batch["responses"],

@@ -1,26 +1,28 @@
-/** What webhooks need of HTTP. `http.ts` has it with real sockets; simulations put scripted endpoints in its place. */
+/**
+ * What webhooks need from HTTP. `http.ts` implements it with real sockets; simulations use scripted endpoints instead.
+ */
 
 import type { Phases, SendResult } from "../port.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 
 export interface HttpPort {
-  /** The connections of one destination, made on demand. The caller closes them. */
+  /** The connections of one destination, which are opened on demand. The caller closes them. */
   open(destination: WebhookDestination): HttpConnections;
-  /** As a transport does. */
+  /** Like `trust` of a transport. */
   trust(ca: string | null): boolean;
 }
 
-/** The settings that connections go by. */
+/** The settings that connections use. */
 export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
 
-/** Real sockets need no more of a destination. An operator's webhook has no more. */
+/** Real sockets need only these settings of a destination. An operator's webhook has no others. */
 export interface RealHttp extends Omit<HttpPort, "open"> {
   open(destination: Connected): RealConnections;
 }
 
 export interface HttpConnections {
-  /** As a sender does, on a connection of its own for that time. */
+  /** Like `send` of a sender, on a connection that the request uses exclusively. */
   send(
     endpoint: WebhookEndpoint,
     request: WebhookRequest,

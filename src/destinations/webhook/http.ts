@@ -1,6 +1,6 @@
 /**
- * Sends webhooks with undici. Each request uses one connection exclusively. Connections are kept alive and the most recently
- * used one is reused first, so that idle ones close by themselves.
+ * Sends webhooks with undici. Each request uses one connection exclusively. Connections are kept alive, and the most
+ * recently used one is reused first, so that idle ones are closed automatically.
  *
  *   the exchange                                          result
  *   headers and body arrive                               response
@@ -13,7 +13,7 @@
  *   any of these happens before the status line arrives   no response, with its cause
  *   the headers contain two different lengths             no response, protocol
  *
- * Once an endpoint has returned a status, no fault in the rest of the response repeats the request
+ * Once an endpoint has returned a status, no error in the rest of the response causes the request to be repeated
  * (`http/response-head.ts` defines what counts as a status line, and what other clients do).
  *
  * A request that certainly did not reach the endpoint is sent again immediately, on a new connection and within the same
@@ -67,10 +67,13 @@ import type { WebhookRequest } from "./request.ts";
 
 /** Maximum size of a response body; docs/requests.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
-/** The same for a request that needs it. */
+/** Maximum size of the body if the request needs it. */
 export const READ_BODY_MAX_BYTES = 262_144;
 
-/** If the first address of a name is dead, this leaves time for another one, and is enough for a distant one. */
+/**
+ * The share of the time that each address gets: if the first address of a name is dead, enough time is left for another
+ * one, and even a distant one can be reached.
+ */
 const ADDRESS_PATIENCE = 0.4;
 
 /** @param resolve looks up the addresses of names; tests replace it. */
@@ -109,7 +112,7 @@ export function createHttp(
   };
 }
 
-/** The private CA of all destinations, and sockets that trust it. */
+/** The private CA of all destinations, and the options of sockets that trust it. */
 interface Trusting {
   readonly ca: string | null;
   readonly shared: SocketOptions;
@@ -215,7 +218,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // An interim response that was not recognized before, such as one with another version of HTTP.
+    // An interim response that was not recognized earlier, such as one with another version of HTTP.
     if (status < 200) return;
     this.#status = status;
     this.#kept.bounds.head.forget();
@@ -278,7 +281,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return performance.now() - this.#startedAtMs;
   }
 
-  /** Only the first call counts: undici also reports connections that were closed here. */
+  /** Only the first call has an effect, because undici also reports connections that were closed here. */
   #settle(result: SendResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -312,7 +315,7 @@ function codeOf(error: Error & { readonly code?: unknown }): string | null {
   if (error instanceof errors.SocketError && error.message.startsWith("bad ")) return "HPE_INVALID";
   if (typeof error.code === "string") return error.code;
   if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
-  // Several addresses were tried; the first error is as good as any.
+  // Several addresses were tried; any of the errors will do, so the first one is used.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);
 }
@@ -326,7 +329,7 @@ function noteOpening(
   phases.openedMs = nowMs();
   phases.isName = isIP(hostname) === 0;
   phases.isSecure = protocol === "https:";
-  // One event for each address.
+  // There is one event for each address.
   socket.once("lookup", () => {
     phases.lookedUpMs = nowMs();
   });

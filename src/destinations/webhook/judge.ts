@@ -9,7 +9,8 @@
  *   no response, whatever the cause   retry       -
  *   any other status                  rejected    -
  *
- * A 401 is not final if the destination authenticates its requests: a token or a password can be replaced, and the call is good.
+ * A 401 is not final if the destination authenticates its requests: nothing is wrong with the call, and a token or a
+ * password can be replaced.
  *
  * Redirects count as "any other status": following one would send signed data to an address that
  * the destination's owner never configured.
@@ -21,8 +22,8 @@ const ACCEPTED: Outcome = { kind: "accepted" };
 const REJECTED: Outcome = { kind: "rejected" };
 
 /**
- * @param nowMs when the response came; dates in `Retry-After` are measured from it.
- * @param hasAuth the request was authenticated by the setting `auth`.
+ * @param nowMs when the response arrived; dates in `Retry-After` are measured from this time.
+ * @param hasAuth true if the request was authenticated by the setting `auth`.
  */
 export function judge(result: SendResult, nowMs: number, hasAuth = false): Outcome {
   if (result.kind === "no-response") return RETRY;
@@ -45,9 +46,9 @@ const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
  * Parses `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in one of its three forms (RFC 9110,
- * 5.6.7). The first form may also have a day with one digit or a time zone as in mail, as some servers send it. A date in the
- * past is 0. If the header is a list or was sent several times, the longest wait counts. More than a day, and anything else,
- * counts as not sent.
+ * 5.6.7). In the first form, the day may have one digit, and the time zone may have the form used in mail, because some
+ * servers send that. A date in the past is 0. If the header is a list or was sent several times, the longest wait
+ * counts. A wait of more than a day, or any other value, counts as not sent.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;

@@ -10,7 +10,7 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId has anonymousId in its place, unless the destination's rules took that away, too. Absent objects
+ * A call without userId has anonymousId instead, unless the destination's rules have removed that too. Absent objects
  * are `{}`, and an absent screen name is omitted. `payload: full` appends the fields that `withTheRest` lists, except to
  * delete notifications, which always have the same three fields. Values are as JSON.parse returned them, so JSON.parse
  * and JSON.stringify reproduce the body.
@@ -23,11 +23,14 @@ import type { Content } from "../port.ts";
 
 type Fields = Record<string, unknown>;
 
-/** One writer for the delivery's times and one for the call's, because each caches the last second that it formatted. */
+/**
+ * There is one writer for the delivery's times and one for the call's, because each caches the last second that it
+ * formatted.
+ */
 const timeOfReceipt = isoTimestamps();
 
 /**
- * The fields of a webhook that come from its delivery. They are the same on every attempt and after a replay.
+ * The fields of a webhook that come from its delivery. These fields are the same on every attempt and after a replay.
  */
 export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
 
@@ -80,8 +83,8 @@ function caller({ userId, anonymousId }: DeliveredCall): Fields {
 }
 
 /**
- * Appends the call's other fields, except the write key. Fields that exist keep their place and value. JSON omits what is
- * undefined.
+ * Appends the call's other fields, except the write key. Fields that exist keep their place and value. JSON omits
+ * undefined fields.
  */
 function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes): Fields {
   return {

@@ -13,12 +13,12 @@
  *   webhook-signature           ... and a shared secret   by the current secret, then the previous one
  *   X-Switchyard-Batch          batch                     number of calls
  *   static headers              as configured             as configured
- *   traceparent                 traceparent: true         added as it is sent (`attempt-trace.ts`)
- *   Authorization               auth                      added as it is sent (`authorized.ts`)
+ *   traceparent                 traceparent: true         added when it is sent (`attempt-trace.ts`)
+ *   Authorization               auth                      added when it is sent (`authorized.ts`)
  *
  *   header with `batch`         value
  *   X-Signature                 of the whole body
- *   X-Switchyard-Message-Id     the message ids in body order, separated by commas; not sent from 8 KiB on
+ *   X-Switchyard-Message-Id     the message ids in body order, separated by commas; not sent if 8 KiB or longer
  *   X-Switchyard-Attempt        the attempts of the calls in body order, separated by commas
  *   webhook-id                  a UUID of the message ids (`batch.ts`)
  *
@@ -45,10 +45,10 @@ import { signature, standardSignature, visible } from "./signature.ts";
 export interface WebhookRequest {
   readonly method: "POST";
   readonly url: string;
-  /** In the order sent. Values may be secret. */
+  /** The headers in the order in which they are sent. Values may be secret. */
   readonly headers: readonly Header[];
   readonly body: Buffer;
-  /** The body of a successful response is needed; absent: it is not. */
+  /** True if the body of a successful response is needed; otherwise absent. */
   readonly readsResponse?: true;
 }
 
@@ -63,14 +63,14 @@ const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 export interface SharedRequest {
   readonly body: Buffer;
   readonly headers: readonly Header[];
-  /** Null: it has one call, and its body is that call. */
+  /** Null if the request has one call, and the body is that call. */
   readonly batch: UnitName | null;
-  /** As in a request. */
+  /** As in `WebhookRequest`. */
   readonly readsResponse?: true;
 }
 
 /**
- * @param unit at least one delivery; one that was not measured if the destination has no `batch`.
+ * @param unit at least one delivery; a single one that was not measured if the destination has no `batch`.
  * @param nowMs time of the attempt; only Standard Webhooks sends it.
  */
 export function sharedRequest(
@@ -147,12 +147,12 @@ export function requestTo(
 }
 
 /**
- * The request of an operator event, signed as webhooks are.
+ * The request of an operator event, signed like a webhook.
  *
  *   header              sent                    value
  *   Content-Type        always                  application/cloudevents+json; charset=utf-8
  *   X-Signature         with a shared secret    hex HMAC-SHA1 of the body
- *   webhook-*           with a shared secret    as Standard Webhooks has them; the id is the event's
+ *   webhook-*           with a shared secret    as in Standard Webhooks; the id is that of the event
  *   static headers      as configured           as configured
  *
  * @param text the CloudEvent in JSON.

@@ -26,21 +26,21 @@ export interface WebhookEndpoint extends Endpoint {
 }
 
 export interface WebhookDestination extends AttemptedDestination {
-  /** Secret; null: no `X-Signature`. Never empty. */
+  /** Secret; never empty. Null if requests have no `X-Signature`. */
   readonly sharedSecret: string | null;
   /** The previous secret during a rotation, for Standard Webhooks only. */
   readonly previousSharedSecret: string | null;
-  /** 1 to 5, http or https, each URL once. */
+  /** 1 to 5 endpoints, with http or https; each URL appears once. */
   readonly endpoints: readonly WebhookEndpoint[];
   readonly payload: "standard" | "full";
   readonly messageIdHeader: boolean;
   readonly attemptHeader: boolean;
   readonly standardWebhooks: boolean;
-  /** Null: each request has one call. */
+  /** Null if each request has one call. */
   readonly batch: Batch | null;
-  /** Null: requests are not authenticated. */
+  /** Null if requests are not authenticated. */
   readonly auth: WebhookAuth | null;
-  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
+  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
@@ -52,7 +52,7 @@ export interface WebhookDestination extends AttemptedDestination {
 export interface Batch {
   /** Maximum number of calls in a request. */
   readonly calls: number;
-  /** Maximum size of a body, unless it has only one call. */
+  /** Maximum size of a body that has more than one call. */
   readonly bytes: number;
   readonly waitMs: number;
   readonly format: "array" | "ndjson";
@@ -209,7 +209,7 @@ const AUTHORIZATION: OwnHeaders = {
   found: "a header that auth sets",
 };
 
-/** Static headers must not be those that the destination asks for. */
+/** Static headers must not have the names of headers that other settings of the destination add. */
 function checkHeaders(
   { names, found }: OwnHeaders,
   { endpoints }: Pick<Values<typeof webhookFields>, "endpoints">,

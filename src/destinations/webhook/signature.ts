@@ -2,11 +2,12 @@
  * Signatures of a webhook, both keyed with the destination's shared secret.
  *
  *   X-Signature         HMAC-SHA1 of the body as sent, in hex. SHA-1 was given with the project;
- *                       as an HMAC it still holds
- *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as Standard Webhooks has it
+ *                       as an HMAC, it is still secure
+ *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as in Standard Webhooks
  *
- * For Standard Webhooks, the rest of a secret that begins with `whsec_` is decoded from base64, as its libraries do; any other
- * secret counts as its UTF-8 bytes. `X-Signature` always uses the secret as it is written.
+ * For Standard Webhooks, if a secret starts with `whsec_`, the rest is decoded from base64, as in the libraries of
+ * Standard Webhooks; the key for any other secret is its UTF-8 bytes. `X-Signature` always uses the secret as it is
+ * written.
  */
 
 import { createHmac, hash } from "node:crypto";
@@ -16,7 +17,7 @@ const STANDARD_PREFIX = "whsec_";
 /**
  * Lowercase hex, 40 characters.
  *
- * @param body the exact bytes of the request; a string counts as its UTF-8 bytes.
+ * @param body the exact bytes of the request; a string stands for its UTF-8 bytes.
  * @param secret not empty; counts as its UTF-8 bytes.
  */
 export function signature(body: Buffer | string, secret: string): string {
@@ -26,7 +27,7 @@ export function signature(body: Buffer | string, secret: string): string {
 /**
  * One entry of `webhook-signature`, such as `v1,g0hM9SsE...`.
  *
- * @param id without a full stop: with one, a part of it could pass for the timestamp.
+ * @param id must not contain a full stop, because a part of the ID could then be taken for the timestamp.
  * @param timestamp whole seconds since the epoch.
  */
 export function standardSignature(
@@ -65,7 +66,7 @@ const padsOf = new Map<string, Pads>();
  *
  * Lowercase hex, 40 characters.
  *
- * @param secret not empty; counts as its UTF-8 bytes. Its pads are kept for the process's life.
+ * @param secret not empty; counts as its UTF-8 bytes. Its pads are kept until the process ends.
  */
 export function hmacSha1(body: Buffer, secret: string): string {
   if (body.length > BODY_MAX_BYTES) return createHmac("sha1", secret).update(body).digest("hex");
@@ -90,7 +91,7 @@ function makePads(secret: string): Pads {
   return { inner: key.map((byte) => byte ^ 0x36), outer: key.map((byte) => byte ^ 0x5c) };
 }
 
-/** Percent-encodes what is not visible ASCII: message IDs come from outside. */
+/** Percent-encodes characters that are not visible ASCII, because message IDs come from outside. */
 export function visible(text: string): string {
   if (/^[!-~]*$/.test(text)) return text;
   let encoded = "";

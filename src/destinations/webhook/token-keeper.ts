@@ -1,18 +1,18 @@
 /**
- * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` says what a token is and how long it
- * lives.
+ * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` defines what a token is and
+ * how long its lifetime is.
  *
  *   a request to an endpoint is about to start, and the token    what happens
  *   is fresh                                                     it is used
- *   is in the last fifth of its life                             it is used, and a new one is requested
- *   is missing, or its life is over                              the destination is on hold, and one is requested
+ *   is in the last fifth of its lifetime                         it is used, and a new one is requested
+ *   is missing, or its lifetime has ended                        the destination is on hold, and one is requested
  *
  *   a token request fails                                        the next one follows after 1 s, 2 s, 4 s, then every 5 s
  *   an endpoint responds 401 to the current token                that token is dropped, and a new one requested
  *   ... to a token that has been replaced                        nothing: the current one is used
  *
- * A destination without deliveries needs no token: once the life of the last one is over, it is not on hold, and the next
- * delivery waits for a token request.
+ * A destination without deliveries needs no token, so it is not on hold when the lifetime of its last token has ended.
+ * The next delivery then waits for a token request.
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -29,7 +29,7 @@ export function waitBeforeRequest(failures: number): number {
 export interface KeeperPorts {
   /** Resolves within seconds and does not reject. */
   readonly request: () => Promise<TokenResult>;
-  /** A sentence about a failed request. */
+  /** Returns a sentence about a failed request. */
   readonly failureText: (why: string) => string;
   readonly clock: Clock;
 }
@@ -39,9 +39,9 @@ export class TokenKeeper {
   readonly #token: SharedToken;
   readonly #listeners = new Set<() => void>();
   readonly #closed = new AbortController();
-  /** A token is requested, or will be after a wait. */
+  /** True while a token is being requested, or will be requested after a wait. */
   #isRequesting = false;
-  /** The time since which a token has been needed and missing; null: there is one, or none is needed. */
+  /** The time since which a needed token has been missing; null if there is a token, or none is needed. */
   #missingSinceMs: number | null = null;
   #nextRequestAtMs = 0;
   #error: string | null = null;
@@ -51,7 +51,7 @@ export class TokenKeeper {
     this.#token = new SharedToken(ports.request, () => ports.clock.nowMs());
   }
 
-  /** The token for a request that starts now. Null: there is none yet. */
+  /** Returns the token for a request that starts now; null if there is none yet. */
   take(): string | null {
     const fresh = this.#token.fresh();
     if (fresh !== null) return fresh;
@@ -61,7 +61,7 @@ export class TokenKeeper {
     return current;
   }
 
-  /** Why there is no token; null if there is one or none was needed. */
+  /** Why there is no token; null if there is a token, or none was needed. */
   hold(): SenderHold | null {
     if (this.#missingSinceMs === null) return null;
     const sinceMs = this.#missingSinceMs;
@@ -74,11 +74,14 @@ export class TokenKeeper {
     return this.obtain();
   }
 
-  /** The token, or that of the request in flight. Null if there is neither, or that request fails. */
+  /**
+   * Returns the current token, or the token from the request in flight. Null if there is neither, or that request
+   * fails.
+   */
   async obtain(): Promise<string | null> {
     const token = this.take();
     if (token !== null) return token;
-    // Between two requests nothing is waited for: the delivery is retried later.
+    // Does not wait for a request that is not due yet: the delivery is retried later.
     if (this.#nextRequestAtMs > this.nowMs()) return null;
     const result = await this.#token.renew();
     return result.kind === "token" ? result.token : null;
@@ -88,7 +91,7 @@ export class TokenKeeper {
     return this.#ports.clock.nowMs();
   }
 
-  /** @returns a function that ends this. */
+  /** @returns a function that stops the calls. */
   onChange(then: () => void): () => void {
     this.#listeners.add(then);
     return () => this.#listeners.delete(then);

@@ -1,6 +1,6 @@
 /**
- * Senders of webhook destinations. `http.ts` sends their requests for real; simulations put scripted
- * endpoints in its place.
+ * Senders of webhook destinations. `http.ts` sends their requests over real sockets; simulations use scripted endpoints
+ * instead.
  */
 
 import assert from "node:assert/strict";
@@ -13,10 +13,10 @@ import { judge } from "./judge.ts";
 import { requestTo, type SharedRequest, sharedRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 
-/** @param tokens absent: no destination has `auth` with `oauth2`. */
+/** @param tokens null if no destination has `auth` with `oauth2`. */
 export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
-    // The table of types gives each transport its own destinations.
+    // The table of types passes to each transport only destinations of its own type.
     open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
     trust: (ca) => {
       tokens?.trust(ca);
@@ -35,7 +35,7 @@ function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | 
       return measure(destination, destination.batch, sendable);
     },
     nameOf: ({ batch }: SharedRequest) => batch,
-    // Only `measure` makes measured calls.
+    // Measured calls come only from `measure`.
     prepare: (unit, nowMs) => {
       return sharedRequest(destination, unit as readonly (Sendable | MeasuredCall)[], nowMs);
     },
