@@ -4,7 +4,7 @@ import { InvalidArgumentError } from "commander";
 
 import { ADMIN_ADDRESS } from "../domain/addresses.ts";
 
-/** Parses an option that may be repeated, or may have several values separated by commas. */
+/** Parses an option that may be repeated or may have several values, separated by commas. */
 export function adminAddress(text: string, earlier: readonly string[] = []): readonly string[] {
   const all = text.split(",");
   const wrong = all.find((each) => !ADMIN_ADDRESS.test(each));

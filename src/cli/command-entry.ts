@@ -1,4 +1,4 @@
-/** An entry in the table of commands: what the help needs, and how to load the command. */
+/** An entry in the table of commands: what the help shows, and how the command is loaded. */
 
 import type { Command } from "commander";
 

@@ -9,7 +9,7 @@
 
 export type ShellName = "bash" | "zsh" | "fish";
 
-/** The words that may follow a command. `path` is its full name, and empty for the program itself. */
+/** The words that may follow a command. `path` is the command's full name; it is empty for the program itself. */
 export interface Words {
   readonly path: string;
   readonly words: readonly string[];
@@ -20,14 +20,14 @@ export function completionScript(shell: ShellName, all: readonly Words[]): strin
     case "bash":
       return bash(all);
     case "zsh":
-      // zsh can run bash completions.
+      // zsh can run completions written for bash.
       return `autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
     case "fish":
       return fish(all);
   }
 }
 
-/** Names consist of letters and dashes, so nothing has to be escaped inside the quotes. */
+/** Names of commands and options consist of letters and dashes, so nothing has to be escaped inside the quotes. */
 function bash(all: readonly Words[]): string {
   const paths = all.flatMap(({ path }) => (path === "" ? [] : [`"${path}"`])).join("|");
   const cases = all.map(({ path, words }) => `    "${path}") words="${words.join(" ")}" ;;`);

@@ -31,7 +31,7 @@ import { WrongUsage } from "../words/wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
-  /** May contain duplicates. Every source if absent. */
+  /** The sources, which may contain duplicates; if absent, every source. */
   readonly source?: readonly string[];
 }
 
@@ -106,7 +106,7 @@ function deletionRequest(
 interface Reported {
   /** One entry for each notification that will be sent. */
   readonly listeners: readonly { readonly destination: string; readonly source: string }[];
-  /** Every destination that is not notified, with the reason. */
+  /** One entry for each destination that is not notified, with the reason. */
   readonly others: readonly { readonly destination: string; readonly because: string }[];
 }
 
@@ -118,7 +118,7 @@ function reportedText(topic: string, { listeners, others }: Reported): string {
   return `${requested}Not notified: ${notNotified.join(", ")}.\n`;
 }
 
-/** The destinations that are notified and those that are not, or an error. */
+/** The destinations that are notified and those that are not, or an error message. */
 function reportedOf(
   userId: string,
   sourceIds: readonly string[] | null,

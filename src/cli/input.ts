@@ -1,4 +1,4 @@
-/** Reads the input of a command, a file or standard input, line by line. */
+/** Reads the input of a command line by line, from a file or standard input. */
 
 import { constants, createReadStream } from "node:fs";
 import { access, stat } from "node:fs/promises";
@@ -43,11 +43,11 @@ function unreadable(what: string, cause: unknown): UnreadableInput {
 }
 
 export interface Line {
-  /** The first line is 1. */
+  /** The number of the line, starting at 1. */
   readonly number: number;
-  /** Without the line feed; null if the line is longer than allowed. */
+  /** The line without its line feed; null if the line is longer than allowed. */
   readonly bytes: Buffer | null;
-  /** False if no line feed ends the line, as in the last line of a truncated file. */
+  /** False if the line does not end with a line feed, like the last line of a truncated file. */
   readonly isEnded: boolean;
 }
 
@@ -56,8 +56,8 @@ const BLANK = /^\s*$/;
 const NEVER = new AbortController().signal;
 
 /**
- * Yields the lines that each chunk completes, so that typed lines are processed immediately. Blank lines
- * are counted but not yielded.
+ * Yields the lines of each chunk as soon as they are complete, so that typed lines are processed immediately. Blank
+ * lines are counted but not yielded.
  *
  * @param maxBytes maximum size of a line, which also limits the memory that is used.
  * @param signal ends the iteration, even while it waits for input. An incomplete line is then dropped.

@@ -14,5 +14,5 @@ await import("../operate/connect/cluster.ts");
 await import("../config/load.ts");
 await import("../run/run.ts");
 for (const load of Object.values(STAGE_CODE)) await load();
-// What sends is loaded with a transport.
+// Opening a transport loads the code that sends requests.
 await openTransport({ timeoutMs: 1, allowNetworks: [], ca: null });

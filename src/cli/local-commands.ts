@@ -78,7 +78,7 @@ async function runTool(shell: Shell, tool: string, args: readonly string[]): Pro
     return 1;
   }
   const child = spawn(process.execPath, [file, ...args], { stdio: "inherit", env: process.env });
-  // The terminal sends Ctrl-C to both processes. The child ends on its own and decides the status.
+  // The terminal sends Ctrl-C to both processes. The child ends because of it, and its exit status is used.
   const ignore = () => undefined;
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", ignore).on("SIGTERM", pass).on("SIGHUP", pass);

@@ -57,18 +57,18 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
   }
 }
 
-/** The program itself has no option with a value, so the first word that is not an option is the command. */
+/** The program has no global option with a value, so the first word that is not an option is the command. */
 function nameOf(args: readonly string[]): string | undefined {
   const words = args.filter((arg) => !arg.startsWith("-"));
   return words[0] === "help" ? words[1] : words[0];
 }
 
-/** A command that the program's help lists, without its implementation. */
+/** A command as the program's help lists it, without its implementation. */
 function inSummary({ name, summary }: CommandEntry): Command {
   return new Command(name).summary(summary);
 }
 
-/** After an error in the usage, one line shows how to get the help. */
+/** After a usage error, one line shows how to get help. */
 function pointToHelp(command: Command, path = command.name()): void {
   command.showHelpAfterError(`Help: ${path} --help`);
   for (const inner of command.commands) pointToHelp(inner, `${path} ${inner.name()}`);
@@ -87,7 +87,7 @@ function pathOf(program: Command, args: readonly string[]): string {
   return path;
 }
 
-/** Commander passes settings on only to commands that it creates itself. */
+/** Copies settings to a command, because commander passes them on only to commands that it creates itself. */
 function inherit(command: Command, parent: Command): Command {
   command.copyInheritedSettings(parent);
   for (const inner of command.commands) inherit(inner, command);

@@ -56,7 +56,7 @@ export function signCommand(shell: Shell): Command {
     });
 }
 
-/** @throws WrongUsage unless exactly one secret is given, and standard input has only one purpose. */
+/** @throws WrongUsage unless exactly one secret is given and standard input is used for only one purpose. */
 function assertUsage(
   file: string | undefined,
   { secret, secretFile, secretEnv }: SignOptions,

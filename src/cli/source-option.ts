@@ -16,7 +16,7 @@ export function sourceOption(): Option {
 }
 
 /**
- * The headers of the records that the lines become.
+ * The headers of the records that are made from the lines.
  *
  * @param id if undefined, each call names its source, or the default source applies.
  * @throws WrongUsage if no source has the ID.

@@ -1,6 +1,6 @@
 /**
- * What a request may do. A browser may be showing another site when it sends one: the fact that it can
- * connect permits nothing.
+ * What a request may do. Being able to connect permits nothing, because a browser may send a request for another site
+ * that it is showing.
  *
  *   request                                                  response
  *   names a host other than this machine, and no token is    421: a foreign name points here (DNS
@@ -16,7 +16,7 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
-/** A page of another origin needs a preflight request to add it, which is never granted. */
+/** A page of another origin can add this header only after a preflight request, which is never granted. */
 const ACTION_HEADER = "x-switchyard-console";
 export const COOKIE = "switchyard_console";
 const SESSION_MS = 12 * 3_600_000;
@@ -24,7 +24,10 @@ const FORWARDED_MAX = 200;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
 
 export interface AccessRules {
-  /** Null: everybody who reaches it may read. It then listens on this machine only. */
+  /**
+   * Null if no token is required: the console then listens only on this machine, and everybody who reaches it may
+   * read.
+   */
   readonly token: string | null;
   readonly readOnly: boolean;
 }
@@ -64,11 +67,11 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
 
 /** The sender of an action, for the log. */
 export interface Sender {
-  /** How it authenticated: by token, by session, or not at all. */
+  /** How the sender authenticated: by token, by session, or not at all. */
   readonly by: string;
-  /** Its address, or that of the proxy. */
+  /** The sender's address, or that of the proxy. */
   readonly from: string;
-  /** As the proxy reports it. */
+  /** The sender's address as the proxy reports it. */
   readonly forwardedFor?: string;
 }
 
@@ -117,7 +120,7 @@ function seal(token: string, ends: number): string {
   return createHmac("sha256", token).update(`switchyard console ${ends}`).digest("hex");
 }
 
-/** Sent from this origin, or not by a browser. */
+/** True if the request was sent from this origin, or not by a browser. */
 function isOwn(headers: AccessRequest["headers"], host: string): boolean {
   if (text(headers[ACTION_HEADER]) !== "1") return false;
   // The browser compares the addresses that it uses, even if a proxy sends another `Host`.

@@ -1,5 +1,5 @@
 /**
- * Actions over HTTP. `access.ts` has allowed the request.
+ * Actions over HTTP. `access.ts` has already allowed the request.
  *
  *   request                                            response
  *   GET                                                200 with the jobs, the latest first

@@ -1,28 +1,28 @@
-/** The actions between the server and the browser. Instants are ISO 8601 strings. */
+/** Actions as the browser and the server send them. Instants are ISO 8601 strings. */
 
 /**
- * Actions with `dryRun` are counted first: the response contains absolute instants, so that what is done is
- * what was counted.
+ * Actions with `dryRun` only count. The result contains absolute instants, so that the action then applies to what
+ * was counted.
  *
- * @template When in a request also a number of milliseconds before now.
+ * @template When in a request, an instant may also be a number of milliseconds before now.
  */
 export type Action<When = string> =
   | {
       readonly action: "pause";
       readonly destination: string;
-      /** Null means until it is resumed. */
+      /** Null means until the destination is resumed. */
       readonly pauseForMs: number | null;
     }
   | { readonly action: "resume" | "retry" | "wait"; readonly destination: string }
   | {
       readonly action: "cancel";
       readonly destination: string;
-      /** Calls received before. */
+      /** Only calls received before this time. */
       readonly before: When;
       readonly dryRun: boolean;
     }
   | {
-      /** Calls, for one destination. */
+      /** A replay of calls for one destination. */
       readonly action: "replay";
       readonly destination: string;
       readonly since: When;
@@ -41,7 +41,7 @@ export type Action<When = string> =
       readonly reason: string | null;
       readonly since: When;
       readonly until: When;
-      /** Also those that have already been replayed. */
+      /** True to include dead letters that have already been replayed. */
       readonly includeReplayed: boolean;
       readonly perSecond: number | null;
       readonly dryRun: boolean;
@@ -49,7 +49,10 @@ export type Action<When = string> =
   | ({ readonly action: "resume-replay"; readonly destination: string | null } & NamedReplay)
   | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
-/** A comparison of past calls by another configuration. It changes nothing, and the file itself is kept nowhere. */
+/**
+ * A comparison of what another configuration would do with past calls. It changes nothing, and the file is not
+ * stored.
+ */
 export interface ComparingCalls {
   readonly action: "compare-calls";
   readonly since: string;
@@ -72,9 +75,9 @@ export interface JobView {
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly state: "running" | "done" | "failed" | "stopped";
-  /** How far it is; empty if there is nothing to report. */
+  /** The progress of the job; empty if there is nothing to report. */
   readonly progress: string;
-  /** What it has reported, a sentence each. */
+  /** What the job has reported, one sentence per item. */
   readonly messages: readonly string[];
   /** The result of a count. */
   readonly count: number | null;

@@ -111,7 +111,7 @@ class Fields {
     this.#problem ??= why;
   }
 
-  /** Also when there is a field that nobody has read. */
+  /** There is also a problem if the body has a field that was not read. */
   get problem(): string | null {
     const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
     if (strange !== undefined)
@@ -130,7 +130,7 @@ class Fields {
   }
 }
 
-/** Complete by its type: an action that cannot be read does not compile. */
+/** The type ensures that every action is present: if one is missing here, this does not compile. */
 const READERS: {
   readonly [Each in Name]: (fields: Fields) => Extract<Action, { readonly action: Name }>;
 } = {
@@ -204,7 +204,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** Identifies what a job works on: its kind and its subject. Only one such job runs at a time. */
+/** Identifies a job by its kind and subject. Only one job with the same kind and subject runs at a time. */
 export function keyOf(action: JobAction): string {
   switch (action.action) {
     case "compare-calls":

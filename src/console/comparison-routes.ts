@@ -1,6 +1,7 @@
 /**
- * Comparisons of past calls over HTTP: a file is routed instead of the current configuration, as by `config diff --since`.
- * Nothing is applied, and the file is kept nowhere, so whoever may read may compare. `access.ts` has allowed the request.
+ * Comparisons of past calls over HTTP: a file is routed instead of the current configuration, as by `config diff
+ * --since`. Nothing is applied, and the file is not stored, so everybody who may read may compare. `access.ts` has
+ * already allowed the request.
  *
  *   request                                            response
  *   POST of more than 4 MiB                            413

@@ -1,7 +1,7 @@
 /**
- * The counts of a process since it started, in arrays of numbers, because a thousand destinations are polled
- * every other second. Counters that are lower than before belong to a process that restarted in between: they
- * count from 0.
+ * The counts of a process since it started, in arrays of numbers, because a thousand destinations are polled every
+ * other second. If a counter is lower than before, its process was restarted in between, and the counter started from
+ * 0.
  */
 
 import { SKIP_REASONS } from "../words/skip-reason.ts";
@@ -10,26 +10,26 @@ import { RESPONSE_CLASSES } from "./view.ts";
 /** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */
 export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** Places of a row of a destination. */
+/** Indexes into the row of a destination. */
 export const AT = {
   accepted: 0,
   failed: 1,
   responses: 2,
-  /** Attempts by duration, one place per bucket; the last: longer than all bounds. */
+  /** Attempts by duration, one index per bucket; the last bucket is for durations above all bounds. */
   buckets: 2 + RESPONSE_CLASSES.length,
-  /** Skipped calls, as `SKIP_REASONS`. */
+  /** Skipped calls, in the order of `SKIP_REASONS`. */
   skipped: 2 + RESPONSE_CLASSES.length + ATTEMPT_BOUNDS_S.length + 1,
 } as const;
 export const DESTINATION_WIDTH = AT.skipped + SKIP_REASONS.length;
 
-/** Places of the row of all: as `FLOW_NAMES`. */
+/** Indexes into the row for all destinations together, in the order of `FLOW_NAMES`. */
 export const FLOW_AT = { calls: 0, routed: 1, accepted: 2, failed: 3, deadLetters: 4 } as const;
 export const FLOW_WIDTH = 5;
 
 export interface Counters {
   readonly flow: Float64Array;
   readonly destinations: ReadonlyMap<string, Float64Array>;
-  /** Which of `FLOW_AT` the process counts at all, by what it runs. */
+  /** For each entry of `FLOW_AT`, whether the process counts it, which depends on the stages that it runs. */
   readonly counts: readonly boolean[];
 }
 
@@ -37,8 +37,8 @@ export interface Counters {
 export type AllCounters = ReadonlyMap<string, Counters>;
 
 /**
- * The increases between two polls, over the processes that are in both. A process that was not in the first
- * one is ignored: the time over which it counted is unknown.
+ * The increases between two polls, summed over the processes that are in both. A process that was not in the first
+ * poll is ignored, because the time over which it counted is unknown.
  */
 export function increases(before: AllCounters, after: AllCounters): Counters {
   const flow = new Float64Array(FLOW_WIDTH);
@@ -59,7 +59,7 @@ export function increases(before: AllCounters, after: AllCounters): Counters {
 }
 
 function addIncrease(sum: Float64Array, was: Float64Array | undefined, now: Float64Array): void {
-  // After a restart all counters are lower or equal, so each can be compared by itself.
+  // After a restart, every counter is lower than before or equal, so each one can be compared separately.
   for (let place = 0; place < now.length; place += 1) {
     const [earlier, later] = [was?.[place] ?? 0, now[place] ?? 0];
     sum[place] = (sum[place] ?? 0) + (later < earlier ? later : later - earlier);
@@ -73,8 +73,8 @@ export function addTo(sum: Float64Array, other: Float64Array): void {
 }
 
 /**
- * The maximum duration of a share of the attempts, in milliseconds, interpolated within its bucket; null:
- * there were none. Above the last bound it is that bound.
+ * The maximum duration of a share of the attempts, in milliseconds, interpolated within a bucket; null if there were
+ * no attempts. A duration above the last bound is given as that bound.
  */
 export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
   const size = ATTEMPT_BOUNDS_S.length + 1;

@@ -1,5 +1,6 @@
 /**
- * Queries that the console sends once. Reading Kafka is expensive, so only a few run at a time.
+ * Queries that the console sends once, instead of opening a stream. Reading Kafka is expensive, so only a few run at
+ * a time.
  *
  *   name            body            result
  *   dead-letters    -               those that match the filters
@@ -17,7 +18,7 @@ import { createHmac } from "node:crypto";
 import type { CallQuery, ConsoleReader, DeadLettersQuery } from "./ports.ts";
 import type { DataName, SentName } from "./routes.ts";
 
-/** Concurrent reads of Kafka. */
+/** Maximum number of concurrent reads of Kafka. */
 const CONCURRENT_MAX = 4;
 const HASH_DIGITS = 32;
 /** The maximum size of a body. */
@@ -28,11 +29,11 @@ export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
 
 export interface DataDeps {
   readonly reader: ConsoleReader;
-  /** The configured one; null if there is none. */
+  /** The configured token; null if there is none. */
   readonly token: string | null;
 }
 
-/** Returns null while too many others read. */
+/** Returns null if too many other reads are in progress. */
 export function createData({ reader, token }: DataDeps) {
   let inProgress = 0;
   const bounded = async (work: () => Promise<object>): Promise<object | null> => {
@@ -65,7 +66,7 @@ export function createData({ reader, token }: DataDeps) {
     }
   };
   return {
-    /** @param signal aborts when nobody waits for the result any more. */
+    /** @param signal aborts when nobody is waiting for the result any more. */
     read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
       bounded(() => read(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>
@@ -108,8 +109,8 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
 }
 
 /**
- * A user ID as it appears in addresses, which browsers and proxies log. Because it contains the token, only
- * those who know the token can try IDs.
+ * The hash that replaces a user ID in addresses, because browsers and proxies log them. The token is part of the
+ * hash, so that only those who know the token can guess IDs.
  *
  * @param token null if the console is only open to this machine.
  */

@@ -1,5 +1,5 @@
 /**
- * The rates of the last hours, and the current ones, in memory only: a restart loses them.
+ * The rates of the last hours and the current rates. They are only in memory, so they are lost at a restart.
  *
  *   kept                        in steps of   for        of at most
  *   rates of all                1 min         4 h        1 row
@@ -34,7 +34,7 @@ const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
 const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
 const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
-/** The present: rates are over at most this time, shares and latencies over four times as much. */
+/** The present: rates cover at most this time, and shares and latencies at most four times as much. */
 const NOW_MS = 15_000;
 const RECENT_MS = 60_000;
 const POLLS_MAX = 60;
@@ -57,7 +57,7 @@ export class History {
   readonly #flow = new Ring(FLOW_SHAPE);
   readonly #destinations = new Map<string, Ring>();
   readonly #skipped = new Map<string, Ring>();
-  /** The hours in which a process that counts skipped calls was read. */
+  /** The hours in which at least one process that counts skipped calls was read. */
   readonly #routed = new Ring({ ...SKIPPED_SHAPE, width: 0 });
   #recent: readonly Recent[] = [];
 
@@ -102,7 +102,7 @@ export class History {
     return series(this.#flow.stepMs, all);
   }
 
-  /** For all known destinations; any other has no rates. */
+  /** The rates of all known destinations; any other destination has no rates. */
   destinationRates(): (id: string) => DestinationRates {
     const now = this.#sums(NOW_MS);
     const recent = this.#sums(RECENT_MS);
@@ -173,7 +173,7 @@ export class History {
     return { rows, overMs: sum(polls.map(({ overMs }) => overMs)) };
   }
 
-  /** The latest poll, and those before it within the time. */
+  /** The latest poll, and earlier polls within this time before it. */
   #within(ms: number): readonly Recent[] {
     const latest = this.#recent.at(-1);
     if (latest === undefined) return [];
@@ -181,7 +181,7 @@ export class History {
   }
 }
 
-/** Null if nothing has been counted yet, or there are too many. */
+/** Null if nothing has been counted for the destination yet, or if there are too many destinations. */
 function ringOf(
   rings: Map<string, Ring>,
   shape: ConstructorParameters<typeof Ring>[0],
@@ -222,7 +222,7 @@ function milliseconds(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms);
 }
 
-/** To a tenth. */
+/** Rounded to a tenth. */
 function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }

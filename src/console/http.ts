@@ -1,7 +1,7 @@
 /**
- * Server-sent events, one stream for each open view. The stream of the overview, which every tab has open,
- * also has `jobs` events with all actions when one of them changes. A peer that does not read is sent nothing
- * until it does. When the last stream is closed, Kafka is not polled any more.
+ * Server-sent events, one stream for each open view. The stream of the overview, which every tab has open, also has
+ * `jobs` events with all actions when one of them changes. Nothing is sent to a peer that does not read, until it
+ * reads again. When the last stream is closed, Kafka is not polled any more.
  */
 
 import type { ServerResponse } from "node:http";
@@ -43,7 +43,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
     };
   };
   return {
-    /** False if there are too many. */
+    /** False if too many streams are open. */
     open: (response: ServerResponse, view: View): boolean => {
       if (open >= STREAMS_MAX) return false;
       open += 1;

@@ -1,5 +1,5 @@
 /**
- * Actions and comparisons in progress and the latest that ended. They exist in this process only.
+ * Actions and comparisons that are in progress, and the latest ones that ended. They exist in this process only.
  *
  *   an action                                         result
  *   of a kind and destination that is in progress     rejected (409): one at a time
@@ -10,7 +10,7 @@
  *   whose work is incomplete, or throws               failed, or stopped if that was requested
  *   when the process ends                             is stopped, and awaited
  *
- * `src/console/read/action-runner.ts` has the effect of a crash on each.
+ * `src/console/read/action-runner.ts` describes the effect of a crash on each action.
  */
 
 import { asError } from "../runtime/as-error.ts";
@@ -38,7 +38,7 @@ export type Begun =
 
 export class Jobs implements AsyncDisposable {
   readonly #deps: JobsDeps;
-  /** The latest last. */
+  /** Jobs, with the latest one last. */
   #jobs: Job[] = [];
   readonly #listeners = new Set<() => void>();
 
@@ -50,7 +50,7 @@ export class Jobs implements AsyncDisposable {
     return this.beginWork(action, () => this.#deps.runner.begin(action), sender);
   }
 
-  /** @param prepare gives the work. @throws Error with a sentence, which becomes the reason of the rejection. */
+  /** @param prepare returns the work. @throws Error with a sentence, which becomes the reason of the rejection. */
   beginWork(action: JobAction, prepare: () => Work, sender: Sender): Begun {
     const running = this.#jobs.filter(({ isRunning }) => isRunning);
     const key = keyOf(action);
@@ -95,7 +95,7 @@ export class Jobs implements AsyncDisposable {
     return this.#jobs.some(({ isRunning }) => isRunning);
   }
 
-  /** Called when one starts, reports something, or ends. */
+  /** Called when a job starts, reports something, or ends. */
   onChange(listener: () => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };

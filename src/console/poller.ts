@@ -17,7 +17,7 @@ import type { ConsoleSnapshot } from "./view.ts";
 const POLL_EVERY_MS = 1_500;
 const REST_MS = 500;
 const SAMPLE_EVERY_MS = 30_000;
-/** A rate over a longer time would look like a current one. */
+/** A rate over a longer time is not shown, because it would look like a current rate. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
 export type Listener = (snapshot: ConsoleSnapshot, nowMs: number) => void;
@@ -45,7 +45,7 @@ export class Poller implements AsyncDisposable {
     return this.#listeners.size;
   }
 
-  /** Calls it with each snapshot from now on, and with the latest one at once if that is fresh. */
+  /** Calls the listener with each snapshot from now on, and immediately with the latest snapshot if that is recent. */
   watch(listener: Listener): Disposable {
     this.#listeners.add(listener);
     const nowMs = this.#clock.nowMs();
@@ -70,7 +70,7 @@ export class Poller implements AsyncDisposable {
         if (isWatched) await this.#pollOnce();
         else this.#count(await this.#reader.sample(this.#end.signal));
       } catch (error) {
-        // There is always another poll.
+        // A failed poll is only logged, because another poll follows.
         this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
       }
       // The clock may have been set back meanwhile.

@@ -26,7 +26,7 @@ export interface DeadLettersQuery {
   readonly reason: string | null;
   /** Null means both. */
   readonly isReplayed: boolean | null;
-  /** How long ago at most. */
+  /** Maximum age in milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -36,9 +36,11 @@ export interface CallQuery {
 }
 
 export interface CallsQuery {
-  /** Returns true if an ID is that of the user, of whom only the hash is known; null for calls of all users. */
+  /**
+   * Returns true if an ID belongs to the requested user, of whom only the hash is known; null for calls of all users.
+   */
   readonly isUser: ((userId: string) => boolean) | null;
-  /** How long ago at most. */
+  /** Maximum age in milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -67,10 +69,10 @@ export interface ConsoleReader {
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
   /** IDs of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
-  /** @throws Error with a sentence, such as that Kafka is unreachable. So do the next ones. */
+  /** @throws Error with a sentence, such as that Kafka is unreachable. The next methods throw the same way. */
   readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
-  /** Without steps: nothing was found. */
+  /** The result has no steps if nothing was found. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
@@ -85,12 +87,12 @@ export interface ActionRunner {
   /**
    * The work of an action. Nothing is done until it is called.
    *
-   * @throws Error with a sentence: the configuration does not allow it.
+   * @throws Error with a sentence if the configuration does not allow the action.
    */
   readonly begin: (action: Action) => Work;
 }
 
-/** @throws Error with a sentence, such as that Kafka is unreachable. @param signal stops it. */
+/** @throws Error with a sentence, such as that Kafka is unreachable. @param signal stops the work. */
 export type Work = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
 
 export interface ActionProgress {
@@ -102,7 +104,7 @@ export interface ActionProgress {
 export interface WorkOutcome {
   /** True if everything is done. */
   readonly isDone: boolean;
-  /** The result if it only counted. */
+  /** The result if the work only counted. */
   readonly count: number | null;
   /** The replay that can be resumed; null if there is nothing left to do. */
   readonly unfinished: NamedReplay | null;
@@ -111,7 +113,7 @@ export interface WorkOutcome {
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;
-  /** The same, compressed, for browsers that accept it. */
+  /** The same content, compressed, for browsers that accept compression. */
   readonly gzip: Uint8Array;
 }
 

@@ -1,9 +1,9 @@
-/** The results of queries between server and browser. Instants as in `view.ts`. */
+/** The results of queries, as the server sends them to the browser. Instants have the same form as in `view.ts`. */
 
 import type { Series } from "./view.ts";
 
 export interface DeadLetterView {
-  /** Null if it waits. */
+  /** Null if the dead letter has not been replayed. */
   readonly replayedAt: string | null;
   readonly at: string;
   readonly stage: string;
@@ -13,12 +13,12 @@ export interface DeadLetterView {
   readonly destination: string | null;
   readonly messageId: string | null;
   readonly from: string;
-  /** The start of its value; null if the configuration does not allow it, or there is none. */
+  /** The start of the record's value; null if the configuration does not allow it, or if there is no value. */
   readonly payload: string | null;
 }
 
 export interface DeadLettersView {
-  /** Counts of those that match the filters, the largest first. */
+  /** Counts of the dead letters that match the filters, the largest first. */
   readonly counts: readonly {
     readonly destination: string | null;
     readonly reason: string;
@@ -27,9 +27,9 @@ export interface DeadLettersView {
     readonly replayed: number;
   }[];
   readonly total: number;
-  /** How many of all were replayed; the others wait. */
+  /** How many of all dead letters were replayed; the others have not been. */
   readonly replayed: number;
-  /** The latest of them, the latest first. */
+  /** The latest dead letters, newest first. */
   readonly samples: readonly DeadLetterView[];
   /** True if there are more than could be read in time. */
   readonly isCut: boolean;
@@ -37,7 +37,7 @@ export interface DeadLettersView {
 
 export interface CallStep {
   readonly at: string;
-  /** Null: of the call as a whole. */
+  /** Null if the step concerns the call as a whole. */
   readonly destination: string | null;
   readonly kind: string;
   readonly text: string;
@@ -48,14 +48,14 @@ export interface CallStep {
 export interface CallRequest {
   /** A destination's id. */
   readonly destination: string;
-  /** Its name; null if there is no request, and `note` has the reason. */
+  /** The endpoint's name; null if there is no request, for the reason in `note`. */
   readonly endpoint: string | null;
   readonly method: string;
   /** Scheme, host and port. The rest may be secret. */
   readonly origin: string;
-  /** A value of null is hidden. */
+  /** Null stands for a value that is hidden. */
   readonly headers: readonly (readonly [name: string, value: string | null])[];
-  /** Null if the configuration does not allow it, or there is none. */
+  /** Null if the configuration does not allow showing the body, or if there is no body. */
   readonly body: string | null;
   readonly bodyBytes: number;
   /** Why no request would be sent. */
@@ -87,7 +87,7 @@ export interface LatestCall {
   readonly at: string;
   readonly messageId: string;
   readonly type: string;
-  /** Null if the configuration does not allow it, or it has none. */
+  /** Null if the configuration does not allow showing the name, or if the call has no event name. */
   readonly event: string | null;
   readonly source: string;
 }
@@ -97,7 +97,10 @@ export interface CallsView {
   readonly calls: readonly LatestCall[];
   /** Records that were read. */
   readonly scanned: number;
-  /** All since then was read; later than requested if the time limit was reached, or enough was found. */
+  /**
+   * Everything since this time was read. It is later than requested if the time limit was reached, or if enough was
+   * found.
+   */
   readonly since: string;
   /** True if the time limit was reached. */
   readonly isCut: boolean;
@@ -111,7 +114,7 @@ export interface AttemptView {
   readonly decision: string;
   /** The response of each endpoint. */
   readonly text: string;
-  /** When it is retried. */
+  /** When the delivery is retried. */
   readonly retryAt: string | null;
   readonly tone: "good" | "bad" | "warn";
 }
@@ -121,7 +124,7 @@ export interface AttemptsView {
   readonly isOn: boolean;
   /** The latest first. */
   readonly attempts: readonly AttemptView[];
-  /** All since then was read. */
+  /** Everything since this time was read. */
   readonly since: string | null;
   readonly isCut: boolean;
 }
@@ -135,7 +138,7 @@ export interface ChangeGroup {
 export type ChangesView =
   | {
       readonly kind: "changes";
-      /** At once, by a reload. */
+      /** Changes that a reload applies immediately. */
       readonly atOnce: readonly ChangeGroup[];
       /** Paths of settings that apply only after a restart. */
       readonly needsRestart: readonly string[];
@@ -144,9 +147,12 @@ export type ChangesView =
     }
   | ProblemsView;
 
-/** Why a file is not compared. */
+/** Why a file cannot be compared. */
 export interface ProblemsView {
-  /** `unusable`: a reload would reject it. `references`: its rules refer to what viewers may not know. */
+  /**
+   * `unusable`: a reload would reject it. `references`: its rules refer to variables or files that viewers of the
+   * console may not know.
+   */
   readonly kind: "unusable" | "references";
   readonly problems: readonly {
     readonly where: string;
@@ -161,7 +167,7 @@ export interface CountedCalls {
   readonly examples: readonly string[];
 }
 
-/** What another configuration would do with past calls, without any value of them. */
+/** What another configuration would do with past calls, without any of their values. */
 export interface ComparedCallsView {
   readonly since: string;
   readonly share: number;
@@ -177,7 +183,7 @@ export interface ComparedCallsView {
     readonly gained: CountedCalls;
     readonly lost: readonly (CountedCalls & { readonly reason: string })[];
     readonly changed: CountedCalls & {
-      /** How many calls differ in a property, by its path, the most first; at most 20. */
+      /** How many calls differ in a property, by its path, highest count first; at most 20. */
       readonly properties: readonly (readonly [path: string, count: number])[];
     };
   }[];
@@ -188,7 +194,7 @@ export interface ComparedCallsView {
 export interface SyncView {
   readonly syncId: string;
   readonly endedAt: string;
-  /** Members of the audience after it. */
+  /** Members of the audience after the sync. */
   readonly members: number;
 }
 
@@ -199,9 +205,9 @@ export interface AudienceView {
   readonly members: number;
   readonly openSyncId: string | null;
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
-  /** As far back as its topic goes, the latest first. */
+  /** As far back as the topic goes, latest first. */
   readonly syncs: readonly SyncView[];
-  /** As far back as its topic goes, about a day; null if unknown. */
+  /** As far back as the topic goes, about a day; null if unknown. */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;

@@ -1,10 +1,10 @@
-/** Bodies of requests, and responses before they are sent. */
+/** Reads bodies of requests, and prepares responses. */
 
 import type { IncomingMessage } from "node:http";
 
 import type { PageFile } from "./ports.ts";
 
-/** Headers of every response: nothing from outside, only its own scripts, not in a frame. */
+/** Headers of every response: no content from other origins, only the console's own scripts, and no framing. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",
@@ -62,7 +62,7 @@ export function empty(headers: Readonly<Record<string, string>> = {}): HttpRespo
   return { status: 204, type: "", body: "", headers };
 }
 
-/** Null if it is larger, and the rest was not read. */
+/** Null if the body is larger than allowed; the rest of it is then not read. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   let size = 0;

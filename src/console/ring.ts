@@ -1,5 +1,5 @@
 /**
- * Counts over a bounded time, in slots of one length. The oldest slot is used again.
+ * Counts over a bounded time, in slots of one length. The oldest slot is reused.
  *
  *   a slot                      its rate
  *   was measured completely     its count by its length
@@ -24,7 +24,7 @@ export class Ring {
     this.#coveredMs = new Float64Array(shape.slots);
   }
 
-  /** Adds what was counted in `overMs` up to `atMs`: all of it to the slot in which that ends. */
+  /** Adds what was counted in `overMs` up to `atMs`: all of it to the slot in which that time falls. */
   add(counted: ArrayLike<number>, overMs: number, atMs: number): void {
     const slot = this.#open(Math.floor(atMs / this.stepMs));
     if (slot === null) return;
@@ -35,7 +35,7 @@ export class Ring {
     }
   }
 
-  /** The slots up to the one of `atMs`, each read by `read`; null if not measured. */
+  /** The slots up to the slot of `atMs`, each read by `read`; null for a slot that was not measured. */
   read<Value>(
     atMs: number,
     read: (counts: Float32Array, coveredMs: number) => Value,
@@ -52,7 +52,7 @@ export class Ring {
     return { fromMs: first * this.stepMs, values };
   }
 
-  /** Null if the number is older than all slots. */
+  /** Null if the slot with this number is older than all stored slots. */
   #placeOf(number: number): number | null {
     const latest = this.#latest;
     if (latest === null || number > latest || number <= latest - this.#slots) return null;

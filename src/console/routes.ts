@@ -25,7 +25,7 @@
 
 const PAGES =
   /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
-/** Assets are found from there, because their addresses are relative to the document's. */
+/** The address from which assets are found, because their addresses are relative to that of the document. */
 const DOCUMENT = /^\/(?!api\/|assets\/)[^/]*(?:\/[^/]+)?$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
 const COMPARISONS = /^\/api\/comparisons(?:\/([\da-f-]{36}))?$/;
@@ -37,14 +37,14 @@ export type View =
   | { readonly of: "destination"; readonly id: string };
 
 export type Route =
-  /** True if its address has two parts. */
+  /** True if the document's address has two parts. */
   | { readonly kind: "page"; readonly isDeep: boolean; readonly exists: boolean }
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "sent"; readonly name: SentName }
-  /** Without an id: of all of them. */
+  /** Without an ID, the route is about all of them. */
   | { readonly kind: "actions"; readonly id: string | null }
   | {
       readonly kind: "comparisons";
@@ -67,7 +67,7 @@ const SENT_NAMES = ["user", "changes"] as const;
 export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {
-  // Only its path and query matter, whatever host the request names.
+  // Only the path and the query matter, whatever host the request names.
   const base = "http://console.invalid";
   // A proxy that removes `/path` from `/path/calls` and adds a `/` doubles it.
   const url = `${base}${target.replace(/^\/+/, "/")}`;

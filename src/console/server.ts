@@ -1,5 +1,6 @@
 /**
- * HTTP for the console: `access.ts` decides who may request something, `routes.ts` what, `data.ts` reads it.
+ * HTTP for the console: `access.ts` decides whether a request is allowed, `routes.ts` what it is for, and `data.ts`
+ * reads the data.
  */
 
 import { once } from "node:events";
@@ -167,7 +168,7 @@ async function session(
   const { token, readOnly, version } = config;
   if (request.method === "DELETE") return empty({ "set-cookie": ENDED_COOKIE });
   if (request.method !== "POST") {
-    // The version is only for those who are signed in.
+    // The version is shown only to people who are signed in.
     const known: Session = {
       isKnown,
       hasToken: token !== null,
@@ -210,7 +211,7 @@ function send(request: IncomingMessage, response: ServerResponse, made: HttpResp
     ...SECURITY_HEADERS,
     "cache-control": NOT_KEPT,
     ...(made.type === "" ? {} : { "content-type": made.type, "content-length": body.length }),
-    // The rest of a body that was not read must not be taken for the next request.
+    // The unread rest of a body must not be mistaken for the next request.
     ...(request.complete ? {} : { connection: "close" }),
     ...made.headers,
   });

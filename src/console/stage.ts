@@ -21,13 +21,13 @@ export interface ConsoleDeps {
 }
 
 export interface RunningConsole extends RunningStage {
-  /** The actual one if 0 was configured. */
+  /** The port; the actual one if 0 was configured. */
   readonly port: number;
-  /** Its address. */
+  /** The address of the console. */
   readonly url: string;
 }
 
-/** Resolves when it listens. @throws Error if it cannot, or if it would be open to everybody. */
+/** Resolves when the console listens. @throws Error if it cannot listen, or if it would be open to everybody. */
 export async function startConsole(
   { reader, runner, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,

@@ -1,7 +1,7 @@
 /**
- * The data between the server and the browser. Instants are ISO 8601 strings, and null means unknown. It
- * contains no secret and no payload, except `DeadLetterView.payload` if the configuration allows it. Ages
- * are sent as instants, so that a row that has not changed stays the same.
+ * The data that the server sends to the browser. Instants are ISO 8601 strings, and null means unknown. The data does
+ * not contain secrets or payloads, except `DeadLetterView.payload` if the configuration allows it. Ages are sent as
+ * instants, so that a row that has not changed stays the same.
  */
 
 import type {
@@ -13,7 +13,7 @@ import type {
 import type { SkipReason } from "../words/skip-reason.ts";
 
 export interface Session {
-  /** Nothing else is available before. */
+  /** True if the viewer is signed in, or if no token is required. Before that, no other data is available. */
   readonly isKnown: boolean;
   /** True if a token is required. */
   readonly hasToken: boolean;
@@ -59,7 +59,7 @@ export interface DeadLetterCounts {
 
 export interface ProcessView {
   readonly admin: string;
-  /** Why it is unreachable. */
+  /** Why the process is unreachable. */
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
@@ -80,7 +80,7 @@ export interface StateCounts {
   readonly idle: number;
   readonly quiet: number;
   readonly topics: number;
-  /** Their partitions are on other processes. */
+  /** Destinations whose partitions are owned by other processes. */
   readonly "not-owned": number;
   readonly unknown: number;
 }
@@ -99,12 +99,12 @@ export interface EndpointView {
 export interface DestinationSnapshot {
   readonly id: string;
   readonly name: string;
-  /** Its type; `unknown`: it is not configured. */
+  /** The destination's type, or `unknown` if it is not configured. */
   readonly kind: string;
   /** True if the deliver stage sends its deliveries; null if it is not configured. */
   readonly isAttempted: boolean | null;
   readonly state: DestinationStateName | null;
-  /** How urgent its problem is: from 0, halted, to 6, none. */
+  /** The severity of the destination's problem, from 0 (halted) to 6 (no problem). */
   readonly severity: number;
   readonly failingSince: string | null;
   /** Share of the attempts in the last minute, from 0 to 1; null if there were none. */
@@ -141,11 +141,11 @@ export interface ConsoleSnapshot {
   readonly deadLetters: DeadLetterCounts | null;
   readonly processes: readonly ProcessView[];
   readonly healthProblems: readonly HealthProblem[];
-  /** Those with a problem first. */
+  /** Destinations with a problem first. */
   readonly destinations: readonly DestinationSnapshot[];
 }
 
-/** Events per minute; null if none of the processes that responded counts them. */
+/** Events per minute; null if none of the processes that responded counts these events. */
 export interface FlowRates {
   readonly calls: number | null;
   readonly routed: number | null;
@@ -216,8 +216,8 @@ export interface DestinationView extends DestinationSnapshot, DestinationRates {
   readonly responses: Series<ResponseClass>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;
-  /** Calls that it did not get, per hour, by reason. */
+  /** Calls that the destination did not get, per hour, by reason. */
   readonly skipped: Series<SkipReason>;
-  /** Sources that are connected to it. */
+  /** Sources that are connected to the destination. */
   readonly sources: readonly string[];
 }

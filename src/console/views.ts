@@ -66,7 +66,7 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
   return counts;
 }
 
-/** Null if all are unknown. */
+/** Null if all values are unknown. */
 function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): number | null {
   const known = all.flatMap((each) => of(each) ?? []);
   return known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0);
@@ -75,7 +75,7 @@ function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): n
 /**
  * The rows that differ from those sent before. Pass the same map for each event of a connection.
  *
- * @param sent by ID, as JSON; filled here.
+ * @param sent by ID, as JSON; this function updates the map.
  */
 export function rowsOf(
   snapshot: ConsoleSnapshot,

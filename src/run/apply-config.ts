@@ -75,7 +75,7 @@ export async function makeTopics(
 /**
  * Step 2, synchronously. Call the returned function when `next` runs: it does steps 3 and 4.
  *
- * @param next a configuration whose topics exist, and that differs from `running` only in settings that may change at run time.
+ * @param next has topics that exist, and differs from `running` only in settings that may change at run time.
  */
 export function takeOver(
   deps: TakeOverDeps,

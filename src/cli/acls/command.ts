@@ -105,7 +105,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     });
 }
 
-/** In lines of at most 100 characters: commander does not wrap this text. */
+/** Wrapped to lines of at most 100 characters, because commander does not wrap this text. */
 function rolesText(): string {
   const half = Math.ceil(ROLE_NAMES.length / 2);
   return `${ROLE_NAMES.slice(0, half).join(", ")},\n${ROLE_NAMES.slice(half).join(", ")}`;
@@ -126,7 +126,7 @@ function rightsOf(
   }));
 }
 
-/** Null if Strimzi cannot create credentials for this authentication. */
+/** Null if Strimzi cannot create credentials for this kind of authentication. */
 function authenticationOf({ kafka }: Config): "scram-sha-512" | "tls" | null {
   if (kafka.sasl !== null) {
     return kafka.sasl.mechanism === "scram-sha-512" ? "scram-sha-512" : null;

@@ -56,7 +56,7 @@ export interface PublishAudienceOptions {
   readonly applied: (onWaiting: (records: number) => void) => Promise<Unapplied | null>;
   /** The current members, read after earlier syncs have been applied. */
   readonly members: () => AsyncIterable<readonly string[]>;
-  /** Publish the list even if it would be rejected. */
+  /** True to publish the list even if it would be rejected. */
   readonly force: boolean;
   readonly json?: boolean;
   readonly signal: AbortSignal;
@@ -106,7 +106,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   return 0;
 }
 
-/** Returns a message if nothing must be written. */
+/** Returns a message if nothing may be written. */
 async function readAndJudge(
   options: PublishAudienceOptions,
   count: { read: number; unapplied: number },
@@ -126,7 +126,7 @@ async function readAndJudge(
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // An interruption also makes waiting and reading the members fail.
+    // An interruption also makes waiting for earlier syncs, and reading the members, fail.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });
@@ -170,7 +170,7 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
   };
 }
 
-/** Returns false if it was interrupted. */
+/** Returns false if writing was interrupted. */
 async function write(
   options: PublishAudienceOptions,
   begin: object,

@@ -54,7 +54,7 @@ export interface Waiting {
   readonly audienceId: string;
 }
 
-/** @param onWaiting called after each poll that finds unapplied records. @throws the signal's reason. */
+/** @param onWaiting called after each poll that finds unapplied records. @throws the signal's reason if it aborts. */
 export async function untilApplied(
   waiting: Waiting,
   onWaiting: (records: number) => void,
@@ -84,7 +84,10 @@ export async function untilApplied(
   }
 }
 
-/** Each poll reads only records that are new since the last poll, and returns all that are not applied. */
+/**
+ * Each poll reads only records that were written since the previous poll, and returns all records that are not
+ * applied.
+ */
 function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
   const readTo = new Map<number, number>();
   let ours: readonly Place[] = [];
@@ -109,7 +112,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
           }
         }
       } catch (error) {
-        // Reading has already been retried for half a minute, or a retry cannot succeed.
+        // Reading has either been retried for half a minute already, or cannot succeed.
         return { kind: "unknown", error: asError(error).message };
       }
       if (limited.aborted) {

@@ -17,7 +17,7 @@ import { linesOf } from "../input.ts";
 
 export const ID_MAX_BYTES = 1_024;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-/** Prefix of the keys in the store, all of which sort before `BEHIND_IDS`. */
+/** Prefix of the keys in the store. All keys with this prefix sort before `BEHIND_IDS`. */
 const ID_PREFIX = "u";
 const BEHIND_IDS = "v";
 const PIECE_USERS = 5_000;
@@ -29,7 +29,7 @@ export interface ListRead {
   readonly wrongLine: number | null;
   /** Null if the list is empty. */
   readonly firstId: string | null;
-  /** The last id if no line feed ends its line. */
+  /** The last ID, if its line does not end with a line feed. */
   readonly unendedId: string | null;
 }
 
@@ -69,7 +69,7 @@ export async function readList(
   return { wrongLine: null, firstId, unendedId };
 }
 
-/** Null if the line is not an ID. */
+/** The ID in a line; null if the line is not an ID. */
 function readId(bytes: Buffer): string | null {
   try {
     const id = UTF8.decode(bytes).replace(/\r$/, "");
@@ -120,7 +120,7 @@ export async function compare(
 
 const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
 
-/** Why the list must not be published, whatever the members are; null if it has to be compared. */
+/** Why the list must not be published, whatever the current members are; null if it has to be compared with them. */
 export function refusalOfAny({ firstId }: ListRead): string | null {
   if (firstId === null) return "the list is empty";
   return COLUMN.test(firstId)

@@ -1,4 +1,4 @@
-/** `switchyard config`, with its subcommands `check` and `print`. The others have their own files. */
+/** `switchyard config`, with its subcommands `check` and `print`. The other subcommands have their own files. */
 
 import { Command } from "commander";
 import {
@@ -80,7 +80,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addCommand(schemaCommand(shell));
 }
 
-/** Prints one line, even if the configuration is invalid. */
+/** Prints the result in one line, even if the configuration is invalid. */
 async function checkJson(options: ConfigOption, shell: Shell): Promise<ExitStatus> {
   const loaded = await load(options, shell);
   const isUsable = loaded.kind === "config";

@@ -12,7 +12,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 
 interface Configs {
-  /** Its Kafka is read. */
+  /** The configuration whose Kafka cluster is read. */
   readonly current: Config;
   readonly before: Config;
   readonly after: Config;

@@ -13,7 +13,7 @@ export interface Diff {
 
 export interface ProcessRuns {
   readonly admin: string;
-  /** `unknown` if the process did not report its hash, with the reason in `error`. */
+  /** `unknown` if the process did not report its hash; `error` then has the reason. */
   readonly runs: "current" | "proposed" | "another" | "unknown";
   readonly hash: string | null;
   readonly error: string | null;

@@ -1,7 +1,7 @@
 /**
  * `switchyard config diff`: shows what another file would change before it is deployed.
  *
- * Compares two files, and reads only the hash from the processes, so that no secret leaves them
+ * Compares two files. Only the hash is read from the processes, so that no secret leaves them
  * (docs/decisions/0022-comparing-configurations.md).
  */
 
@@ -26,9 +26,9 @@ import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 export interface DiffOptions extends ConfigOption, KafkaTimeoutOption {
   readonly admin?: readonly string[];
   readonly json?: boolean;
-  /** Compares calls since then, in milliseconds since the epoch. */
+  /** The time from which calls are compared, in milliseconds since the epoch. */
   readonly since?: number;
-  /** Share of these calls, above 0 and at most 1. */
+  /** Share of these calls that are compared, above 0 and at most 1. */
   readonly share?: number;
   readonly from?: string;
 }
@@ -115,7 +115,7 @@ async function proposedIn(file: string | undefined, options: DiffOptions, shell:
   return explained(loaded, file ?? "standard input", shell);
 }
 
-/** @throws WrongUsage if the file cannot be read: exit status 1 means that something would change. */
+/** @throws WrongUsage if the file cannot be read, because exit status 1 means that something would change. */
 async function contentOf(file: string | undefined, shell: Shell): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {

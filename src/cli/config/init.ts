@@ -1,10 +1,13 @@
-/** `switchyard config init` and `config schema` write a first configuration file, and the schema that editors check it with. */
+/**
+ * `switchyard config init` writes a first configuration file, and `config schema` writes the schema with which
+ * editors check it.
+ */
 
 import { Command } from "commander";
 
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 
-/** As in `first-file.ts`, which is loaded only when it is needed. */
+/** The same name as in `first-file.ts`, which is loaded only when it is needed. */
 const SCHEMA_FILE = "switchyard.schema.json";
 
 export function initCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {

@@ -28,13 +28,13 @@ export async function serveConsole(
 ): Promise<ExitStatus> {
   const { console: settings } = loaded.config;
   const current = followFile(loaded, load, () => Date.now());
-  // The console shows connection problems, so they are not printed as well.
+  // Connection problems are not printed, because the console shows them.
   const quiet = { ...shell, err: () => undefined };
   const inSilence: UseKafka = (work) => withKafka(current().config, quiet, {}, work);
   const ended = new AbortController();
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
   const admins = [...new Set([...admin, ...settings.adminAddresses])];
-  // Actions are logged.
+  // If actions are allowed, they are logged.
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     await using running = await startConfiguredConsole(
@@ -65,9 +65,9 @@ interface Usable {
 }
 
 /**
- * The configuration of a long-running command. Before each use, but at most once a second, checks whether
- * one of the files has changed, and if so reads them again. If a file is invalid, the previous configuration
- * stays in use.
+ * The configuration of a long-running command. Before each use, but at most once a second, it is checked whether one
+ * of its files has changed; if so, the files are read again. If a file is invalid, the previous configuration stays
+ * in use.
  */
 export function followFile(first: Usable, load: () => Loaded, nowMs: () => number): () => Usable {
   let usable = first;

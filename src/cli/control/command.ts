@@ -29,7 +29,7 @@ interface PauseOptions extends ControlOptions {
   readonly untilResumed?: boolean;
 }
 
-/** For a longer pause, an operator leaves out --for. */
+/** Maximum for --for. Without --for, a pause has no end. */
 const FOR_MAX_MS = 365 * 86_400_000;
 
 export function pauseCommand(shell: Shell, exit: Exit): Command {
@@ -61,7 +61,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
         const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
         const operating = await operatingOn(looking, shell);
         const paused = await pauseNow({ looking, by: "command" }, operating, asked);
-        // The pause is in force before the deliveries are counted, which can take a while.
+        // The deliveries are counted after the pause is in force, because counting can take several seconds.
         if (options.json !== true) shell.out(`${visibleCell(pausedSentence(paused))}\n`);
         const waiting = await waitingOfPaused(looking, paused.pause.untilMs);
         const { untilMs } = paused.pause;

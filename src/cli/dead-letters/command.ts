@@ -137,7 +137,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     });
 }
 
-/** @throws WrongUsage if confirmation is required and there is no terminal. */
+/** @throws WrongUsage if confirmation is required but there is no terminal. */
 function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean {
   const isNarrow = FILTER_OPTIONS.some((name) => command.getOptionValue(name) !== undefined);
   const goesOn = flags.resume !== undefined;

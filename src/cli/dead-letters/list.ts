@@ -34,13 +34,13 @@ const TABLE_LIMIT = 50;
 
 export interface ListOptions {
   readonly filter: DeadLetterFilter;
-  /** Null if the format's own. */
+  /** Null means the default of the format. */
   readonly limit: number | null;
   readonly json: boolean;
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
   readonly signal: AbortSignal;
-  /** Null if none is configured. */
+  /** Null if no registry is configured. */
   readonly registry: RegistryConnection | null;
 }
 
@@ -57,7 +57,7 @@ export async function listDeadLetters(
   const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
-  // Otherwise only the shown dead letters are read.
+  // A filter by message ID has read all values; otherwise only the values that are shown are read.
   const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
@@ -70,7 +70,7 @@ export async function listDeadLetters(
       continue;
     }
     newest.push(deadLetter);
-    // Not after each record, because it copies what remains.
+    // Not cut after each record, because cutting copies all that remain.
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();

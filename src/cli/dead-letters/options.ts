@@ -19,10 +19,10 @@ export interface DeadLetterOptions extends KafkaTimeoutOption {
   readonly limit?: number;
 }
 
-/** Option names that choose dead letters. */
+/** Names of the options that choose dead letters. */
 export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "until", "limit"];
 
-/** @param limit the meaning of `--limit` for the command. */
+/** @param limit what `--limit` means for the command. */
 export function addDeadLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())

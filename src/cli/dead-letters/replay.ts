@@ -97,7 +97,7 @@ export async function replayDeadLetters(
   return await send(kafka, options, opened, tally, shell);
 }
 
-/** One line; every key is always there. */
+/** One line in which every key is always present. */
 function outcomeJson(
   tally: Tally | null,
   end: SentDeadLetters["end"] | "counted" | "declined",

@@ -65,11 +65,11 @@ function tryCommand(shell: Shell): Command {
 
 interface TriedTerm {
   readonly term: string;
-  /** Null: null or absent. */
+  /** Null if the value is null or absent. */
   readonly value: unknown;
-  /** What the term reads of the call. */
+  /** The parts of the call that the term reads. */
   readonly reads: Readonly<Record<string, unknown>>;
-  /** An operand of `and`, `or` or `!` in it is neither a boolean nor null. */
+  /** True if an operand of `and`, `or` or `!` in the term is neither a boolean nor null. */
   readonly isInvalid: boolean;
 }
 
@@ -82,7 +82,7 @@ const NO_CALL: Tried = {
 };
 
 function callIn(bytes: Buffer): CallValue | null {
-  // The decoder passes over a byte-order mark.
+  // The decoder skips a byte-order mark.
   const json = jsonObjectIn(new TextDecoder().decode(bytes));
   return json === null ? null : { json, bytes };
 }

@@ -33,9 +33,9 @@ export interface PublishOptions {
   readonly defaultSource: SourceId | null;
   /** The headers of each record: `source-id`, or none if each call names its source or the default source applies. */
   readonly headers: RecordHeaders;
-  /** Stops reading. Lines that have been read are still written, unless the producer fails. */
+  /** Aborting it stops reading. Lines that have been read are still written, unless the producer fails. */
   readonly signal: AbortSignal;
-  /** Print JSON objects instead of sentences. */
+  /** True to print JSON objects instead of sentences. */
   readonly json?: boolean;
   readonly shell: Shell;
 }
@@ -83,7 +83,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
 
-/** Null if the records were not written. That has been reported, and nothing else can be written. */
+/** Null if the records were not written; this has been reported, and no other records can be written. */
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,

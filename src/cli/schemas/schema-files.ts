@@ -1,6 +1,7 @@
 /**
- * Reads the Avro schemas of a folder, and sorts them so that each comes after those that it refers to,
- * which is the order in which they can be registered. The subject of a schema is its full name, because several types share a topic.
+ * Reads the Avro schemas of a folder, and sorts them so that each schema comes after those that it refers to. They
+ * can be registered in this order. The subject of a schema is the schema's full name, because several types share a
+ * topic.
  *
  *   a name in a schema that is                    means
  *   a primitive type                              that type
@@ -8,8 +9,8 @@
  *   the schema of another file                    a reference to its subject
  *   anything else                                 a problem
  *
- * Also a problem: a file that is not JSON, a schema that is not a named type, a name that two files define,
- * and schemas that use each other.
+ * Other problems are a file that is not JSON, a schema that is not a named type, a name that two files define, and
+ * schemas that use each other.
  */
 
 export interface SchemaFile {
@@ -73,7 +74,7 @@ function inOrder(byName: ReadonlyMap<string, NamedSchema>): OrderedSchemas {
   return { kind: "schemas", schemas };
 }
 
-/** Returns a sentence if the file is not a schema. */
+/** The schema in a file, or a sentence if the file is not a schema. */
 function readSchema(file: string, text: string): NamedSchema | string {
   let schema: unknown;
   try {

@@ -1,4 +1,4 @@
-/** `switchyard skip-corrupt-batch`: skips one corrupt batch, so that the stage that it halted can continue. */
+/** `switchyard skip-corrupt-batch`: skips one corrupt batch, so that the halted stage can continue. */
 
 import { Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";

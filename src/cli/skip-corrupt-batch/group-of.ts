@@ -1,4 +1,4 @@
-/** Finds the consumer group that reads a topic in the table of stages. */
+/** Finds the consumer group that reads a topic, from the table of stages. */
 
 import type { Config } from "../../config/config.ts";
 import type { DestinationId } from "../../domain/ids.ts";
@@ -6,7 +6,7 @@ import { readerOf } from "../../domain/stages.ts";
 import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../domain/topics.ts";
 import { configuredPlan, configuredTopics } from "../../operate/connect/connection.ts";
 
-/** Null if no stage reads the topic. Topics of removed destinations and retry delays are still read. */
+/** Null if no stage reads the topic. Topics of removed destinations and of removed retry delays are still read. */
 export function groupOf(topic: string, config: Config): string | null {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);

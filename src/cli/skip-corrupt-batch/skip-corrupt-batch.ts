@@ -4,11 +4,11 @@
  *   step                                                after a crash
  *   1  read the group's offset, and the batch there     nothing has changed
  *   2  reject a batch that is intact or another one     nothing has changed
- *   3  commit the offset behind the batch               the batch is skipped: done
+ *   3  commit the offset after the batch                the batch is skipped: done
  *
- * The coordinator rejects the commit while the group has members. A halted stage is a member only while it
- * retries, so the command repeats all steps until the group is empty. Records behind the batch that have
- * been processed stay processed.
+ * The coordinator rejects the commit while the group has members. A halted stage is a member only while it retries,
+ * so the command repeats all steps until the group is empty. Records after the batch that have been processed stay
+ * processed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,11 +29,11 @@ const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PR
 export interface SkipOptions {
   readonly topic: string;
   readonly partition: number;
-  /** The offset of the batch in the error. */
+  /** The offset of the batch, as given in the error. */
   readonly offset: number;
   readonly group: string;
   readonly dryRun: boolean;
-  /** Print one JSON object instead of sentences. */
+  /** True to print one JSON object instead of sentences. */
   readonly json?: boolean;
   readonly signal: AbortSignal;
 }
@@ -91,7 +91,7 @@ async function groupAt(
   return { partition, offset: log.first, metadata: "" };
 }
 
-/** Why nothing is skipped; null if the batch is the requested one, and corrupt. */
+/** Why nothing is skipped; null if the batch is the requested one and is corrupt. */
 export function refusalOf(
   { topic, partition, offset, group }: SkipOptions,
   { offset: position }: CommittedOffset,
@@ -111,7 +111,7 @@ export function refusalOf(
 
 type Outcome = "skipped" | "would-skip" | "refused";
 
-/** Every key is always present. @param at where the group is, or was. */
+/** Every key is always present. @param at the group's offset, before the batch was skipped if it was. */
 function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,

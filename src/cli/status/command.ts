@@ -1,4 +1,4 @@
-/** `switchyard status`: the state of each destination, and how far each stage is. */
+/** `switchyard status`: the state of each destination, and the progress of each stage. */
 
 import { Command } from "commander";
 import {
@@ -99,7 +99,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   using shutdown = shutdownSignal();
   if (watch && screen !== null) {
     const { watchStatus } = await import("./watch.ts");
-    // Messages of the connection would appear in the middle of the screen.
+    // Connection messages are dropped, because they would appear in the middle of the screen.
     const quiet = { ...shell, err: () => undefined };
     const inSilence: UseKafka = (work) => withKafka(config, quiet, flags, work);
     return await watchStatus(inSilence, options, { ...shell, screen }, shutdown.signal);

@@ -1,6 +1,6 @@
 /**
- * `status --watch`: refreshes the status every 2 s until Ctrl-C. It uses the terminal's alternate screen, so that the original
- * screen is restored when it ends.
+ * `status --watch`: refreshes the status every 2 s until Ctrl-C. It uses the terminal's alternate screen, so that the
+ * original screen is restored when the command ends.
  *
  *   the output is                     shown
  *   longer than the terminal          its first lines, and the number of lines below
@@ -17,7 +17,7 @@ import { type Readings, readingsOf } from "../../operate/look/processes.ts";
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
-/** Between the first two readings, so that the output appears soon. */
+/** Time between the first two readings; short, so that rates appear soon. */
 const FIRST_RATE_WINDOW_MS = 500;
 const ESC = "\u001b";
 const ENTER = `${ESC}[?1049h${ESC}[?25l`;
@@ -57,7 +57,7 @@ export async function watchStatus(
   return 0;
 }
 
-/** The control sequences and lines that draw the output over the previous one. */
+/** The control sequences and lines that draw the output over the previous output. */
 export function pageOf(text: string, { rows, columns }: Screen): string {
   const lines = text.trimEnd().split("\n");
   const room = Math.max(1, rows - 1);
@@ -67,7 +67,7 @@ export function pageOf(text: string, { rows, columns }: Screen): string {
   return `${HOME}${[...shown, cut(more, columns)].join(`${REST_OF_LINE}\n`)}${REST_OF_LINE}${REST_OF_SCREEN}`;
 }
 
-/** Colors are kept if the line fits, and removed if it does not. */
+/** Cuts a line to the width. Colors are kept if the line fits, and removed if it does not. */
 function cut(line: string, columns: number): string {
   const plain = stripVTControlCharacters(line);
   return plain.length <= columns ? line : `${plain.slice(0, Math.max(0, columns - 1))}…`;

@@ -1,6 +1,6 @@
 /**
- * Creates missing topics and corrects their settings. If the cluster rejects a change, collects the reason
- * and continues with the others.
+ * Creates missing topics and corrects their settings. If the cluster rejects a change, the reason is collected, and
+ * the other changes are made.
  */
 
 import type { Admin, RejectedSetting } from "../../kafka/port.ts";

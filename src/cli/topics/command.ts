@@ -111,7 +111,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     });
 }
 
-/** Prints the differences and, if `apply` is set, removes those that it can. Returns the exit status. */
+/** Prints the differences and, if `apply` is set, removes those that can be removed. Returns the exit status. */
 export async function compareTopics(
   config: Config,
   admin: Admin,

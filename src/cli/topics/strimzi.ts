@@ -14,7 +14,7 @@ import { Document } from "yaml";
 import type { PlannedTopic } from "../../topics/topic-plan.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
-/** A dash and the hash are added; a name has at most 253 characters. */
+/** Leaves room for a dash and the hash, because a name has at most 253 characters. */
 const LIKENESS_CHARACTERS_MAX = 242;
 const HASH_DIGITS = 10;
 

@@ -135,7 +135,7 @@ function CancelDialog({ id, onClose }: DialogProps) {
 }
 
 function ReplayDialog({ id, onClose }: DialogProps) {
-  // Set once: the field keeps what was entered.
+  // Set only once, so that the field keeps what the reader enters.
   const [since] = useState(() => fieldTime(Date.now() - DAY_MS));
   return (
     <CountedDialog
@@ -183,7 +183,7 @@ export function PerSecond() {
   );
 }
 
-/** The value of that field. */
+/** The value of the field for the rate; null if the field is empty. */
 export function perSecondOf(form: FormData): number | null {
   return Number(form.get("perSecond")) || null;
 }

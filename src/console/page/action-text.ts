@@ -44,12 +44,12 @@ export function jobText({ progress, messages }: Pick<JobView, "progress" | "mess
   return [...messages, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
 }
 
-/** The destination that an action is about; null if there is none, or all. */
+/** The destination that an action is about; null if it is about none, or about all destinations. */
 export function destinationOf(action: JobAction): string | null {
   return "destination" in action ? action.destination : null;
 }
 
-/** A count changes nothing: its dialog shows the result. */
+/** True if the job only counts. A count changes nothing, and its dialog shows the result. */
 export function isCount(action: JobAction): boolean {
   return "dryRun" in action && action.dryRun;
 }
@@ -65,7 +65,7 @@ export function fieldTime(atMs: number): string {
   return local.toISOString().slice(0, 16);
 }
 
-/** The instant in such a field; an empty one means now, by the server's clock. */
+/** The instant in a field for a date and a time; an empty field means now, by the server's clock. */
 export function instantOf(text: string): string | number {
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? 0 : new Date(atMs).toISOString();

@@ -1,8 +1,8 @@
 /**
- * Addresses of the console, with filters and order, so that they can be shared.
+ * Addresses of the console. They contain the filters and the order, so that a view can be shared.
  *
  * A proxy may serve the console below a path such as `/switchyard/`. The server does not see that path,
- * so it is taken from the address of this very script: `PATH/assets/NAME.js`.
+ * so it is taken from the address of this script: `PATH/assets/NAME.js`.
  */
 
 export type ListView =
@@ -25,7 +25,7 @@ const LISTS: readonly ListView[] = [
   "configuration",
 ];
 
-/** @param path as the browser has it, with its escapes. */
+/** @param path the path in the browser, still percent-encoded. */
 export function placeOf(path: string): Place {
   const [, first = "", second = "", ...rest] = path.split("/");
   if (rest.length > 0) return { view: "unknown" };
@@ -68,12 +68,12 @@ function decoded(text: string): string | null {
 
 const BASE = new URL("..", import.meta.url).pathname;
 
-/** @param path as the server knows it, starting with `/`. */
+/** @param path a path of the server, starting with `/`. */
 export function below(path: string): string {
   return `${BASE}${path.slice(1)}`;
 }
 
-/** The path as the server knows it. */
+/** The path without the proxy's part, as the server receives it. */
 export function pathOf(pathname: string): string {
   return pathname.startsWith(BASE) ? pathname.slice(BASE.length - 1) : "/";
 }

@@ -10,7 +10,7 @@ import { type Line, Plot } from "./plot.tsx";
 import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-/** The table shows all audiences; more plots than this would be too many. */
+/** Maximum number of plots. The table shows all audiences. */
 const DRAWN_MAX = 12;
 
 export function Audiences() {

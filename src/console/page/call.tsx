@@ -1,6 +1,6 @@
 /**
- * One call: its timeline over all topics and attempts, and what would happen to it now, as `switchyard explain`
- * shows it: which destinations get it, and the requests that the deliver stage would send.
+ * One call: its timeline over all topics and attempts, and what would happen to the call now, as in `switchyard
+ * explain`: which destinations would get the call, and the requests that the deliver stage would send.
  */
 
 import type { CallDecision, CallRequest, CallStep, CallView } from "../query-view.ts";

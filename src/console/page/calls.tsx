@@ -1,4 +1,7 @@
-/** The latest calls, one call by its message ID, and the calls of a user, whose ID the address has as a hash. */
+/**
+ * The latest calls, one call by its message ID, and the calls of a user, whose ID appears in the address only as a
+ * hash.
+ */
 
 import { useState } from "preact/hooks";
 

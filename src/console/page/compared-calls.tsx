@@ -1,4 +1,4 @@
-/** Comparisons of past calls: the latest one of anybody, its progress, and its result. */
+/** The latest comparison of past calls, whoever started it, with its progress and its result. */
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -11,7 +11,7 @@ import { CallLink, DestinationLink, Empty, Problem, State, Time } from "./parts.
 import { deleteComparison, errorText, readComparison } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-/** Why a file is not compared. */
+/** Why a file cannot be compared. */
 export function Problems({ view: { kind, problems } }: { readonly view: ProblemsView }) {
   return (
     <>

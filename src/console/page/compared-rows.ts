@@ -11,7 +11,10 @@ export interface ComparedRow {
   readonly why: string;
 }
 
-/** For each destination what it would gain, then what it would lose by reason, then what would change. */
+/**
+ * For each destination, the calls that it would gain, then those that it would lose, by reason, then those that would
+ * change.
+ */
 export function comparedRows({ destinations }: ComparedCallsView): readonly ComparedRow[] {
   return destinations.flatMap(({ destination, gained, lost, changed }) => {
     const properties = changed.properties.map(

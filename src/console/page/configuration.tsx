@@ -1,5 +1,5 @@
 /**
- * The configuration of each process, how it differs from the file and from the others, and the changes
+ * The configuration of each process, how it differs from the file and from that of other processes, and the changes
  * that another file would make.
  */
 

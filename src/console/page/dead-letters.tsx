@@ -1,4 +1,4 @@
-/** Dead letters: counts, filters, and the latest of them with their errors. */
+/** Dead letters: counts, filters, and the latest dead letters with their errors. */
 
 import { useEffect, useRef } from "preact/hooks";
 
@@ -75,7 +75,7 @@ function foundText({ total, replayed }: DeadLettersView): string {
     : `${found}: ${waiting} waiting, ${replayed.toLocaleString("en")} replayed`;
 }
 
-/** Reads again when the number of dead letters changes. */
+/** Queries the dead letters again when their number changes. */
 function useFresh(retained: number | null, reload: () => void): void {
   const before = useRef(retained);
   useEffect(() => {

@@ -1,5 +1,6 @@
 /**
- * Dialogs. The browser keeps the focus inside, returns it at the end, and closes the dialog on Escape.
+ * Dialogs. The browser keeps the focus inside the dialog, returns the focus when the dialog closes, and closes the
+ * dialog on Escape.
  *
  *   an action that is counted    the dialog
  *   is described                 has the form
@@ -101,7 +102,7 @@ export function ActionDialog({
 type Countable = Extract<Action<string | number>, { readonly dryRun: boolean }>;
 
 interface CountedProps extends FormProps<Countable> {
-  /** The text of the button that carries it out. */
+  /** The text of the button that starts the action. */
   readonly doIt: (count: number) => string;
   readonly isDanger?: boolean;
 }
@@ -118,7 +119,7 @@ export function CountedDialog(props: CountedProps) {
   };
   const doing = useStart(close);
   const results = useRef<HTMLDivElement>(null);
-  // The button that was pressed is gone.
+  // The button that was pressed, which had the focus, is no longer there.
   useEffect(() => results.current?.focus(), [job?.state]);
   const isDescribed = job === null || job.state === "failed" || job.state === "stopped";
   const failure = job?.state === "failed" ? failureText(job) : null;
@@ -183,7 +184,7 @@ interface ConfirmProps {
   readonly onConfirm: (action: Action) => void;
 }
 
-/** With the same instants, so that what is done is what was counted. */
+/** The action with the instants of the count, so that it applies to what was counted. */
 function Confirm({ job: { state, count, action }, doIt, isDanger, onConfirm }: ConfirmProps) {
   if (state !== "done" || count === null || count === 0 || !("dryRun" in action)) return null;
   return (

@@ -17,7 +17,7 @@ export function countText(count: number | null): string {
 
 export function percentText(share: number | null): string {
   if (share === null) return UNKNOWN;
-  // All but one of a thousand is not all.
+  // 999 of 1,000 must not be shown as 100 %.
   if (share > 0.999 && share < 1) return ">99.9 %";
   return `${(share * 100).toFixed(share === 1 || share === 0 ? 0 : 1)} %`;
 }
@@ -44,7 +44,7 @@ export function dueText(at: string, nowMs: number): string {
   return ms > 0 ? `in ${durationText(ms)}` : `overdue by ${durationText(-ms)}`;
 }
 
-/** In the reader's time zone, with the date if it is not today. */
+/** A time in the reader's time zone, with the date if it is not today. */
 export function localTime(at: string, nowMs: number): string {
   const date = new Date(at);
   const time = date.toLocaleTimeString("en-GB", { hour12: false });
@@ -93,7 +93,7 @@ export function stateOf({
   return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
 }
 
-/** Status codes as they are, causes as words. */
+/** Shows status codes unchanged, and causes as words. */
 export function outcomeText({
   outcome,
   cause,

@@ -1,4 +1,4 @@
-/** Actions as the server reports them: those of everybody, not only of this tab. */
+/** Actions as the server reports them, including those that other people or tabs started. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
@@ -37,12 +37,12 @@ export function useJobs(): readonly JobView[] {
   return jobs;
 }
 
-/** The actions of a view, without counts. */
+/** The actions that a view shows; counts are omitted. */
 export function useShownJobs(isShown: (job: JobView) => boolean): readonly JobView[] {
   return useJobs().filter((job) => !isCount(job.action) && isShown(job));
 }
 
-/** The events report it, too, before the response or after it. */
+/** The events report the job as well, before or after the response. */
 export function tookStart(job: JobView): void {
   if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
 }

@@ -1,4 +1,4 @@
-/** The console: people sign in if a token is required, and see the view of the address. */
+/** The console: signs people in if a token is required, and shows the view that the address names. */
 
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -88,7 +88,7 @@ function SignIn({ onDone }: { readonly onDone: () => void }) {
   );
 }
 
-/** The current time, every second. */
+/** Provides the current time, updated every second. */
 function useClock(): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -139,7 +139,7 @@ function Known({ session }: { readonly session: Session }) {
   );
 }
 
-/** Dims what it shows while that is older than it should be. */
+/** Dims the view while its data is too old. */
 function Main({
   connection,
   overview,
@@ -202,7 +202,7 @@ interface LiveProps {
   readonly overview: Overview | null;
 }
 
-/** The server reads every few seconds. */
+/** Data older than this is stale: the server reads every few seconds. */
 const STALE_MS = 20_000;
 
 function connectionState({ connection, overview }: LiveProps, now: number): StateText {

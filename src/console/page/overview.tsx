@@ -1,4 +1,4 @@
-/** The diagram of the README with live numbers: where calls are now, how many pass, and what fails. */
+/** The diagram from the README with live numbers: where calls are now, how many are processed, and what is failing. */
 
 import type { ComponentChildren } from "preact";
 
@@ -89,7 +89,7 @@ interface TopTableProps {
   readonly label: string;
   readonly columns: readonly Column<DestinationRow>[];
   readonly rows: readonly DestinationRow[];
-  /** What it says without rows. */
+  /** The text that is shown if there are no rows. */
   readonly none: string;
 }
 

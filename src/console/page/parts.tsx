@@ -24,7 +24,7 @@ export function None() {
   return <span class="quiet">–</span>;
 }
 
-/** A time in the reader's time zone; the pointer shows UTC. */
+/** A time in the reader's time zone; UTC is shown on hover. */
 export function Time({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
@@ -35,7 +35,7 @@ export function Time({ at }: TimeProps) {
   );
 }
 
-/** How long ago, or how soon; the pointer shows the time itself. */
+/** A relative time; the exact time is shown on hover. */
 export function Age({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
@@ -49,7 +49,7 @@ export function Age({ at }: TimeProps) {
 
 const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
 
-/** A sentence whose instants are shown like all other times. */
+/** A sentence in which instants are shown like all other times. */
 export function Sentence({ text }: { readonly text: string }) {
   // The instants that the pattern matched have odd indexes.
   const parts = text.split(INSTANT);
@@ -65,7 +65,7 @@ export function Sentence({ text }: { readonly text: string }) {
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: "●", bad: "▲", warn: "◆", quiet: "○" };
 
-/** Never by color alone. */
+/** A state is never shown by color alone. */
 export function State({ tone, text, role }: StateText & { readonly role?: "status" }) {
   return (
     <span class={`state ${tone}`} role={role}>
@@ -146,7 +146,7 @@ export function Panel({
   );
 }
 
-/** Buttons of which one is pressed; the address keeps which. */
+/** A group of buttons, one of which is pressed. The address stores which one. */
 export function Choice({
   legend,
   name,
@@ -154,7 +154,7 @@ export function Choice({
   chosen,
 }: {
   readonly legend: string;
-  /** In the address. */
+  /** The name of the parameter in the address. */
   readonly name: string;
   readonly values: readonly string[];
   readonly chosen: string;
@@ -176,7 +176,7 @@ export function Choice({
   );
 }
 
-/** The button that reads again, and whether that is in progress. */
+/** A button that repeats a query, and whether the query is in progress. */
 export function Refresh({
   query: { isLoading, reload },
   reading = "Reading",

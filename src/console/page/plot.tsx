@@ -1,5 +1,5 @@
 /**
- * Lines, or stacked areas, over time, and lines without axes next to a number. The drawings are hidden
+ * Plots of lines or stacked areas over time, and small lines without axes next to a number. The drawings are hidden
  * from screen readers, which get the latest and the highest values of a plot as a sentence.
  */
 
@@ -120,7 +120,7 @@ const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => power).flatMap((pow
   [1, 2, 5].map((step) => step * 10 ** power),
 );
 
-/** 24 hours, in the reader's time zone; uPlot's own format is that of the United States. */
+/** Times in 24-hour format, in the reader's time zone; uPlot's default is the format of the United States. */
 function clockTimes(_plot: uPlot, times: readonly number[]): string[] {
   return times.map((seconds) =>
     new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }),
@@ -139,7 +139,7 @@ function dataOf(
   return [times, ...shown.map((row) => [...row])];
 }
 
-/** Each on top of those before it; drawn from the top, so that all are visible. */
+/** Stacks each series on top of the earlier ones. The topmost is drawn first, so that all are visible. */
 function stackedOf(rows: readonly Values[]): readonly Values[] {
   let below: Values | null = null;
   return rows.map((row) => {

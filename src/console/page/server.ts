@@ -13,7 +13,7 @@ import { below } from "./address.ts";
 export const signedOut = { notify: nothing };
 
 function nothing(): void {
-  // Until the console has started.
+  // Does nothing until the console has started.
 }
 
 export const NO_SERVER = "The server of this console is unreachable.";
@@ -26,7 +26,7 @@ export async function readSession(): Promise<Session> {
   return (await get("/api/session")) as Session;
 }
 
-/** Null if the token is right. Otherwise the reason why not. */
+/** Resolves with null if the token is correct, otherwise with the reason why signing in failed. */
 export async function signIn(token: string): Promise<string | null> {
   const response = await fetch(below("/api/session"), {
     method: "POST",
@@ -42,7 +42,7 @@ export async function signOut(): Promise<void> {
   signedOut.notify();
 }
 
-/** A page of another origin cannot add it. */
+/** A page of another origin cannot add this header. */
 const OWN = { "x-switchyard-console": "1" };
 
 /** @throws Error with a sentence. */
@@ -72,14 +72,14 @@ export async function readComparison(id: string): Promise<ComparedCallsView | nu
   return (found as { readonly result: ComparedCallsView | null }).result;
 }
 
-/** Stops a comparison, as `stopAction` does an action. */
+/** Stops a comparison, as `stopAction` stops an action. */
 export async function deleteComparison(id: string): Promise<void> {
   await fetch(below(`/api/comparisons/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
   );
 }
 
-/** Stops an action. If it has ended meanwhile, events report that. */
+/** Stops an action. If the action has ended meanwhile, events report that. */
 export async function stopAction(id: string): Promise<void> {
   await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
@@ -107,7 +107,7 @@ async function problemOf(response: Response): Promise<string> {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === "string") return error;
   } catch {
-    // Not JSON: it may come from a proxy.
+    // The response is not JSON, so it may come from a proxy.
   }
   return `The server responded ${response.status}.`;
 }
@@ -115,7 +115,7 @@ async function problemOf(response: Response): Promise<string> {
 export type Connection = "live" | "connecting" | "lost";
 
 /**
- * The events of a view, each handed to `take`.
+ * Passes each event of a view to `take`.
  *
  * @param path of the stream; another path opens another stream.
  */
@@ -134,7 +134,7 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
       });
       source.onerror = () => {
         setConnection("lost");
-        // A rejection closes it permanently. The session may have ended.
+        // If the server rejects the stream, it stays closed. The session may have ended.
         if (source?.readyState === EventSource.CLOSED) {
           void readSession().then(
             ({ isKnown }) => {
@@ -172,7 +172,7 @@ export function useLatest<Event>(path: string): readonly [Event | null, Connecti
     null,
   );
   const connection = useEvents<Event>(path, (event) => setLatest({ path, event }));
-  // The event of another address is never shown under this one.
+  // An event of another path is never shown for this one.
   return [latest?.path === path ? latest.event : null, connection];
 }
 
@@ -186,7 +186,7 @@ export interface QueryState<Data> {
 /**
  * Reads once, and again when the path changes or `reload` is called.
  *
- * @param everyMs reads again after this time, while the tab is visible; absent if only once.
+ * @param everyMs repeats the query after this time, while the tab is visible; if absent, it is not repeated.
  */
 export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data> {
   const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({

@@ -1,2 +1,2 @@
-/** The bundler gathers them into one style sheet. */
+/** The bundler combines imported styles into one style sheet. */
 declare module "*.css";

@@ -1,4 +1,4 @@
-/** A table of few rows. Each column is defined once: its head, and what it shows of a row. */
+/** A table with few rows. The definition of a column has its heading and what it shows for a row. */
 
 import type { ComponentChildren } from "preact";
 
@@ -11,7 +11,7 @@ export interface Column<Row> {
 interface TableProps<Row> {
   /** The name of the table, for screen readers. */
   readonly label: string;
-  /** The first one names the row. */
+  /** The first column contains the name of the row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   /** Unique in the table. */

@@ -1,8 +1,8 @@
-/** Removes the start of a series, in which nothing was measured. Pure. */
+/** Removes the part at the start of a series in which nothing was measured. Pure. */
 
 import type { Series } from "../view.ts";
 
-/** A plot of fewer steps would stretch each of them. */
+/** In a plot with fewer steps, each step would be stretched. */
 const STEPS_MIN = 15;
 
 export function trimmed<Name extends string>(series: Series<Name>): Series<Name> {

@@ -10,7 +10,7 @@
  *   replay of calls    batches, with a commit after       at most a batch is written again when somebody
  *   or dead letters    each                               resumes it; its name is in the log
  *
- * The list of actions is lost with the process. A replay is not resumed automatically: a person started it,
+ * The list of actions is lost with the process. A replay is not resumed automatically: a person started the replay,
  * and may have stopped the process because of it.
  */
 
@@ -45,17 +45,17 @@ import type { Action } from "../action-view.ts";
 import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
 import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
 
-/** The author that records name. */
+/** The author that is stored in records. */
 const BY = "console";
 
 export interface ActionRunnerOptions {
   readonly current: () => { readonly config: Config };
-  /** Works with a connection to Kafka. @throws Error if there is none. */
+  /** Runs the work with a connection to Kafka. @throws Error if there is no connection. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
 interface Acting extends Doing {
-  /** Closed with the action. */
+  /** Closed at the end of the action. */
   readonly producer: Producer;
 }
 
@@ -82,7 +82,10 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
   };
 }
 
-/** Log lines are dropped: what they are about fails with a sentence, or is awaited. */
+/**
+ * Log lines are dropped, because each problem that they report either ends the action with a sentence or is waited
+ * out.
+ */
 function progressOutputOf(progress: ActionProgress): ProgressOutput {
   return {
     follow: (text) => {
@@ -142,7 +145,7 @@ function pause(destination: AttemptedId, pauseForMs: number | null): Act {
   };
 }
 
-/** Also for a destination that is no longer configured. */
+/** Works even for a destination that is no longer configured. */
 function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {

@@ -1,6 +1,6 @@
 /**
- * The latest attempts of a destination, from the `attempts` topic if there is one. It contains those of
- * all destinations: after 5 s, what was found is returned, which are the latest.
+ * The latest attempts of a destination, from the `attempts` topic if there is one. The topic contains the attempts of
+ * all destinations, so reading ends after 5 s and returns what was found, which are the latest attempts.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -30,10 +30,10 @@ export async function readAttempts(
   destination: string,
 ): Promise<AttemptsView> {
   const { attempts: topic } = configuredTopics(config);
-  // If it is off now, it may have been on, and what was written then still exists.
+  // Even if recording is disabled now, attempts that were recorded earlier may still exist.
   if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
   const nowMs = Date.now();
-  // As the record has it: most are of other destinations, and need not be parsed.
+  // Searches the encoded value first, because most records are for other destinations and need not be parsed.
   const bytes = Buffer.from(JSON.stringify(destination));
   const find = ({ value }: IncomingRecord): AttemptRecord | null => {
     if (value?.includes(bytes) !== true) return null;
@@ -58,7 +58,7 @@ export async function readAttempts(
   };
 }
 
-/** @param showPayloads whether starts of responses may be shown: endpoints repeat there what they were sent. */
+/** @param showPayloads true if the starts of responses may be shown, which can repeat what the endpoint was sent. */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, batch, requests, next }: AttemptRecord,
   names: Names,

@@ -1,5 +1,5 @@
 /**
- * Audiences for the console, from the records of the topic `audiences`: one is written at each start and end of
+ * Audiences for the console, from the records of the topic `audiences`: a record is written at each start and end of
  * a sync. Compaction keeps the latest record of each audience, so history goes back about a day.
  */
 
@@ -13,9 +13,9 @@ import type { Series } from "../view.ts";
 
 const SYNCS_MAX = 10;
 const STEPS = 240;
-/** No step is shorter. */
+/** Minimum length of a step. */
 const STEP_MIN_MS = 10_000;
-/** Longer ago is not drawn: a record may be of last year. */
+/** Older records are not drawn, because a record may be from last year. */
 const SPAN_MAX_MS = 7 * 86_400_000;
 
 interface Point {
@@ -61,7 +61,7 @@ export class AudienceHistory {
     return this.#byId.get(id)?.syncs.slice(-SYNCS_MAX).reverse() ?? [];
   }
 
-  /** Null if nothing is known of it. */
+  /** Null if nothing is known about the audience. */
   members(id: string, nowMs: number): Series<"members"> | null {
     const points = this.#byId.get(id)?.points ?? [];
     const [first] = points;
@@ -74,7 +74,7 @@ export class AudienceHistory {
     let members: number | null = null;
     const values = Array.from({ length: steps }, (_, step) => {
       const untilMs = fromMs + step * stepMs;
-      // The last step is now: clocks of brokers differ a little from ours.
+      // The last step ends now, even if a broker's clock differs slightly from this one.
       const isLast = step === steps - 1;
       for (; next < points.length; next += 1) {
         const each = points[next];

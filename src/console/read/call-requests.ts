@@ -1,8 +1,8 @@
 /**
- * What the stages would do with a call now, as `explain` shows it: which destinations get it and why, and the requests that the
- * deliver stage would send. Nothing is sent.
- * Static headers may be secret, and so may all of a URL but scheme, host and port. A body is data of users,
- * which `console.showPayloads` allows.
+ * What the stages would do with a call now, as `explain` shows it: which destinations get it and why, and the
+ * requests that the deliver stage would send. Nothing is sent. Static headers may be secret, and so may every part of
+ * a URL except scheme, host and port. Bodies contain data of users, so they are shown only if `console.showPayloads`
+ * allows it.
  */
 
 import type { Config } from "../../config/config.ts";

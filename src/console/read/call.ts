@@ -1,7 +1,7 @@
 /**
- * The timeline of one call for the console, in the sentences of `switchyard timeline`, for 20 s at most,
+ * The timeline of one call for the console, in the sentences of `switchyard timeline`. Reading ends after 20 s,
  * because somebody is waiting. Names of events and starts of responses are data of users, which
- * `console.showPayloads` allows. What would happen to the call now is that of `call-requests.ts`.
+ * `console.showPayloads` allows. `call-requests.ts` adds what would happen to the call now.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -26,12 +26,12 @@ const LIMIT_MS = 20_000;
 export interface CallSource {
   readonly kafka: Kafka;
   readonly config: Config;
-  /** Schemas of values; closed after reading. */
+  /** Opens the schemas of values, which are closed after reading. */
   readonly openSchemas: typeof openCommandSchemas;
   readonly signal: AbortSignal;
 }
 
-/** Null if it takes too long. */
+/** Null if reading takes too long. */
 export async function readCallView(
   { kafka, config, openSchemas, signal }: CallSource,
   { messageId, sinceMs }: CallQuery,
@@ -43,7 +43,7 @@ export async function readCallView(
   const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
-  // Without its schema nothing can be explained; the timeline shows why.
+  // A call whose schema is missing cannot be explained; the timeline shows why it is missing.
   const read = record === null ? "" : await schemas.given(record);
   const explained =
     typeof read === "string" ? { decisions: [], requests: [] } : explainedCall(read, config, nowMs);
@@ -64,7 +64,7 @@ async function recordOf(
   return null;
 }
 
-/** @param payloads whether data of users may be shown. */
+/** @param payloads true if data of users may be shown. */
 function callView(
   { steps, finalStates, gaps }: CallTimeline,
   names: Names,

@@ -1,7 +1,7 @@
 /**
- * The changes that a reload of another file would make, as text. Nothing is applied, and no value is shown,
- * only IDs and paths of settings, as in `config diff`. Users of the console may not read the environment and
- * the files of its process, so all that the file takes from there is hidden.
+ * The changes that a reload of another file would make, as text. Nothing is applied, and no value is shown, only IDs
+ * and paths of settings, as in `config diff`. Users of the console may not read the environment and the files of its
+ * process, so all values that the configuration file takes from them are hidden.
  */
 
 import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
@@ -12,7 +12,7 @@ import type { ChangeGroup, ChangesView, ProblemsView } from "../query-view.ts";
 
 const PROBLEMS_MAX = 50;
 
-/** Hides a text that must not be shown. */
+/** Replaces a string that must not be shown. */
 export type Hide = (text: string) => string;
 
 /** @param inPlace the configuration that a reload would start from. */
@@ -67,7 +67,7 @@ function problemView({ path, line, file, found, expected, hint }: LocatedProblem
   return { where: hide(where), line, text };
 }
 
-/** Enough of a long value to recognize it: texts of problems are cut. */
+/** Enough of a long value to recognize it in the text of a problem, where values are cut. */
 const KNOWN_BY = 40;
 
 /**

@@ -1,5 +1,6 @@
 /**
- * What another configuration would do with past calls, by the functions of `config diff --since`. Nothing is applied.
+ * Compares what another configuration would do with past calls, using the functions of `config diff --since`. Nothing
+ * is applied.
  *
  *   the file                                          result
  *   is invalid                                        its problems
@@ -28,7 +29,7 @@ const DESTINATIONS_MAX = 200;
 const PROPERTIES_MAX = 20;
 /** A longer path is cut. */
 const PATH_MAX = 200;
-/** Other work of the process waits for this long at most. */
+/** Maximum time that other work of the process waits. */
 const TURN_MS = 10;
 const RULES = ["consent", "filters", "map"] as const;
 
@@ -71,7 +72,10 @@ export function prepareComparison(
   };
 }
 
-/** Gives way to other work whenever a turn has taken long enough: how long a call takes depends on the rules. */
+/**
+ * Lets other work run when a turn has taken long enough. Turns are measured in time, because the time per call
+ * depends on the rules.
+ */
 function turns(): () => Promise<void> | undefined {
   let startedMs = performance.now();
   return () => {

@@ -32,11 +32,11 @@ export interface ConsoleReaderOptions {
   readonly admins: readonly string[];
   /** If not set, the configured registry is used. */
   readonly openSchemas?: typeof openCommandSchemas;
-  /** Works with a connection to Kafka. @throws Error if there is none. */
+  /** Runs the work with a connection to Kafka. @throws Error if there is no connection. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
-/** Longer than any query of the console may take. */
+/** Longer than the time limit of any query of the console. */
 const QUERY_LIMIT_MS = 25_000;
 const UNREACHABLE_LIMIT_MS = 3_000;
 const CUT =
@@ -54,7 +54,7 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
           useKafka((kafka) => work(kafka, signal)),
           signal,
         );
-      // Rates are those of the history.
+      // The rates come from the history instead.
       const shown = { config, hash, admins, rateWindowMs: 0 };
       const { report, polled } = await look(read, shown, signal);
       isUnreachable = report.kafkaError !== null;
@@ -124,7 +124,7 @@ function countersOf(polled: readonly Polled[]): AllCounters {
   );
 }
 
-/** Somebody is waiting for these, but not for long if Kafka is known to be unreachable. */
+/** Runs a read for which somebody is waiting; the wait is short if Kafka is known to be unreachable. */
 function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () => boolean) {
   return async <Result>(
     work: (kafka: Kafka) => Promise<Result>,

@@ -1,6 +1,6 @@
 /**
- * Dead letters for the console: counts of waiting and replayed ones, and the latest as samples. After 5 s,
- * what was read is returned, which are the oldest of the requested time.
+ * Dead letters for the console: counts of those that wait and those that were replayed, and the latest as samples.
+ * Reading ends after 5 s and returns what was read, which are the oldest of the requested time.
  */
 
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -70,7 +70,7 @@ export async function readDeadLettersView(
     row.replayed += marked;
     counts.set(key, row);
     samples.push(deadLetter);
-    // Each sample keeps in memory what was fetched with it.
+    // Each sample keeps the whole fetch that it came from in memory.
     if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
   }
   return {

@@ -39,11 +39,11 @@ export function digest(metrics: MetricValues): Counters {
   for (const { value } of valuesOf(METRICS.deadLetters)) count(FLOW_AT.deadLetters, value);
   for (const { labels, buckets = [] } of valuesOf(METRICS.attemptDuration)) {
     const { destination = "" } = labels;
-    // For all destinations together with `metrics.destinations: counts`.
+    // With `metrics.destinations: counts`, there is one value for all destinations together.
     if (destination === "") continue;
     for (const [at, observed] of buckets.entries()) addTo(destination, AT.buckets + at, observed);
   }
-  // A stage that runs but has counted nothing yet has a count of 0.
+  // If a stage runs but has counted nothing yet, its count is 0.
   if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
   return { flow, destinations, counts };
 }

@@ -1,6 +1,6 @@
 /**
- * The latest calls, or those of a user of whom only the hash of an ID is known. After 10 s, what was found is
- * returned, which are the latest.
+ * The latest calls, or the latest calls of a user, of whom only the hash of an ID is known. Reading ends after 10 s
+ * and returns what was found, which are the latest.
  */
 
 import { decodeValue } from "../../domain/decode.ts";
@@ -66,7 +66,7 @@ export async function readLatestCalls(
   };
 }
 
-/** User ID and anonymous ID, also of invalid calls. Numbers count as strings, as in a call. */
+/** User ID and anonymous ID, even of invalid calls. Numbers count as strings, as in a call. */
 function idsOf(record: IncomingRecord): readonly string[] {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];

@@ -27,7 +27,7 @@ export interface Doing {
   readonly signal: AbortSignal;
 }
 
-/** In the words of the dialog. */
+/** Describes calls outside the time range in the words of the dialog. */
 const OUTSIDE = "received before the range, or after it";
 const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
 

@@ -98,7 +98,7 @@ function processView(report: ProcessReport): ProcessView {
   };
 }
 
-/** To the second: otherwise an age that is measured again would differ each time. */
+/** Rounded to the second, because otherwise an age that is measured again would give another instant each time. */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
 }

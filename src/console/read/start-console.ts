@@ -1,6 +1,6 @@
 /**
- * Starts the console with the configuration of a process, its connection to Kafka, and the files for the
- * browser as they were built (`npm run build:page`): a document, and what it loads.
+ * Starts the console with a process's configuration and Kafka connection, and the files for the browser, built by
+ * `npm run build:page`: a document, and the files that it loads.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,10 +13,10 @@ import { createActionRunner } from "./action-runner.ts";
 import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
 
 /**
- * Resolves when it listens.
+ * Resolves when the console listens.
  *
- * @param port instead of the configured one.
- * @throws Error if it cannot listen, or if the files are not built.
+ * @param port replaces the configured port.
+ * @throws Error if the console cannot listen, or if the files have not been built.
  */
 export async function startConfiguredConsole(
   options: ConsoleReaderOptions,
@@ -42,7 +42,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** @throws Error with the command that builds them if they are missing. */
+/** @throws Error if the files are missing, with the command that builds them. */
 export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
   let names: readonly string[];
   try {
@@ -63,7 +63,7 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
     throw new Error(`The console has no ${DOCUMENT} in ${folder}. Run: npm run build:page`);
   }
   all.delete(DOCUMENT);
-  // It uses relative addresses, because a proxy may serve the console below a path.
+  // The document uses relative addresses, because a proxy may serve the console below a path.
   const deeper = document.bytes.toString().replaceAll(/(href|src)="assets\//g, '$1="../assets/');
   return { document, deeper: pageFile(document.type, Buffer.from(deeper)), assets: all };
 }

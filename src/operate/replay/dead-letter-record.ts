@@ -26,8 +26,8 @@ export interface DeadLetter {
     readonly offset: number | null;
   };
   /**
-   * Null if the record was not a delivery. The deliver stage takes the destination from the topic, not from the record's headers. In
-   * delay topics only the headers name it.
+   * Null if the record was not a delivery. The deliver stage takes the destination from the topic, not from the
+   * record's headers. In delay topics only the headers name it.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
