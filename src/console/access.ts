@@ -7,7 +7,7 @@
  *     configured                                             rebinding)
  *   changes something, and lacks the header, or comes from   403: another site made the browser send
  *     another origin                                         it
- *   is for documents, scripts or styles                      these; they are the same for everybody
+ *   is for documents, scripts or styles                      the file, which is the same for everybody
  *   signs in                                                 204 with the cookie, or 401
  *   has neither the bearer token nor a valid cookie          401
  *   is an action, and the console is read-only               403

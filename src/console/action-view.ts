@@ -60,7 +60,7 @@ export interface ComparingCalls {
   readonly share: number;
 }
 
-/** What a job does. */
+/** The work of a job. */
 export type JobAction = Action | ComparingCalls;
 
 export interface NamedReplay {

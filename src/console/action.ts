@@ -5,8 +5,8 @@
  *   lacks a field of its action                         invalid: nothing is done by default
  *   has a field that its action does not have           invalid: it may be misspelled
  *   has an instant as a number of milliseconds ago      the instant, by the server's clock
- *   has one that cannot be parsed, or a range whose     invalid
- *     end is before its start
+ *   has an instant that cannot be parsed, or a range    invalid
+ *     whose end is before its start
  */
 
 import { CALL_TYPES } from "../domain/call.ts";

@@ -33,7 +33,7 @@ export interface Counters {
   readonly counts: readonly boolean[];
 }
 
-/** By the address of a process. */
+/** Counters by the address of the process. */
 export type AllCounters = ReadonlyMap<string, Counters>;
 
 /**

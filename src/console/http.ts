@@ -51,7 +51,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
         ...SECURITY_HEADERS,
         "cache-control": NOT_KEPT,
         "content-type": "text/event-stream; charset=utf-8",
-        // For proxies that buffer responses.
+        // Asks proxies not to buffer the response.
         "x-accel-buffering": "no",
       });
       response.write(`retry: ${RETRY_MS}\n\n`);

@@ -5,10 +5,10 @@
  *   of a kind and destination that is in progress     rejected (409): one at a time
  *   while eight are in progress                       rejected (503)
  *   that the configuration does not allow             rejected (400), with the reason
- *   otherwise                                         starts; the log has its sender
+ *   otherwise                                         starts; its sender is logged
  *   whose work is done                                done, with its messages
  *   whose work is incomplete, or throws               failed, or stopped if that was requested
- *   when the process ends                             is stopped, and awaited
+ *   that is in progress when the process ends         is stopped, and the process waits for it
  *
  * `src/console/read/action-runner.ts` describes the effect of a crash on each action.
  */

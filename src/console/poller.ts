@@ -1,8 +1,8 @@
 /**
  * Polls Kafka and the processes while somebody is watching.
  *
- *   somebody watches   polls Kafka and the processes, 1.5 s after the previous poll started, at least half a
- *                      second after it ended
+ *   somebody watches   polls Kafka and the processes 1.5 s after the previous poll started, and at least half a
+ *                      second after that poll ended
  *   nobody             reads the metrics of the processes every 30 s, for the rates of the last hours
  */
 
@@ -73,7 +73,7 @@ export class Poller implements AsyncDisposable {
         // A failed poll is only logged, because another poll follows.
         this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
       }
-      // The clock may have been set back meanwhile.
+      // The clock may have been set back during the poll.
       const tookMs = Math.max(0, this.#clock.nowMs() - beganMs);
       if (isWatched) await this.#pause(Math.max(REST_MS, POLL_EVERY_MS - tookMs));
       else if (this.#listeners.size === 0) await this.#pause(SAMPLE_EVERY_MS, this.#wake.signal);

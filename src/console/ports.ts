@@ -120,9 +120,9 @@ export interface PageFile {
 export interface PageFiles {
   /** The document of every address. */
   readonly document: PageFile;
-  /** The same for addresses with one more part, such as `/destinations/crm`. */
+  /** The document for addresses with one more part, such as `/destinations/crm`. */
   readonly deeper: PageFile;
-  /** By name; the name has a hash of the content. */
+  /** Assets by name; the name contains a hash of the content. */
   readonly assets: ReadonlyMap<string, PageFile>;
 }
 
@@ -130,7 +130,7 @@ export interface ConsoleConfig {
   readonly host: string;
   /** 0 selects any free port. */
   readonly port: number;
-  /** Null if no token is required. Only for addresses of this machine. */
+  /** Null if no token is required, which is allowed only for addresses of this machine. */
   readonly token: string | null;
   readonly readOnly: boolean;
   readonly version: string;

@@ -62,7 +62,7 @@ export interface CallRequest {
   readonly note: string | null;
 }
 
-/** What the route stage would do with the call for a destination that its source is connected to, as `explain` shows it. */
+/** What the route stage would do with the call for a destination connected to the call's source, as in `explain`. */
 export interface CallDecision {
   readonly destination: string;
   readonly gets: boolean;
@@ -173,7 +173,7 @@ export interface ComparedCallsView {
   readonly share: number;
   /** Calls that were compared. */
   readonly calls: number;
-  /** Calls whose schema the registry did not return. */
+  /** Number of calls whose schema the registry did not return. */
   readonly withoutSchema: number;
   /** Sentences about what could not be read. */
   readonly unread: readonly string[];

@@ -61,7 +61,7 @@ export class Ring {
 
   #open(number: number): number | null {
     const latest = this.#latest ?? number - this.#slots;
-    // Every slot since the last one is cleared, at most all of them.
+    // Clears every slot since the latest one, but each slot at most once.
     for (let next = Math.max(latest + 1, number - this.#slots + 1); next <= number; next += 1) {
       const slot = next % this.#slots;
       this.#counts.fill(0, slot * this.#width, (slot + 1) * this.#width);

@@ -9,7 +9,8 @@
  *      audience use the new lists, all at once
  *   3  consumers of removed destinations       attempts in flight are repeated if the destination is
  *      drain, commit and leave                 configured again
- *   4  their counts are removed                nothing
+ *   4  counts of removed destinations are      nothing
+ *      removed
  *
  * A destination whose topics are missing and cannot be created stays pending, and the rest is applied
  * meanwhile. The route stage writes nothing for a destination before step 2, so no delivery is
@@ -41,7 +42,7 @@ export interface TakeOverDeps {
 
 /** The topics of a configuration that do not exist yet. */
 export interface Lacking {
-  /** By the destination that waits for these topics. */
+  /** The topics by the destination that waits for them. */
   readonly waiting: ReadonlyMap<DestinationId, readonly string[]>;
   /** Why creating the topics failed; null if Switchyard does not create topics, or if none is missing. */
   readonly error: Error | null;

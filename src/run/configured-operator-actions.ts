@@ -1,6 +1,6 @@
 /**
- * Follows the actions of operators while the program runs, if one of its stages obeys them. The
- * caller stops it before Kafka is closed.
+ * Follows operator actions while the program runs, if one of its stages obeys such actions. The caller stops this
+ * before Kafka is closed.
  */
 
 import type { Config } from "../config/config.ts";

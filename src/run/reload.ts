@@ -4,8 +4,9 @@
  *   the file now                         outcome     then
  *   is invalid                           invalid     everything continues; the problems are reported
  *   equals the current configuration     unchanged   nothing
- *   differs in what needs a restart      unchanged   those settings are reported
- *   differs in what may change           applied     `apply-config.ts`; the rest is reported
+ *   differs in settings that need a      unchanged   those settings are reported
+ *     restart
+ *   differs in settings that may change  applied     as in `apply-config.ts`; the rest is reported
  *   ... except destinations whose        applied     these stay pending until their topics exist:
  *       topics are missing                           checked every 2 s
  *   ... only in such destinations        unchanged   the same

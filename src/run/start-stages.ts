@@ -35,7 +35,7 @@ const DELIVER_MAX_BYTES = 32 * 1_024 * 1_024;
 const DELIVER_SHARE_MIN_BYTES = 16 * 1_024;
 const DELIVER_SHARE_MAX_BYTES = 4 * 1_024 * 1_024;
 
-/** What starting a stage needs. */
+/** Everything that is needed to start a stage. */
 interface World {
   readonly deps: StageDeps;
   readonly config: Config;

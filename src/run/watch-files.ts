@@ -133,7 +133,7 @@ function watchFolder(folder: string, onEvent: (name: string | null) => void): FS
   }
 }
 
-/** By folder: the files, folders and links on the way to a file. */
+/** For each folder, the files, subfolders and links in it that are on the way to a file. */
 function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const add = (path: string) => {

@@ -77,7 +77,7 @@ export async function skipCorrupt(
   }
 }
 
-/** The offset at which the group continues: the committed one, or that of the first record. */
+/** The offset at which the group continues: the committed offset, or the offset of the first record. */
 async function groupAt(
   { admin }: Kafka,
   { topic, partition, group }: SkipOptions,

@@ -32,7 +32,7 @@ export function comparedRows({ destinations }: ComparedCallsView): readonly Comp
   });
 }
 
-/** A sentence that ends before the time. */
+/** The start of a sentence, to which the time is appended. */
 export function comparedSummary({ calls, share, withoutSchema }: ComparedCallsView): string {
   const part = share < 1 ? `, a share of ${share * 100} %,` : "";
   const without =

@@ -5,7 +5,7 @@
  *   an action that is counted    the dialog
  *   is described                 has the form
  *   is being counted             shows the progress; closing it stops the count
- *   was counted                  shows the result, and has the button that carries it out
+ *   was counted                  shows the result and the button that starts the action
  *   matches nothing              shows that, and can only be closed
  *   could not be counted         shows why, and has the form
  */
@@ -25,7 +25,7 @@ export function DialogButton({
   children,
 }: {
   readonly label: string;
-  /** For screen readers. */
+  /** What the button is about, for screen readers. */
   readonly about?: string;
   readonly children: (close: () => void) => ComponentChildren;
 }) {

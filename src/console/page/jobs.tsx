@@ -68,7 +68,7 @@ export function useStart(onStarted: (job: JobView) => void) {
   return { start, error };
 }
 
-/** Calls `onEnd` when one of these jobs ends while this is shown. */
+/** Calls `onEnd` when one of these jobs ends while the component is shown. */
 export function useEnds(jobs: readonly JobView[], onEnd: () => void): void {
   const ended = jobs.filter(({ state }) => state !== "running").map(({ id }) => id);
   const [before] = useState(() => new Set(ended));

@@ -99,7 +99,7 @@ function optionsOf(
       { ...axis, size: 28, values: clockTimes },
       { ...axis, size: 46, incrs: WHOLE_STEPS },
     ],
-    // The last time of the axis is half outside the plot.
+    // The label of the axis's last time would be half outside the plot.
     padding: [8, 20, 0, 0],
     series: [
       {},

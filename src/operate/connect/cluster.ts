@@ -2,10 +2,10 @@
  * A connection to Kafka for the duration of one command. The Kafka client is loaded on first use.
  *
  *   no broker responds                          then
- *   for 2 s                                     the cause is printed, and each new one
- *   for 10 s (--kafka-timeout), or kafka.startTimeout    fails
- *     where that is shorter
- *   and never will: a wrong password            fails at once
+ *   for 2 s                                     the cause is printed, and each new cause
+ *   for 10 s (--kafka-timeout), or for          fails
+ *     kafka.startTimeout if that is shorter
+ *   and none will: a wrong password             fails immediately
  */
 
 import { Option } from "commander";
@@ -37,8 +37,8 @@ export function kafkaTimeoutOption(): Option {
  * Connects, does the work, closes.
  *
  * @param work gets a signal that aborts at Ctrl-C.
- * @throws Error naming the brokers, the cause and the settings to check when none answers in time,
- *   and on Ctrl-C before one does.
+ * @throws Error naming the brokers, the cause and the settings to check, if no broker responds in time,
+ *   and on Ctrl-C before a broker responds.
  */
 export async function withKafka<Result>(
   config: Config,
@@ -67,7 +67,7 @@ export async function withKafka<Result>(
   }
 }
 
-/** Prints after 2 s that the command is waiting, and why. */
+/** After 2 s, prints that the command is waiting, and why. */
 function explainer(brokers: readonly string[], limitMs: number, shell: Shell) {
   let latest: string | null = null;
   let isLate = false;

@@ -1,8 +1,8 @@
 /**
  * The addresses at which admin ports are requested.
  *
- *   the host of an address                           is requested
- *   is an IP address, has only one, or is unknown    as it is
+ *   the host of an address                           then the admin port is requested
+ *   is an IP address, has only one, or is unknown    at the address as written
  *   has several, such as a headless Service          at each of them
  *   ... one of which is this machine's, whose        at the others
  *   own port is requested as `127.0.0.1`

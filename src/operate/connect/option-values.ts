@@ -29,7 +29,7 @@ export function wholeNumber(text: string, min: number, max = 999_999_999_999): n
   throw new InvalidArgumentError(`"${text}" is not an integer from ${min} to ${max}.`);
 }
 
-/** As for `requestsPerSecond` of a destination. @throws InvalidArgumentError */
+/** A rate with the same limits as `requestsPerSecond` of a destination. @throws InvalidArgumentError */
 export function perSecond(text: string): number {
   return wholeNumber(text, 1, 1_000_000);
 }

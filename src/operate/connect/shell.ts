@@ -24,15 +24,15 @@ export interface Shell {
   readonly stdin: NodeJS.ReadableStream;
   /** The result of the command. */
   readonly out: (text: string) => void;
-  /** Lines that another program reads unchanged; on a terminal as `out`, with control characters escaped too. */
+  /** Prints lines that another program reads, unchanged; on a terminal, like `out`, with control characters escaped. */
   readonly raw: (text: string) => void;
   /** Messages: problems, warnings, progress. */
   readonly err: (text: string) => void;
   /** From now on the command only prints, so it may be ended when `out` no longer has a reader. */
   readonly onlyPrints: () => void;
-  /** For `out`; they have no effect unless it is a terminal. */
+  /** Colors for `out`; they have no effect unless `out` is a terminal. */
   readonly colors: Colors;
-  /** For `err`. */
+  /** Colors for `err`. */
   readonly errColors: Colors;
   readonly errIsTerminal: boolean;
   /** The current size of the terminal of `out`; null if it is not a terminal. */

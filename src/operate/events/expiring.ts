@@ -4,12 +4,12 @@
  *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
  *   retry window and was first attempted          on the topic            destination is open
  *   at any time                                   no                      any                        event
- *   before that event                             yes                     any                        nothing: already covered by it
+ *   before that event                             yes                     any                        nothing: that event covers it
  *   after that event                              yes                     started before it          nothing: the same problem
  *                                                                                                    continues
  *   after that event                              yes                     no, or started after it    event
  *
- * So the event needs no end, and any process can write it, because the decision does not depend on what a process remembers.
+ * The decision depends only on the topic, so the event needs no end, and any process can write it.
  * For a destination that is neither failing nor paused but has deliveries that expire, the next event comes after three
  * quarters of a retry window at the earliest.
  */
@@ -17,7 +17,7 @@
 import { type OperatorEvent, operatorEvent } from "./event.ts";
 import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
-/** Share of the retry window. With the default schedule, the longest delay ends within the rest, with the last attempt. */
+/** Share of the retry window. With the default schedule, the longest delay and the last attempt fit into this share. */
 const NEAR_SHARE = 0.25;
 
 /** How long before the end of a retry window operators are notified of it. */
@@ -65,7 +65,7 @@ const OPENING = [
 /** The deliveries of a destination that expire soon. */
 export interface Expiring {
   readonly deliveries: number;
-  /** Not all waiting deliveries were read: the count is a lower bound. */
+  /** True if not all waiting deliveries were read, so that the count is a lower bound. */
   readonly isLowerBound: boolean;
 }
 

@@ -1,20 +1,20 @@
 /**
- * Decides which operator events are written. Every few seconds a process observes each subject that it reports for. The topic
- * shows which incidents are open: the last record of a key counts, whichever process wrote it.
+ * Decides which operator events are written. Every few seconds a process observes each subject that it reports for.
+ * The topic shows which incidents are open: the last record of a key counts, whichever process wrote it.
  *
- *   open on the topic     the process observes               written
- *   no                    that it is so                      the event of its start
- *   no                    that it is not so                  nothing
- *   yes                   that it is so                      nothing: it was reported before a restart or by another process
- *   yes, another sync     that it is so                      the event of its start
- *   yes                   that it is not so, and its end     the event of its end, which closes it
- *                         has an event
- *   yes                   that it is not so, and its end     a record without a value, which closes it
- *                         has no event
- *   yes or no             unknown                            nothing
+ *   incident on the topic    the process observes             written
+ *   not open                 an incident                      the event of the start
+ *   not open                 no incident                      nothing
+ *   open                     an incident                      nothing: reported before a restart or by another process
+ *   open, of another sync    an incident                      the event of the start
+ *   open                     no incident, and the end of      the event of the end, which closes the incident
+ *                            this kind has an event
+ *   open                     no incident, and the end of      a record without a value, which closes the incident
+ *                            this kind does not have one
+ *   open or not              neither yet                      nothing
  *
- * An outage of Kafka can only be reported when it is over: once, by the first process that writes. If the outage of another
- * process overlaps it, both are the same incident.
+ * An outage of Kafka can only be reported when it is over: once, by the first process that writes. If two
+ * processes report outages that overlap, both outages are the same incident.
  */
 
 import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";

@@ -44,7 +44,7 @@ export interface Seen {
   /** Audiences that the process owns. */
   readonly audiences: readonly AudienceStatus[];
   readonly refused: Refused | null;
-  /** The file was invalid when this process last observed it. */
+  /** True if the file was invalid when this process last observed it. */
   readonly wasRefused: boolean;
 }
 

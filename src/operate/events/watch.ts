@@ -59,7 +59,7 @@ export interface WatchedRetryWindows {
   readonly retryWindowMs: number;
   /** By destination, the earliest first attempt in the partitions that this process owns. */
   readonly firstAttempts: () => ReadonlyMap<string, number>;
-  /** Counts deliveries in all partitions that expire before the given time. */
+  /** Counts the deliveries that expire before the given time, in all partitions. */
   readonly count: (
     destinations: ReadonlySet<string>,
     beforeMs: number,

@@ -10,11 +10,11 @@
  *   ... and failing                      on hold since 09:12:40: circuit open, failing since 09:12:03: ...
  *   disabled                             on hold since 08:00:00: disabled
  *   paused                               on hold since 08:00:00: paused until 10:00:00 (command)
- *   that in 1 of 3 processes             the same, with (1 of 3 processes)
+ *   any of these in 1 of 3 processes     the same, with (1 of 3 processes)
  *   unknown                              -
  *
- * Endpoints are shown for at most 20 destinations; if there are more, only for those that are failing. Skipped calls are shown
- * if there is one destination.
+ * Endpoints are shown for at most 20 destinations; if there are more, only for failing destinations. Skipped calls are
+ * shown only if one destination is shown.
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -154,7 +154,7 @@ function errorText(error: string): string {
   return visibleCell(`${error[0]?.toLowerCase()}${error.slice(1)}`);
 }
 
-/** Until when a destination is paused, and by whom. */
+/** The time until which a destination is paused, and who paused it. */
 function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, nowMs: number) {
   if (reason !== "paused") return "";
   const end = until === null ? "" : ` until ${sinceText(until, nowMs)}`;

@@ -1,7 +1,7 @@
 /**
  * Combines what Kafka, the configuration and the processes report for each destination.
  *
- *   processes that own partitions of it report     state of the destination
+ *   processes that own its partitions report       state of the destination
  *   at least one: on hold                          on hold
  *   at least one: failing                          failing
  *   at least one: delivering                       delivering

@@ -25,7 +25,7 @@ type Counts = (labels: MetricValue["labels"]) => boolean;
 
 const MINUTE_MS = 60_000;
 
-/** By destination: with 1,000 destinations, a search for each would take seconds. */
+/** Values by destination, because with 1,000 destinations, searching for each one would take seconds. */
 type Index = ReadonlyMap<string, readonly MetricValue[]>;
 const indexes = new WeakMap<readonly MetricValue[], Index>();
 

@@ -209,7 +209,7 @@ function stageStatus(stage: string, { waiting, error }: WaitingIn, topic: string
   return { stage, waiting, note: waiting === null ? (error ?? missing(topic)) : error };
 }
 
-/** Configured destinations, then others whose topics still exist. */
+/** Configured destinations, then removed ones whose topics still exist. */
 function destinationsOf(
   { config, destination }: StatusOptions,
   { topics, groups, existing }: Places,

@@ -43,11 +43,11 @@ export interface WaitingIn {
 }
 
 const READ_MAX_BYTES = 16_384;
-/** An open transaction of a producer can hide the oldest record, too. */
+/** Limits the time to read the oldest records, because a producer's open transaction can also hide one. */
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 
-/** By topic, for all requested topics. */
+/** The result by topic, for all requested topics. */
 export async function waitingIn(
   kafka: Kafka,
   readings: readonly Reading[],

@@ -1,5 +1,5 @@
 /**
- * A replay of dead letters: open, count, send. The command and the console both use these functions. A
+ * A replay of dead letters: opens, counts and sends. Both the command and the console use these functions. A
  * process that resumes a replay takes it over before it counts, unless it only counts.
  *
  *   a dead letter                                then

@@ -82,7 +82,7 @@ function timeOf({ records, next }: Head): number {
   return records[next]?.timestampMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** At least one record, and those after it that are not later than `untilMs`. */
+/** Takes the next record, and the following records that are not later than `untilMs`. */
 function takeUntil(head: Head, untilMs: number): readonly IncomingRecord[] {
   const start = head.next;
   do head.next += 1;

@@ -5,9 +5,9 @@
  *
  *   the process ends                        then, when the replay is resumed
  *   before the plan was committed           the replay does not exist; nothing was written
- *   after that, with a batch in memory      the batch was not written: it is written now
+ *   after that, with a batch in memory      the batch, which was not written, is written now
  *   while a batch is being written          its records, at most 500, are written again
- *   after its acknowledgment, before        the same: nothing says that they were written
+ *   after its acknowledgment, before        the same: it is not recorded that they were written
  *     its marks are written
  *   after its marks, before the commit      dead letters: nothing is repeated, because of the marks
  *                                           calls have no marks: the batch is written again
@@ -20,10 +20,10 @@
  * owns the replay writes.
  *
  *   a problem                                       then
- *   the brokers do not respond                      it waits; when it is interrupted, 5 s longer
- *   a topic is not writable                         the batch is tried again until it is
+ *   the brokers do not respond                      the replay waits, and 5 s longer if interrupted
+ *   a topic is not writable                         the batch is tried again until it is writable
  *   ... because it is missing, or forbidden         the replay fails, and can be resumed
- *   a record is too large for its topic             it is counted as refused
+ *   a record is too large for its topic             the record is counted as refused
  *   a corrupt batch in the range                    the replay fails, naming its offset
  *
  * Records of a partition keep their order, and therefore records of a key do too. Records of several partitions are
@@ -314,7 +314,7 @@ export interface ReplayResult extends ReplayFigures {
   readonly end: ReplayEnd | "failed";
   /** Why it failed. */
   readonly error: string | null;
-  /** By sentence: records that were not replayed. */
+  /** The number of records that were not replayed, by the sentence that says why. */
   readonly refused: ReadonlyMap<string, number>;
 }
 

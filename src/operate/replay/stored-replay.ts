@@ -121,7 +121,7 @@ type Counting = Omit<PartitionReplay, "counts" | "position"> & {
 export class ReplayProgress {
   readonly #stored: StoredReplay;
   readonly #partitions: Map<number, Counting>;
-  /** Partitions whose position is ahead of their commit; at the start all of them. */
+  /** Partitions whose position is ahead of their commit; at the start, this is every partition. */
   readonly #ahead: Set<number>;
   readonly #own: Partial<Record<CountKey, number>> = {};
   /** Records that this process has read. */
@@ -145,7 +145,7 @@ export class ReplayProgress {
     return { ...this.#own };
   }
 
-  /** The plan's limit has been reached. */
+  /** True if the plan's limit has been reached. */
   get isFull(): boolean {
     const { plan } = this.#stored;
     if (!("limit" in plan) || plan.limit === null) return false;

@@ -1,6 +1,7 @@
 /**
- * What another configuration would change for calls: each call is routed by both configurations with the functions of
- * the route stage, and the records that it would write are compared (docs/rules.md#what-a-change-would-do).
+ * Finds what another configuration would change for calls: each call is routed by both configurations with the
+ * functions of the route stage, and the records that it would write are compared
+ * (docs/rules.md#what-a-change-would-do).
  *
  *   the destination's record, by the                 difference
  *   current configuration    proposed one

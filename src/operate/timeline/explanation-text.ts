@@ -100,7 +100,7 @@ export function batchText(
   return `${[title, ...requests.flatMap(requestLines)].join("\n")}\n\n`;
 }
 
-/** Such as `line 3` or `lines 1-5, 8`. */
+/** Line numbers as text, such as `line 3` or `lines 1-5, 8`. */
 function lineNumbers(lines: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const line of lines) {

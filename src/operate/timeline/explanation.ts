@@ -1,5 +1,5 @@
 /**
- * What happens to a record on `calls`, decided by the functions of the route stage. The functions of the deliver
+ * Explains what happens to a record on `calls`, using the functions of the route stage. The functions of the deliver
  * stage build the requests from the same delivery records that the route stage would write, and the destination's
  * type builds the batches. Nothing is sent.
  */

@@ -1,14 +1,15 @@
 /**
- * The records of one call, as `readTimeline` finds them, and how each of them is read.
+ * The records of one call, as `readTimeline` finds them, and how each record is read.
  *
  *   a record of                                       belongs to the call if
- *   calls                                             its call has the message ID; a call without one has the place of its
- *                                                     record as its ID
+ *   calls                                             its call has the message ID; for a call without a message ID, the
+ *                                                     place of the record is the ID
  *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` has the message ID
  *   dead-letters, of a stage before route             it was dead-lettered at the place of the call's record
  *   attempts                                          its key is the message ID
  *
- * These records are only shown, never acted on: anyone who may write to a topic can write a record that looks like ours.
+ * These records are only shown, never acted on: anyone who may write to a topic can write a record that looks like
+ * Switchyard's.
  */
 
 import type { AttemptRecord } from "../../domain/attempt-record.ts";

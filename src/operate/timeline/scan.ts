@@ -120,8 +120,8 @@ interface PartitionStart {
 }
 
 /**
- * The partitions that may have records of a key since a given time. Partitions can have been added to the topic since then, and a
- * record is in the partition of its key for the number of partitions at that time.
+ * The partitions that may contain records of a key since a given time. Partitions can have been added to the topic
+ * since then, and a record is in the partition of its key for the number of partitions at that time.
  *
  *   partition n                                   number of partitions since that time
  *   has a record of an earlier time, or had one   at least n + 1
