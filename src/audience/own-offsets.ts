@@ -12,8 +12,9 @@
  *   is known              is unknown             beyond the log    another topic
  *
  * Another topic gets a base above all known own offsets, so that `position`, `applied`, first offsets of audiences,
- * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs: if a topic was recreated before
- * the upgrade, and has grown beyond what was applied, that is not noticed. Brokers before Kafka 2.8 have no topic IDs.
+ * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs: if a topic was recreated before the
+ * upgrade, this is not noticed once the new topic has grown beyond what was applied. Brokers before Kafka 2.8 have no
+ * topic IDs.
  *
  *   step                                            after a crash
  *   1  decide the base                              it is decided again
@@ -43,7 +44,7 @@ export interface Origin {
   readonly base: number;
 }
 
-/** Null if there is none, as before the first record, or if it is invalid. */
+/** Null if no origin is stored, as before the first record, or if it is invalid. */
 export function readOrigin(text: string | undefined): Origin | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);

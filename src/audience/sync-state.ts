@@ -21,8 +21,8 @@
  *     end,     is known       not seen before                     invalid-sync
  *     approve  is unknown     -                                   invalid-sync
  *
- * A record that was applied before is read again if a sync that began earlier is still open. It is then used only if
- * it belongs to that sync: `members` and the `snapshot` are counted again, and other records are ignored.
+ * A record that was applied before is read again if a sync that began earlier is still open. The record is then used
+ * only if it belongs to that sync: `members` and the `snapshot` are counted again, and other records are ignored.
  */
 
 import { describe } from "../domain/json.ts";

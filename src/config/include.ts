@@ -2,12 +2,13 @@
  * `include`: sources, destinations and audiences from files of their own, so that each team owns its file.
  *
  *   include names                      result
- *   a pattern with * or ?              all files that match, none is fine
+ *   a pattern with * or ?              all files that match, if any
  *   a file                             that file; if it does not exist, a problem
  *   the configuration file itself      nothing
  *
  *   an included file                   result
- *   sources, destinations, audiences   their entries follow those of the configuration file, files in the order of their names
+ *   sources, destinations, audiences   their entries follow those of the configuration file, in the order of the
+ *                                      files' names
  *   any other key                      a problem in that file
  *   is empty                           nothing
  *

@@ -67,7 +67,7 @@ function references(written: string): readonly (string | undefined)[] {
   return [...written.matchAll(REFERENCE)].map(([, inside]) => inside);
 }
 
-/** Null: a problem was reported. */
+/** Null if a problem was reported. */
 function ofVariable(inside: string, env: Environment, report: Report): string | null {
   const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
   const found = withoutNewline(env[name]);
@@ -88,7 +88,7 @@ function ofVariable(inside: string, env: Environment, report: Report): string | 
   return found ?? null;
 }
 
-/** Null: a problem was reported. */
+/** Null if a problem was reported. */
 function ofFile(inside: string, readFile: ReadFile, report: Report): string | null {
   const path = inside.slice(FILE.length, -1);
   const fail = (found: string, hint: string): null => {

@@ -11,7 +11,7 @@
  *   an enabled webhook                       once per affected source
  *   a disabled webhook                       no
  *   a topic                                  no: Switchyard sends no requests for it
- *   one whose rules take every user ID away  no: it does not know the user (docs/rules.md#deletions)
+ *   one whose rules remove every user ID     no: it does not know the user (docs/rules.md#deletions)
  *
  * `integrations` apply only to calls. A source is affected even if it has no destination to notify.
  */
@@ -23,7 +23,7 @@ import type { TopicNames } from "../domain/topics.ts";
 import { compileRules, hasRules } from "../route/rules/plan.ts";
 import type { Refusal } from "./request.ts";
 
-/** What a destination's rules make of the user ID of a notification; null: it gets none. */
+/** Returns the user ID of a notification after a destination's rules; null if the destination gets no notification. */
 type NotifiedUserId = (userId: string) => string | null;
 
 /** A webhook destination that is notified of deletions. */
@@ -32,7 +32,7 @@ export interface Listener {
   readonly topic: string;
   /** If false, notifications have the time of receipt instead of the request's time. */
   readonly historical: boolean;
-  /** Null: the user ID as it is. */
+  /** Null if the user ID is sent unchanged. */
   readonly notifiedUserId: NotifiedUserId | null;
 }
 
@@ -92,7 +92,7 @@ export interface NotNotified {
     | "its rules take the user ID away";
 }
 
-/** Listeners that get a notification for a user, and those that do not, since their rules take the user ID away. */
+/** Listeners that get a notification for a user, and those that do not, because their rules remove the user ID. */
 export function listenersFor(
   { listeners }: AffectedSource,
   userId: string,

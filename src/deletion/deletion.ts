@@ -39,14 +39,14 @@ const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
 /** The audience stage rejects longer IDs, so such a user is in no audience and has no computed trait. */
 const MEMBER_ID_MAX_BYTES = 1_024;
 
-/** A record of `deletion-requests` and what has to be written for it. */
+/** A record of `deletion-requests`, and the records that have to be written for it. */
 export type Decided = Deletion | UnusableRequest;
 
 export interface Deletion {
   readonly kind: "deletion";
   readonly record: IncomingRecord;
   readonly notifications: readonly Notification[];
-  /** Destinations that get none, once for each source, since their rules take the user ID away. */
+  /** Destinations that get no notification because their rules remove the user ID, once for each source. */
   readonly withoutUserId: readonly DestinationId[];
   /** The user whose memberships are removed; null if the request names sources. */
   readonly forgets: string | null;
@@ -106,8 +106,9 @@ function notifications(
     withoutUserId.push(...found.without.map(({ destination }) => destination));
     return found.notified.map(({ listener, userId: notifiedId }) => {
       const { destination, topic, historical } = listener;
-      // The unchanged time from the record, even if it is not valid, so that a repeat has the same message ID; and the
-      // ID that the destination gets, because the original could be found out from a message ID by trying.
+      // Made from the record's unchanged time, even if it is not valid, so that a repeat has the same message ID; and
+      // from the user ID that the destination gets, because the original ID could be guessed from a message ID by
+      // trying.
       const messageId = messageIdOf(notifiedId, source, timestampMs ?? record.timestampMs);
       const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
       const timestamp = isoTimestamp(notifiedMs);

@@ -13,7 +13,7 @@ const PIECE_RECORDS_MAX = 2_000;
 
 export interface Piece {
   readonly requests: readonly InFlightRequest[];
-  /** The requests that cannot be carried out. */
+  /** The dead letters of requests that cannot be carried out. */
   readonly deadLettered: readonly DeadLettered[];
 }
 
@@ -40,7 +40,7 @@ export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Pie
     const records = becomes(decided, options);
     requests.push({ record, decided, records });
     if (decided.kind === "unusable") deadLettered.push(decided);
-    // A request without records still counts, so that a piece is bounded.
+    // A request without records also counts, so that the number of requests in a piece is bounded.
     count += 1 + records.length;
   }
   return { requests, deadLettered };

@@ -18,8 +18,9 @@
  *   timestamp   a valid time                     that time
  *               anything else, or absent         null: the record's time is used
  *
- * Only a request without `sourceIds` is for every source. A typing mistake must not delete more than was
- * intended, because deleted data cannot be restored. So `sourceId`, `source_ids` and `Sources` are rejected.
+ * Only a request without `sourceIds` is for every source. A typing mistake in this name must not delete more than was
+ * intended, because deleted data cannot be restored. So requests with `sourceId`, `source_ids` or `Sources` are
+ * rejected.
  */
 
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
@@ -29,7 +30,7 @@ import { readTimestamp } from "../domain/timestamp.ts";
 export interface DeletionRequest {
   /** Never empty. */
   readonly userId: string;
-  /** Null for every source. Otherwise at least one ID, without duplicates; sources may be unknown. */
+  /** Null for every source; otherwise at least one ID, without duplicates. The IDs may be unknown. */
   readonly sourceIds: readonly string[] | null;
   /** Null if the request has no valid timestamp. */
   readonly timestampMs: number | null;
@@ -39,7 +40,7 @@ export interface DeletionRequest {
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema" | "invalid-deletion" | "unknown-source";
-  /** One sentence, which contains nothing of the value except source IDs. */
+  /** One sentence, which quotes nothing from the value except source IDs. */
   readonly error: string;
 }
 

@@ -15,11 +15,11 @@
  *   4  finish the requests of the piece               the same, until the consumer commits
  *   5  the consumer commits periodically              nothing is repeated
  *
- * So an offset is committed only when all records of every earlier request have been acknowledged. A graceful
- * shutdown takes no new piece, waits for the current one, finishes it and commits: it repeats nothing.
+ * So an offset is committed only when all records of every earlier request have been acknowledged. On a graceful
+ * shutdown, the stage takes no new piece, waits for the current one, finishes it and commits, so nothing is repeated.
  *
- * Partitions are counted for each piece, because otherwise audiences in a partition that was added later would
- * keep the user. While the topic is missing or cannot be queried, requests wait.
+ * Partitions are counted for each piece, because otherwise the user would remain in audiences in a partition that was
+ * added later. While the topic is missing or cannot be queried, requests wait.
  *
  * A changed configuration applies from the next piece on.
  */
@@ -60,7 +60,7 @@ export interface DeletionConfig extends NotifiedLists {
 const stage = "deletion";
 const PARTITION_RECORDS_MAX = 2_000;
 const LOG_LINES_PER_SECOND = 10;
-/** Unknown source IDs in a log event, which also has their number. */
+/** Maximum number of unknown source IDs in a log event, which also contains their total number. */
 const IDS_LOGGED_MAX = 10;
 const ASK_AGAIN_MS = 1_000;
 /** A step that takes longer is reported as a health problem. */
@@ -95,7 +95,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
         topics: [topics.deletionRequests],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes: config.maxBytes,
-        // All partitions write to the same brokers, so if one has to wait, the others would too.
+        // All partitions write to the same brokers, so if one partition has to wait, the others would have to wait too.
         whenFull: "hold",
         drainLimitMs: config.drainLimitMs,
         onAssigned: (assigned) => partitionHandler(assigned, work(fail)),

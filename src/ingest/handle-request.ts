@@ -35,7 +35,7 @@ const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;
 export const ACKNOWLEDGE_LIMIT_MS = 7_000;
 /** The minimum wait for acknowledgments if a body took long to arrive. */
 const ACKNOWLEDGE_LEAST_MS = 1_000;
-/** How many calls are read before other work gets a turn: a few milliseconds. */
+/** Number of calls that are read before other work can run, which takes a few milliseconds. */
 const PIECE_CALLS = 500;
 const OVERLOADED_WAIT_MS = 1_000;
 const UNAVAILABLE_WAIT_MS = 2_000;

@@ -20,7 +20,9 @@
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
 
-/** Paths that accept calls; null if the body contains a list of calls, else the type of its one call. */
+/**
+ * Paths that accept calls, each with the type of the one call in its body; null if the body contains a list of calls.
+ */
 export const CALL_PATHS: ReadonlyMap<string, CallType | null> = new Map([
   ["/v1/batch", null],
   ["/v1/import", null],

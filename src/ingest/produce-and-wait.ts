@@ -60,7 +60,7 @@ export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
   const never = new AbortController().signal;
   let isLooking = false;
 
-  // One timer for all records, which runs only while there are any.
+  // One timer serves all records, and runs only while records are waiting.
   const look = async () => {
     isLooking = true;
     while (waiting.size > 0) {

@@ -170,7 +170,7 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
       turnEndsAt = at + TURN_BYTES;
     }
   }
-  // If none of the calls is JSON, the sender has to be notified.
+  // If none of the calls is JSON, the whole body is rejected, so that the sender is notified.
   return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
@@ -209,7 +209,7 @@ function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
   return { kind: "outline", calls, isUtf8: isText, envelope };
 }
 
-/** @param end of the part that was scanned; negative if it was malformed. */
+/** @param end the end of the part that was scanned; negative if that part was malformed. */
 function isWhole(bytes: Buffer, end: number): boolean {
   return end >= 0 && skipSpace(bytes, end) >= bytes.length;
 }

@@ -3,7 +3,7 @@
  *
  *   the call                                       result
  *   exceeds 32 KB as it was sent                   rejected: too-large
- *   nests too deep                                 rejected: invalid-call
+ *   is nested too deeply                           rejected: invalid-call
  *   breaks a rule of docs/calls.md#fields          rejected: invalid-call
  *   anything else                                  a record
  *

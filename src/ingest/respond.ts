@@ -13,7 +13,7 @@ const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 /** If at most this much of a body follows an early response, it is read, and the connection is kept open. */
 const REST_MAX_BYTES = 65_536;
 
-/** @param form an image reports a failure by its status alone. */
+/** @param form the form of the response; an image reports a failure only by its status. */
 export function send(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,5 +1,5 @@
 /**
- * The settings that SDKs of browsers and phones fetch before they send anything. They are fixed: SDKs send
+ * The settings that SDKs of browsers and phones fetch before they send anything. The settings are fixed: SDKs send
  * every call to this server and to no other.
  */
 

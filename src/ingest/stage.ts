@@ -9,8 +9,8 @@
  *   5  the response is sent: 200                     nothing is lost
  *
  * A request that is not acknowledged in time gets a 503, and its records may still be written, because the
- * producer keeps trying. They count as in flight until then. While the oldest of them has been waiting for longer than
- * the limit, no more calls are accepted, so that an outage does not fill the memory.
+ * producer keeps trying. The records count as in flight as long as the producer tries. While the oldest of them has been waiting
+ * for longer than the limit, no more calls are accepted, so that an outage does not fill the memory.
  */
 
 import type { Source } from "../domain/destination.ts";

@@ -4,7 +4,7 @@
  *   several URLs      the one that responded last, then the others in turn, until one responds
  *   a response        found, unknown or unusable: it counts, whichever URL it comes from
  *   no response       from any of them: an outage, with a sentence about each
- *   references        one at a time, those that others use first; at most 100 schemas and 1 MiB of
+ *   references        one at a time, each before those that use it; at most 100 schemas and 1 MiB of
  *                     schema text, beyond which the schema is unusable
  *
  * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).

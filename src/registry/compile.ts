@@ -2,10 +2,10 @@
  * Compiles a schema from the registry into a reader of values.
  *
  *   type         values
- *   AVRO         are read with it
- *   JSON         are used as the JSON that they are, without validation
- *   PROTOBUF     are rejected by name
- *   any other    are rejected by name
+ *   AVRO         are read with the schema
+ *   JSON         are JSON already, and used without validation
+ *   PROTOBUF     are rejected, with the name of the type
+ *   any other    are rejected, with the name of the type
  */
 
 import { describe } from "../domain/json.ts";

@@ -6,7 +6,7 @@
  *   a lookup gets no response                     warn  registry.unreachable, at most once a minute
  *   a response, and other lookups still get none  -
  *   a response, and none is left without one      info  registry.reachable, if the line above was logged
- *   nobody needs the last missing schema anymore  -     as if it had never been requested
+ *   the last missing schema is no longer needed   -     as if it had never been requested
  *
  * Even a single schema that the registry cannot return counts as an outage, because the partition that needs it waits.
  */

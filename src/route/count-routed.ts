@@ -7,8 +7,8 @@
  *   disabled                   calls that the destination would get if it were enabled
  *   no-consent, sampled-out,   each call
  *     filtered
- *   named-false, all-false     by the names in `integrations`: destinations that a call does not name cost nothing, however
- *                              many there are
+ *   named-false, all-false     calls, by the names in `integrations`: destinations that a call does not name cost
+ *                              nothing, however many there are
  */
 
 import type { Destination } from "../domain/destination.ts";

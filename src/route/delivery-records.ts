@@ -6,9 +6,9 @@
  *                    change the call, the key that they give it (`rules/plan.ts`)
  *   value            the bytes as they were received; the JSON of a value with a schema
  *                    (docs/decisions/0020-route-writes-json.md); new bytes if the destination's rules change the call
- *   shared headers   the producer's own without `switchyard-*`, and without that of a schema if the value is its JSON; those of
- *                    the trace, if it is sampled (docs/traces.md); then message ID, source, timestamp and time of receipt. One
- *                    array for all records, so that it is encoded once
+ *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, except that of
+ *                    the schema; the headers of the trace, if it is sampled (docs/traces.md); then message ID, source,
+ *                    timestamp and time of receipt. All records share one array, so that it is encoded once
  *   headers          the destination
  *
  * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt.

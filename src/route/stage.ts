@@ -5,7 +5,7 @@
  *   step                                            if the process crashes after it
  *   0  wait for the schemas of the values           the batch is read again; nothing was written
  *   1  route the batch in short slices              the same
- *   2  send deliveries and dead letters together    those that were written are written again
+ *   2  send deliveries and dead letters together    the records that were written are written again
  *   3  reroute deliveries whose topic rejected      the same; rerouted deliveries may then exist twice
  *      them, and dead-letter invalid records
  *   4  mark the records as processed                the same, until the next commit

@@ -1,4 +1,4 @@
-/** Maps and lists as the YAML parser returns them, with problems for any other value. */
+/** Reads maps and lists as the YAML parser returns them, and reports a problem for any other value. */
 
 import { isJsonObject } from "../domain/json.ts";
 import { nearest } from "../domain/nearest.ts";

@@ -11,22 +11,22 @@ export type Origin =
   /** A variable such as `SWITCHYARD_KAFKA_BROKERS` overrides it. */
   | { readonly kind: "environment"; readonly name: string }
   /**
-   * A string with `${NAME}` or `${file:/path}` in it; `written` is what the file has. `takesFile`:
-   * a file's content is in it, which is never shown.
+   * A string that contained `${NAME}` or `${file:/path}`; `written` is the string in the file. If `takesFile` is true,
+   * the value contains the content of a file, which is never shown.
    */
   | { readonly kind: "filled"; readonly written: string; readonly takesFile: boolean };
 
 export interface PlaceContext {
   readonly problems: Problem[];
-  /** Values that are accepted and most likely a mistake: one sentence each. */
+  /** One sentence for each value that is accepted, but most likely a mistake. */
   readonly warnings: string[];
-  /** By path text. */
+  /** Origins of values, by path text. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The bytes of a file named in the configuration, or why it cannot be read. */
   readonly readFile: ReadFile;
 }
 
-/** The path is as in the configuration. */
+/** Reads a file. The path is the one in the configuration. */
 export type ReadFile = (path: string) => FileBytes;
 
 export type FileBytes =
@@ -49,7 +49,7 @@ export function placeAt(context: PlaceContext, path: Path, around: Origin | null
   return {
     path,
     origin,
-    // Entries of a list from a file are its content, too.
+    // The entries of a list that came from a file are content of that file, too.
     child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
     readFile: context.readFile,
     fail: (problem) => {
@@ -66,16 +66,16 @@ export function takesFile(origin: Origin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 
-/** A string of the file with references, as it may be shown instead of the result. */
+/** A string with references as it may be shown, instead of the result. */
 export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
   // The reference itself is not secret.
   return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);
 }
 
 /**
- * The value that was found, and its variable.
+ * Describes the value that was found, and names its variable.
  *
- * @param show makes a value fit to be shown: hides it, or the secret part of it.
+ * @param show hides a value, or the secret part of it.
  */
 export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unknown): string {
   if (place.origin === null) return describe(show(raw));
@@ -85,7 +85,7 @@ export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unkn
   return shown === HIDDEN ? `a hidden value in ${name}` : `${describe(shown)} in ${name}`;
 }
 
-/** The values when each one is valid. */
+/** The values, if all of them are valid. */
 export function allValid<Value>(values: readonly (Value | Invalid)[]): readonly Value[] | Invalid {
   const valid = values.filter((entry): entry is Value => entry !== INVALID);
   return valid.length === values.length ? valid : INVALID;

@@ -3,24 +3,26 @@
 import { foundAt, type Invalid, type Place } from "./config-path.ts";
 import { HIDDEN } from "./problem.ts";
 
-/** Added to a setting's name in the program: `timeout` in the file is `timeoutMs` there. */
+/**
+ * The unit that is appended to a setting's name in the program: `timeout` in the file is `timeoutMs` in the program.
+ */
 export type Unit = "" | "Ms";
 
 export interface Decoder<Value, U extends Unit = ""> {
-  /** The accepted values, as the sentence continues after "expected:". */
+  /** The accepted values, in words that can follow "expected:". */
   readonly expected: string;
   readonly unit: U;
   /** A value as it may be printed. Secrets are hidden here and nowhere else. */
   readonly show: (raw: unknown) => unknown;
-  /** A string from the environment as the file would have it. */
+  /** Converts a string from the environment to the value that the file would have. */
   readonly fromText: (text: string) => unknown;
-  /** The values in the file as a JSON Schema; absent: any. */
+  /** A JSON Schema of the values in the file; if absent, any value is allowed. */
   readonly json?: Readonly<Record<string, unknown>> | undefined;
   /** `raw` is never null or absent. */
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
 
-/** The result of a test: the value, or how to fix it (null: `expected` is enough). */
+/** The result of a test: the value, or how to fix it; null if `expected` is enough. */
 export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };
@@ -54,7 +56,7 @@ export function wrong(hint: string | null = null): Tested<never> {
   return { kind: "wrong", hint };
 }
 
-/** For `show` of a secret: shows only whether there is one. */
+/** The `show` of a secret, which shows only whether there is a value. */
 export function hidden(raw: unknown): unknown {
   return raw === "" ? "" : HIDDEN;
 }

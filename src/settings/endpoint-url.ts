@@ -14,7 +14,7 @@ export function testUrl(given: string): Tested<string> {
     return wrong("start with https:// or http:// and the host");
   if (!URL.canParse(given)) return wrong("check the host and the port");
   const url = new URL(given);
-  // A URL does not keep an empty user name.
+  // The `URL` class drops an empty user name, so the string is checked.
   if (/^\w+:\/\/[^/?#\\]*@/.test(given)) {
     return wrong("remove the user name and password; a static header can carry them");
   }
@@ -25,7 +25,7 @@ export function testUrl(given: string): Tested<string> {
 }
 
 const URL_PARTS = /^((?:https?:|\w+:(?=[/\\]))[/\\]{0,2})?([^/?#\\]*)(.*)$/is;
-/** A name with a dot, an address, variables; and the port. More digits may be a password. */
+/** A name with a dot, an address, or variables; then the port. More digits than a port has may be a password. */
 const HOST =
   /^(?:\[[\da-f:.%]*\]|(?:[\p{L}\p{N}_-]|\$\{\w+\})*(?:\.(?:[\p{L}\p{N}_-]|\$\{\w+\})*)*)(?::\d{0,5})?$/iu;
 

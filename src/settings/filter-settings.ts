@@ -34,7 +34,7 @@ const sample = section("Keeps only a share of the calls that match.", {
   ),
 });
 
-/** A map of the path of an object to names in it. */
+/** A map from the path of an object to names of its properties. */
 const propertyLists: Decoder<readonly PropertyList[]> = {
   expected: "a map of paths to lists of names, such as { traits: [email] }",
   unit: "",
@@ -108,7 +108,7 @@ function withAction(filter: FilterRule, place: Place): FilterRule | Invalid {
   return place.fail({ found: "no action", expected, hint: null });
 }
 
-/** One of Segment's own filters. */
+/** Reads one filter in Segment's form. */
 function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
   if (!isJsonObject(raw)) {
     return place.fail({ found: kindOf(raw), expected: "a filter of Segment", hint: null });
@@ -119,7 +119,7 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
   }
   const given: Record<string, unknown> = { name: title, enabled };
-  // Segment's word for every call; in the language it would be a path, which is null.
+  // `all` stands for every call in Segment's file; in the filter language it would be a path, which is null.
   if (condition !== "all") given.if = condition;
   for (const [index, action] of actions.entries()) {
     const read = segmentAction(action, place.child("actions").child(index));
@@ -153,7 +153,7 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
   }
 }
 
-/** Problems name the fields of Segment. */
+/** A place at which problems name Segment's fields. */
 function renamed(place: Place): Place {
   const names: Readonly<Record<string, string>> = { name: "title" };
   return { ...place, child: (key) => place.child(names[key] ?? key) };
@@ -202,7 +202,7 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
   },
 };
 
-/** The setting of the other form, a file. */
+/** The setting for the other form: a file. */
 export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),

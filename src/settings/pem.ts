@@ -7,7 +7,7 @@ import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";
 
-/** PEM texts; null: none. */
+/** PEM texts; null if not set. */
 export interface TlsFiles {
   readonly ca: string | null;
   readonly cert: string | null;
@@ -41,7 +41,7 @@ export function tlsFiles(doc: string): Section<TlsFiles> {
   return section(doc, TLS_FIELDS, checked);
 }
 
-/** The same, and the name that servers have in their certificates; null: their host. */
+/** The same, and the name that servers have in their certificates; null if that name is their host. */
 export function tlsFilesAndName(
   doc: string,
 ): Section<TlsFiles & { readonly serverName: string | null }> {
@@ -114,11 +114,11 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
 }
 
 const PEM_TEXT = /-----|\p{Cc}/u;
-/** The base64 of a key alone. A path may look the same: it is used, and not shown. */
+/** A string that may be the base64 of a key. A path may look the same: it is used, but not shown. */
 const LIKE_BASE64 = /[A-Za-z\d+/=]{60}/;
 const PEM_HINT = "put the text into a file and use the file's path";
 
-/** A key instead of its path is not shown. */
+/** Shows a path, but not a key that was given instead of its path. */
 function showPath(raw: unknown): unknown {
   return typeof raw === "string" && (PEM_TEXT.test(raw) || LIKE_BASE64.test(raw)) ? HIDDEN : raw;
 }

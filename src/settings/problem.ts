@@ -7,20 +7,20 @@ export interface Problem {
   /** The value that was found, in words. Never a secret. */
   readonly found: string;
   readonly expected: string;
-  /** How to fix it, if that does not follow from `expected`. */
+  /** How to fix the problem; null if that follows from `expected`. */
   readonly hint: string | null;
 }
 
 export interface LocatedProblem extends Problem {
-  /** Line of the file, from 1; null for what is not in the file. */
+  /** Line of the file, from 1; null if the value is not in the file. */
   readonly line: number | null;
-  /** The included file that it is in; null: the configuration file. */
+  /** The included file that contains it; null for the configuration file. */
   readonly file: string | null;
 }
 
 const SHOWN_MAX = 80;
 
-/** Such as `destinations[2].endpoints[0].url`; the whole file has the path `(file)`. */
+/** The text of a path, such as `destinations[2].endpoints[0].url`; the whole file has the path `(file)`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return "(file)";
   return path.map((key, index) => segment(key, index === 0)).join("");
@@ -33,7 +33,7 @@ function segment(key: string | number, isFirst: boolean): string {
 }
 
 /**
- * A value in words: scalars as they are, others only by their kind, so that no secret inside shows.
+ * A value in words: scalars as they are, others only by their kind, so that no secret in them is shown.
  */
 export function describe(value: unknown): string {
   if (value === undefined) return "nothing";
@@ -43,7 +43,7 @@ export function describe(value: unknown): string {
   return typeof value === "object" ? "a map" : `${value}`;
 }
 
-/** A value by its kind alone. */
+/** The kind of a value, in words. */
 export function kindOf(value: unknown): string {
   if (typeof value === "string") return value === "" ? "an empty string" : "a string";
   if (typeof value === "number") return "a number";

@@ -8,10 +8,10 @@ import { type Decoder, value, wrong } from "./decoder.ts";
 import { id, listOf, text } from "./scalars.ts";
 import { optional } from "./setting.ts";
 
-/** Names in a list, or sources. */
+/** Limits on the number of names or sources in a list. */
 export const NAMES = { min: 1, max: 1_000 };
 
-/** A string with a maximum number of characters, not empty. */
+/** A string that is not empty and has a maximum number of characters. */
 export function characters(what: string, max: number): Decoder<string> {
   return text(`${what} of 1 to ${max} characters`, (given) =>
     given !== "" && [...given].length <= max ? value(given) : wrong(),

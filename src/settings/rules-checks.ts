@@ -112,7 +112,7 @@ function writtenBy(rule: MapRule): readonly RulePath[] {
   return rule.action === "move" && from !== null ? [from, to] : [to];
 }
 
-/** The path that an entry removes, also by writing a value that counts as absent; null if none. */
+/** The path that an entry removes, which includes writing a value that counts as absent; null if it removes none. */
 function takenBy(rule: MapRule): RulePath | null {
   const { from, to } = pathsOf(rule);
   if (rule.action === "move") return from;

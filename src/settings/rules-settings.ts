@@ -1,6 +1,6 @@
 /**
  * The rules of a destination (docs/rules.md): `consent`, `filters` (`filter-settings.ts`) and `map`
- * (`map-settings.ts`). What they mean together is checked by `rules-checks.ts`.
+ * (`map-settings.ts`). `rules-checks.ts` checks how they combine.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -63,7 +63,7 @@ const consentDecoder: Decoder<ConsentRule> = {
   },
 };
 
-/** Reports problems with a list, the short form of the map, at the list. */
+/** Reports problems at the list if `consent` is a list, the short form of the map. */
 function onList(place: Place): Place {
   return { ...place, child: (key) => (key === "categories" ? place : place.child(key)) };
 }

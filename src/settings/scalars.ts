@@ -7,7 +7,7 @@ import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } f
 
 const QUOTE = "put the value in quotes";
 
-/** A string that `test` accepts; without `test`, any that is not empty. */
+/** A string that `test` accepts; without `test`, any string that is not empty. */
 export function text<Value = string>(
   expected: string,
   test: (given: string) => Tested<Value>,
@@ -34,7 +34,7 @@ export const listenHost = text("an address or a host name", (given) =>
   /^[^\s/]+$/.test(given) ? value(withoutBrackets(given)) : wrong(),
 );
 
-/** Whitespace; byte-order marks, joiners, control characters. */
+/** Invisible characters: whitespace, byte-order marks, joiners and control characters. */
 const UNSEEN_AT_AN_END = /^[\s\p{C}]|[\s\p{C}]$/u;
 
 /** Any string that is not empty, which is never shown. Whitespace around it is kept, with a warning. */
@@ -67,7 +67,7 @@ export function rate(max: number): Decoder<number> {
   });
 }
 
-/** From 0 to 1. */
+/** A number from 0 to 1. */
 export function share(): Decoder<number> {
   const json = { type: "number", minimum: 0, maximum: 1 };
   return numberLike("a number from 0 to 1", json, (given) => given >= 0 && given <= 1);
@@ -106,7 +106,7 @@ export function flag(): Decoder<boolean> {
   });
 }
 
-/** Of YAML 1.1, or in quotes. */
+/** The Boolean words of YAML 1.1, which YAML 1.2 reads as strings; and `true` and `false` in quotes. */
 const BOOLEAN_WORDS: Readonly<Record<string, boolean>> = {
   yes: true,
   on: true,
@@ -148,7 +148,7 @@ export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   });
 }
 
-/** A list of `what`, each read by `item`; in the environment with commas. */
+/** A list of `what`, each read by `item`. In the environment, the entries are separated by commas. */
 export function listOf<Value, U extends Unit>(
   item: Decoder<Value, U>,
   what: string,
@@ -175,12 +175,12 @@ export function listOf<Value, U extends Unit>(
   return { expected, unit: item.unit, show, fromText: listFromText, json, decode };
 }
 
-/** A list as the environment states it: with commas. */
+/** A list as the environment has it, separated by commas. */
 export function listFromText(given: string): readonly string[] {
   return given.split(",").map((entry) => entry.trim());
 }
 
-/** A share written in percent. @returns from 0 to 1. */
+/** A share written in percent. @returns a number from 0 to 1. */
 export function testShare(given: string): Tested<number> {
   const percent = /^(\d{1,2}(?:\.\d{1,3})?|100)%$/.exec(given)?.[1];
   return percent === undefined ? wrong() : value(Number(percent) / 100);
@@ -195,12 +195,12 @@ export function parseDuration(text: string): number | null {
   const match = DURATION.exec(text);
   if (match === null) return null;
   const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
-  // `0.1s` times 1000 is exact enough to see whether a part of a millisecond is left.
+  // `0.1s` times 1000 is exact enough to detect a fraction of a millisecond.
   const wholeMs = Math.round(ms);
   return Math.abs(ms - wholeMs) < 1e-6 && Number.isSafeInteger(wholeMs) ? wholeMs : null;
 }
 
-/** The shortest form: `90s`, `4h`; `24h` is `1d`. */
+/** The shortest form of a duration: `90s`, `4h`; `24h` becomes `1d`. */
 export function durationText(ms: number): string {
   const units = Object.entries(UNIT_MS).toReversed();
   const [unit, size] = units.find(([, unitMs]) => ms > 0 && ms % unitMs === 0) ?? ["ms", 1];
@@ -219,7 +219,7 @@ export function parseSize(text: string): number | null {
   return Number.isSafeInteger(bytes) ? bytes : null;
 }
 
-/** The shortest form: `64KiB`, `1GiB`. */
+/** The shortest form of a size: `64KiB`, `1GiB`. */
 export function sizeText(bytes: number): string {
   const units = Object.entries(UNIT_BYTES).toReversed();
   const [unit, size] = units.find(([, unitBytes]) => bytes > 0 && bytes % unitBytes === 0) ?? [

@@ -19,16 +19,16 @@ import { describe } from "./problem.ts";
 interface NodeOf<Value> {
   /** One or two sentences for the reference page. */
   readonly doc: string;
-  /** `raw` is undefined or null when the file has nothing here. */
+  /** `raw` is undefined or null if the file has no value here. */
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
 
 export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
   readonly kind: "setting";
   readonly decoder: Decoder<unknown, U>;
-  /** The default as the file would state it; null: none needed; undefined: required. */
+  /** The default as the file would state it; null if the setting is optional, undefined if it is required. */
   readonly fallback: unknown;
-  /** The settings inside a value that its decoder reads itself, by its forms, for the reference page. */
+  /** For the reference page: the settings inside a value whose decoder reads them itself, by the forms of the value. */
   readonly inside?: readonly { readonly isList: boolean; readonly fields: Fields }[];
 }
 
@@ -36,7 +36,7 @@ export interface Section<Value> extends NodeOf<Value> {
   readonly kind: "section";
   readonly fields: Fields;
   readonly isOptional: boolean;
-  /** `true` stands for an empty map and `false` for nothing. */
+  /** If `true`, the value `true` stands for an empty map, and `false` for no section. */
   readonly takesFlag: boolean;
 }
 
@@ -51,7 +51,7 @@ interface Variants<Value> extends NodeOf<Value> {
 interface List<Value> extends NodeOf<Value> {
   readonly kind: "list";
   readonly item: Section<unknown> | Variants<unknown>;
-  /** Fewest and most entries. */
+  /** Minimum and maximum number of entries. */
   readonly length: { readonly min: number; readonly max: number };
 }
 
@@ -103,7 +103,7 @@ export function optional<Value, U extends Unit>(
 }
 
 export function section<F extends Fields>(doc: string, fields: F): Section<Values<F>>;
-/** `finish` puts the fields together, or reports fields that do not fit. */
+/** `finish` combines the fields, or reports fields that do not fit together. */
 export function section<F extends Fields, Value>(
   doc: string,
   fields: F,
@@ -130,7 +130,7 @@ export function section<F extends Fields>(
 }
 
 /**
- * An optional section, which is null if it is absent. With `takesFlag`, `true` is an empty map, `false`
+ * An optional section, which is null if it is absent. With `takesFlag`, `true` is read as an empty map, and `false` as
  * null.
  */
 export function optionalSection<Value>(
@@ -189,7 +189,7 @@ function isAbsent(raw: unknown): boolean {
   return raw === undefined || raw === null;
 }
 
-/** Strings from the environment, whole or in part, are read as such: "64" may be a number. */
+/** A string that came from the environment, completely or in part, is decoded as such: "64" may be a number. */
 function given(decoder: Decoder<unknown, Unit>, raw: unknown, place: Place): unknown {
   return typeof raw === "string" && place.origin !== null ? decoder.fromText(raw) : raw;
 }

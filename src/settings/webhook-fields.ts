@@ -1,5 +1,5 @@
 /**
- * Static headers of an endpoint: those that HTTP allows and that the request does not set itself.
+ * Static headers of an endpoint: those that HTTP allows, and that Switchyard does not set itself.
  *
  *   name                                                    rejected because
  *   host, connection, content-length, transfer-encoding     HTTP needs them as they are
@@ -9,7 +9,7 @@
  *   webhook-*, with standardWebhooks                        checked with the destination's settings
  *   two names that differ in letter case only               the receiver cannot distinguish them
  *
- * Letter case never matters. Values are treated as secrets throughout.
+ * Names are compared without regard to letter case. Values are treated as secrets throughout.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -83,7 +83,7 @@ function readHeader(
 const STANDARD_SECRET =
   /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
 
-/** A secret that libraries of Standard Webhooks would read in another way. */
+/** Reports a secret that libraries for Standard Webhooks would read in another way. */
 export function checkStandardSecrets(
   secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
   place: Place,

@@ -13,7 +13,10 @@ export type LabelSet = Readonly<Record<string, string>>;
 export class Buckets {
   readonly labels: LabelSet;
   readonly #bounds: readonly number[];
-  /** For each bound, how many are at most it and above the previous one; finally, those above all bounds. */
+  /**
+   * For each bound, the number of values that are at most the bound and above the previous bound; at the end, the
+   * number of values above all bounds.
+   */
   readonly #counts: number[];
   #sum = 0;
 
@@ -35,7 +38,7 @@ export class Buckets {
     return this.#counts;
   }
 
-  /** As Prometheus expects them: each bucket counts everything up to its bound. */
+  /** The values as Prometheus expects them: each bucket counts all values up to its bound. */
   values(name: string): MetricValueWithName<string>[] {
     const { labels } = this;
     let count = 0;

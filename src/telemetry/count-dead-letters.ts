@@ -38,7 +38,7 @@ export function countDeadLetters(
   };
 }
 
-/** As a label: empty if there is none. */
+/** The destination as a label; empty if there is none. */
 export function destinationOf({ headers }: OutgoingRecord): string {
   const value = headers.findLast(([name]) => name === DELIVERY_HEADER.destination)?.[1];
   const text = value?.toString() ?? "";

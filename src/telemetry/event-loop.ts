@@ -15,13 +15,13 @@ const QUANTILES = [
  */
 const RESOLUTION_MS = 100;
 
-/** Measures until it is disposed. */
+/** Measures until the returned object is disposed. */
 export function watchEventLoop(metrics: Metrics): Disposable {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
   const stop = metrics.onScrape(() => {
     for (const [quantile, percentile] of QUANTILES) {
-      // The histogram measures from timer to timer, so an idle loop shows its resolution.
+      // The histogram measures the time between two timers, so for an idle event loop it shows the resolution.
       const delayMs = Math.max(0, delays.percentile(percentile) / 1e6 - RESOLUTION_MS);
       metrics.eventLoopDelay.bind({ quantile }).set(delayMs / 1_000);
     }

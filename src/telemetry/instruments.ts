@@ -20,7 +20,7 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
-  /** NaN if unknown. Then it is not shown, so that sums over the other values remain correct. */
+  /** NaN if the value is unknown. It is then not shown, so that sums over the other values remain correct. */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;
@@ -36,7 +36,7 @@ type Bound<Spec extends MetricSpec> = Spec["type"] extends "counter"
     : BoundHistogram;
 
 export interface Instrument<Spec extends MetricSpec> {
-  /** The same labels give the same instrument. */
+  /** Returns the same instrument for the same labels. */
   bind(labels: Labels<Spec>): Bound<Spec>;
   /** Removes a label set, for example that of a destination that was removed. */
   remove(labels: Labels<Spec>): void;
@@ -112,12 +112,13 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
 }
 
 /**
- * The usual `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with a
- * timer of 10 ms that wakes an idle process a hundred times a second. `event-loop.ts` measures it
- * already, so prom-client's timer is made slow and its values are omitted.
+ * Collects the usual metrics `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with a
+ * timer of 10 ms that wakes an idle process a hundred times a second. `event-loop.ts` already measures this delay, so
+ * prom-client's timer is made slow and its values are omitted.
  */
 function collectOfProcess(registry: Registry): void {
-  // prom-client counts CPU time from here on. Most of the start has been spent on loading the program.
+  // prom-client counts CPU time only from this call on, so the time spent before, mostly on loading the program, is
+  // added.
   const { user, system } = process.cpuUsage();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 60_000 });
   const before = { _user: user, _system: system, "": user + system };
@@ -198,7 +199,7 @@ function createInstrument(
   );
 }
 
-/** One histogram for all destinations. It stays when destinations are removed. */
+/** One histogram for all destinations. It is kept when destinations are removed. */
 function merged(instrument: Instrument<MetricSpec>): Instrument<MetricSpec> {
   return {
     bind: (labels) => instrument.bind({ ...labels, destination: "" }),

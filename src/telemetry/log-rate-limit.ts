@@ -1,12 +1,8 @@
-/**
- * Limits log lines of one kind, so that a flood of bad records does not flood the log. Metrics
- * count all of them.
- */
+/** Limits log lines of one kind, so that a flood of bad records does not flood the log. Metrics count every record. */
 
 export interface LineLimit {
   /**
-   * Null if this line is to be omitted. Otherwise how many lines were omitted since the last one that
-   * was written.
+   * Null if this line is to be omitted. Otherwise, the number of lines omitted since the last line that was written.
    */
   admit(nowMs: number): number | null;
 }

@@ -3,10 +3,11 @@
  * Core code never logs; shells receive a `Log`.
  *
  * Lines within 50 ms are written together, in blocks of at most 65,536 bytes, while other work continues.
- * Writing each line would cost 20 us to wake the writing thread. A line that is logged for each delivery
- * waits for 250 ms, or for any other line, and is passed as text, because pino and the search for characters that
- * could control a terminal take most of a line's time. `process.exit` and uncaught exceptions write the rest;
- * SIGKILL loses it. Without that thread SIGKILL would lose nothing, but a slow reader would block all other work.
+ * Writing each line by itself would cost 20 us to wake the thread that writes. A line that is logged for each delivery
+ * waits for 250 ms, or until any other line is logged, and is passed as text, because pino and the search for
+ * characters that could control a terminal take most of a line's time. On `process.exit` and uncaught exceptions, the
+ * remaining lines are written; on SIGKILL, they are lost. Without the thread, SIGKILL would lose nothing, but a slow
+ * reader would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -14,7 +15,7 @@ import { visibleText } from "../domain/escape-control.ts";
 import { isoTimestamps } from "../domain/timestamp.ts";
 import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
 
-/** Writes a line of the table `log-lines/log-lines.ts`, with the fields that it has there. */
+/** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table has for the line. */
 export type WriteLine<On extends LogLevel> = <
   Name extends LineAt<On>,
   Fields extends FieldsOf<Name>,
@@ -31,31 +32,31 @@ export interface Log {
   readonly warn: WriteLine<"warn">;
   readonly error: WriteLine<"error">;
   /**
-   * The same as `info`, for a line that is logged for each delivery. Only if that level is enabled.
+   * The same as `info`, for a line that is logged for each delivery. Call it only if that level is enabled.
    *
-   * @param fields as JSON, without the braces around it, and nothing but visible ASCII.
+   * @param fields the fields as JSON, without the braces around it, in visible ASCII only.
    */
   readonly infoText: (fields: string, msg: LineAt<"info">) => void;
 }
 
 interface Lines {
   write(line: string): void;
-  /** Writes visible ASCII and a line feed only. By default like any other line. */
+  /** Writes a line that contains only visible ASCII and a line feed. If absent, `write` is used. */
   writePlain?(line: string): void;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
-/** For lines that are logged for each delivery. */
+/** How long lines that are logged for each delivery wait. */
 const GATHER_PLAIN_MS = 250;
 const GATHER_BYTES = 65_536;
-/** The most bytes of a UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UTF8_MAX_BYTES = 3;
 
 /** @param destination anything with `write`, by default standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
-  // As pino's own `isoTime` writes it, which is 4 us of a line.
+  // Writes the time like pino's own `isoTime`, which takes 4 us per line.
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
   const formatters = { level: (name: string) => ({ level: name }) };
@@ -70,13 +71,13 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
 
 let shared: Lines | null = null;
 
-/** There is one for all writers. */
+/** Returns the output that all writers share. */
 function standardOutput(): Lines {
   shared ??= gatheredOutput();
   return shared;
 }
 
-/** Stores bytes, because a line is a string of many pieces, all of which would be kept. */
+/** Gathers lines as bytes, because a line is a string made of many pieces, all of which would be kept in memory. */
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
@@ -96,12 +97,12 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // Before pino's own listeners, which write all that it was handed.
+  // Registered before pino's own listeners, which write everything that pino has been given.
   process.on("beforeExit", write);
   process.on("exit", write);
-  // It could gather by itself, but then it measures everything it has for each new line.
+  // pino could gather lines by itself, but would then measure all gathered lines again for each new line.
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
-  // Its types only know strings.
+  // pino's types only allow strings, but bytes are written here.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
   const gather = (line: string, maxBytes: number, encoding: "utf8" | "latin1") => {
     if (used + maxBytes > GATHER_BYTES) write();

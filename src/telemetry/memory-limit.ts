@@ -4,7 +4,9 @@ import { totalmem } from "node:os";
 
 import type { Metrics } from "./instruments.ts";
 
-/** @param constrained the limit of the control group; 0, or a number above all memory, means no limit. */
+/**
+ * @param constrained the limit of the control group; there is no limit if it is 0, or larger than the machine's memory.
+ */
 export function watchMemoryLimit(
   metrics: Metrics,
   constrained = () => process.constrainedMemory(),

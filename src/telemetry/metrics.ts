@@ -18,9 +18,9 @@ export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
-  /** Zeros are omitted unless `metrics.destinations` is `full`. */
+  /** If `true`, zeros are omitted unless `metrics.destinations` is `full`. */
   readonly isSparse?: boolean;
-  /** `GET /status?metrics` reports it, for `switchyard status` and the console. */
+  /** If `true`, `GET /status?metrics` reports the metric, for `switchyard status` and the console. */
   readonly inStatus?: boolean;
   /** Upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];

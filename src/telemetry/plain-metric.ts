@@ -1,6 +1,6 @@
 /**
- * Counters and gauges that are stored elsewhere. prom-client would hash the labels of each for every
- * scrape, which takes most of a scrape's time with 1,000 destinations. Here it only renders them.
+ * Counters and gauges that are stored elsewhere. prom-client would hash the labels of each one for every scrape, which
+ * takes most of a scrape's time with 1,000 destinations. Here, prom-client only renders them.
  */
 
 import { Gauge } from "prom-client";
@@ -24,7 +24,10 @@ export class PlainMetric extends Gauge {
   readonly #spec: MetricSpec;
   readonly #values: () => readonly Value[] | null;
 
-  /** @param values those to show now. Null if nothing uses the metric yet; without labels it is then 0. */
+  /**
+   * @param values returns the values to show now; null if nothing uses the metric yet, which is shown as 0 if it has no
+   * labels.
+   */
   constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
     const { name, help } = spec;
     super({ name, help, labelNames: [...spec.labels], registers: [] });

@@ -6,14 +6,14 @@
  *   one of the 25 with the most recent failed requests    yes
  *   any other                                             no: only its counters are
  *
- * Recent: requests since the last scrape count fully, and older ones are reduced to nine tenths at each
- * scrape. So a destination that is shown stays shown for a while.
+ * To find recent requests, requests since the last scrape count fully, and the count of older ones is reduced to nine
+ * tenths at each scrape. So a destination that is shown remains shown for several scrapes.
  */
 
 const SHOWN = 25;
 const KEPT = 0.9;
 
-/** Requests for a destination with one outcome, since the start. */
+/** Number of requests for a destination with one outcome, since the process started. */
 export interface Requested {
   readonly destination: string;
   readonly outcome: string;

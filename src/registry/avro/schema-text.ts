@@ -5,7 +5,7 @@
  *   in a schema                              here
  *   names of types                           numbered: the bytes do not depend on them, and producers
  *                                            use names such as `a-b` or `Outer$`
- *   names of fields and symbols              numbered if they are not identifiers; `nameOf` has them
+ *   names of fields and symbols              numbered if they are not identifiers; `nameOf` returns them
  *   a type that is defined twice, the same   counts once: two references may define it
  *   the same name for another type           refers to the definition in the string's own references,
  *                                            otherwise to the latest in theirs; within one string it is

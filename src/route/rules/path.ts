@@ -3,11 +3,11 @@
  * character literally.
  *
  *   a path               in a call of type     stands for
- *   traits, traits.x     identify with traits  context.traits, context.traits.x instead
+ *   traits, traits.x     identify with traits  context.traits, context.traits.x
  *                        only in
  *                        context.traits
- *   traits               any other identify    also context.traits, if it is removed: a receiver would see
- *                                              those instead
+ *   traits               any other identify    also context.traits, if traits is removed, because a receiver
+ *                                              would see context.traits instead
  *   properties,          page                  also traits, traits.x, because a page's traits are properties
  *     properties.x
  */
@@ -15,7 +15,7 @@
 import type { CallType } from "../../domain/call.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 
-/** At least one name; empty for the call itself. */
+/** The names of a path, at least one; empty for the call itself. */
 export type RulePath = readonly string[];
 
 /** Parses a path; null if a name is empty, or if the last character is a backslash. */

@@ -1,6 +1,6 @@
 /**
  * The client library: each method validates its call, adds it to the queue and returns. Requests are made in the background.
- * `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` decide; this file acts.
+ * The decisions are made in `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts`, and carried out here.
  */
 
 import process from "node:process";
@@ -39,7 +39,7 @@ export class Analytics {
   readonly #settledUpTo = (number: number) => this.#sender.settled(number);
   #isClosed = false;
 
-  /** @throws ValidationError naming the option. */
+  /** @throws ValidationError that names the invalid option. */
   constructor(writeKey: string, options: AnalyticsOptions = {}) {
     const settings = readOptions(writeKey, options, {
       endpoint: environment("SWITCHYARD_ENDPOINT"),
@@ -100,7 +100,8 @@ export class Analytics {
    * Accepts no more calls, and resolves when those in the queue are acknowledged, or lost and reported. Never rejects because of
    * the network; may be called again.
    *
-   * @param timeoutMs time after which the remaining calls are lost; absent: as long as the attempts take.
+   * @param timeoutMs time after which the remaining calls are lost; if absent, there is no limit except that of the
+   * attempts.
    * @throws ValidationError if `timeoutMs` is not a number, or negative.
    */
   async close({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -121,7 +122,7 @@ export class Analytics {
       this.#journal.lost([encoded], QUEUE_FULL);
       return new Acknowledgement(encoded, 0, this.#settledUpTo);
     }
-    // `queued` may run a `log` of the application, which may make a call.
+    // `queued` may run the application's `log`, which may itself make a call.
     const acknowledgement = new Acknowledgement(encoded, sender.added, this.#settledUpTo);
     this.#journal.queued(type, encoded, sender.count);
     return acknowledgement;
@@ -152,7 +153,7 @@ function schedule(delayMs: number, action: () => void): Timer {
   };
 }
 
-/** Deno asks for permission to read the environment; without it, the defaults apply. */
+/** Deno asks for permission to read the environment; without that permission, the defaults apply. */
 function environment(name: string): string | undefined {
   try {
     return process.env[name];
@@ -176,7 +177,7 @@ export class Acknowledgement implements Promise<undefined> {
   readonly #number: number;
   readonly #settledUpTo: (number: number) => Promise<void>;
 
-  /** @param number of the call in the queue; 0 if it was never in it. */
+  /** @param number the number of the call in the queue; 0 if the call was never in the queue. */
   constructor(call: EncodedCall, number: number, settledUpTo: (number: number) => Promise<void>) {
     this.#call = call;
     this.#number = number;
@@ -187,7 +188,7 @@ export class Acknowledgement implements Promise<undefined> {
     return "Acknowledgement";
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: `await` asks by it, and only then there is work.
+  // biome-ignore lint/suspicious/noThenProperty: `await` calls `then`, and no work is done before.
   then<Result = undefined, Caught = never>(
     onAcknowledged?: ((value: undefined) => Result | PromiseLike<Result>) | null,
     onLost?: ((reason: LostCallError) => Caught | PromiseLike<Caught>) | null,

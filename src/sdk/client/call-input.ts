@@ -6,7 +6,7 @@ export type CallType = "identify" | "track" | "page" | "screen" | "group" | "ali
  */
 export type Id = string | number | bigint;
 
-/** A plain object, or one whose `toJSON` gives a plain object. */
+/** A plain object, or an object whose `toJSON` returns a plain object. */
 export type Fields = object;
 
 /** The caller: a user, or somebody who has no user ID yet. */
@@ -25,22 +25,25 @@ export type Caller =
     };
 
 export interface Common {
-  /** Circumstances of the call: `ip`, `userAgent`, `locale`, ... `library` is added. */
+  /** Circumstances of the call, such as `ip`, `userAgent` and `locale`. `library` is added. */
   readonly context?: Fields | null | undefined;
-  /** For each integration name, whether it gets the call; `All` is for all others. */
+  /**
+   * For each integration name, `true` if the integration gets the call, or its options; `All` applies to all other
+   * integrations.
+   */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
   /**
-   * Time at which it happened, for historical calls. If absent, the server sets it.
-   * A Date, an ISO 8601 string, or milliseconds since the epoch.
+   * For historical calls: the time at which the event happened, as a Date, an ISO 8601 string, or milliseconds since
+   * the epoch. If absent, the server sets the time.
    */
   readonly timestamp?: Date | string | number | null | undefined;
-  /** At most 100 characters. If absent, a random UUID. */
+  /** At most 100 characters. If absent, a random UUID is used. */
   readonly messageId?: Id | null | undefined;
 }
 
 /** Records who a user is: once when the account is created, and again when traits change. */
 export type IdentifyCall = {
-  /** Facts about the user: those that are new or have changed. */
+  /** Facts about the user that are new or have changed. */
   readonly traits?: UserTraits | null | undefined;
 } & Common &
   Caller;
@@ -73,7 +76,7 @@ export type PageCall = {
   readonly category?: string | null | undefined;
   /** Facts about the page. */
   readonly properties?: PageProperties | Fields | null | undefined;
-  /** The name that the older Go library has for a page's properties. */
+  /** Another name for a page's properties, which the older Go library uses. */
   readonly traits?: PageProperties | Fields | null | undefined;
 } & Common &
   Caller;
@@ -93,12 +96,12 @@ export type ScreenCall = {
 export type GroupCall = {
   /** The group's ID in your database. */
   readonly groupId: Id;
-  /** Facts about the group: those that are new or have changed. */
+  /** Facts about the group that are new or have changed. */
   readonly traits?: GroupTraits | null | undefined;
 } & Common &
   Caller;
 
-/** Records that two IDs are the same user. */
+/** Records that two IDs belong to the same user. */
 export type AliasCall = {
   /** The user's ID from now on. */
   readonly userId: Id;
@@ -117,7 +120,7 @@ export interface Address {
   readonly street?: string | null | undefined;
 }
 
-/** Names of traits with a meaning that many destinations know. None of them is required. */
+/** Traits whose names have a meaning that many destinations know. None of them is required. */
 export interface ReservedUserTraits {
   readonly address?: With<Address> | string | null | undefined;
   /** In years. */
@@ -126,7 +129,7 @@ export interface ReservedUserTraits {
   readonly avatar?: string | null | undefined;
   readonly birthday?: Date | string | null | undefined;
   readonly company?: object | string | null | undefined;
-  /** Time at which the account was created: a Date, or ISO 8601. */
+  /** Time at which the account was created: a Date, or an ISO 8601 string. */
   readonly createdAt?: Date | string | number | null | undefined;
   readonly description?: string | null | undefined;
   readonly email?: string | null | undefined;
@@ -147,7 +150,7 @@ export interface ReservedGroupTraits {
   readonly address?: With<Address> | string | null | undefined;
   /** URL of a logo. */
   readonly avatar?: string | null | undefined;
-  /** Time at which the group was created: a Date, or ISO 8601. */
+  /** Time at which the group was created: a Date, or an ISO 8601 string. */
   readonly createdAt?: Date | string | number | null | undefined;
   readonly description?: string | null | undefined;
   readonly email?: string | null | undefined;

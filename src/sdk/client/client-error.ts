@@ -33,7 +33,7 @@ export interface Loss {
   readonly reason: LossReason;
   /** One sentence for people. */
   readonly message: string;
-  /** Requests made with this call in them. */
+  /** Number of requests that contained this call. */
   readonly attempts: number;
   /** Status of the last response; null if there was none. */
   readonly status: number | null;
@@ -43,7 +43,7 @@ export interface Loss {
 
 /** A lost call. */
 export interface LostCall extends Loss {
-  /** The call as it would have been sent, `type` and `messageId` included. */
+  /** The call as it would have been sent, including `type` and `messageId`. */
   readonly call: Readonly<Record<string, unknown>>;
 }
 
@@ -68,8 +68,8 @@ export class LostCallError extends Error implements LostCall {
 
 /** Calls that the endpoint has acknowledged in one request. */
 export interface SentBatch {
-  /** As they were sent, in order, `type` and `messageId` included. */
+  /** The calls as they were sent, in order, including `type` and `messageId`. */
   readonly calls: readonly Readonly<Record<string, unknown>>[];
-  /** Requests made, the acknowledged one included. */
+  /** Number of requests made, including the acknowledged one. */
   readonly attempts: number;
 }

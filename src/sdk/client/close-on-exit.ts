@@ -1,5 +1,5 @@
 /**
- * Closes clients when the process ends, for applications that ask for it.
+ * Closes clients when the process ends, for applications that call this.
  *
  *   the process                               what happens
  *   has nothing left to do (`beforeExit`)     close, then it ends
@@ -23,7 +23,7 @@ const STILL_THERE_MS = 100;
 export interface CloseOnExitOptions {
   /** Time in milliseconds after which the remaining calls are lost. Default 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Default SIGTERM and SIGINT. */
+  /** Default: SIGTERM and SIGINT. */
   readonly signals?: readonly ("SIGTERM" | "SIGINT" | "SIGHUP" | "SIGBREAK")[] | undefined;
 }
 
@@ -33,8 +33,8 @@ interface Hook {
 }
 
 /**
- * By event. The process has one listener for each event, however many clients there are: otherwise a client would
- * take another client's listener for the application's own.
+ * Hooks by event. The process has one listener for each event, however many clients there are: otherwise, a client
+ * would mistake another client's listener for one of the application.
  */
 const hooked = new Map<string, Set<Hook>>();
 
@@ -74,16 +74,16 @@ function onEnd(): void {
 function onSignal(signal: NodeJS.Signals): void {
   const isAlone = process.listenerCount(signal) === 1;
   const hooks = [...(hooked.get(signal) ?? [])];
-  // The listener stays until all are closed, because a second signal must not interrupt that.
+  // The listener stays until all clients are closed, because a second signal must not interrupt the closing.
   void Promise.allSettled(hooks.map(({ close }) => close())).then(() => {
     for (const { remove } of hooks) remove();
     if (isAlone) end(signal);
   });
 }
 
-/** Ends the process as the signal would have. */
+/** Ends the process as the signal would have ended it. */
 function end(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
-  // The signal has arrived by then. Only the first process of a container is still running.
+  // By then, the signal has arrived. If the process is still running, it is the first process of a container.
   setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), STILL_THERE_MS);
 }

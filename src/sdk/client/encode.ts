@@ -1,5 +1,5 @@
 /**
- * Writes a checked call as the JSON that is sent, and holds the limit of one call.
+ * Writes a checked call as the JSON that is sent, and enforces the size limit of one call.
  *
  *   call                                               encode
  *   at most 32 KB of UTF-8                             its JSON and size
@@ -9,16 +9,15 @@
  *   nests deeper than 1,000 levels                     ValidationError, naming the field; the
  *                                                      server would reject the call
  *
- * Calls are written when they are made, so that the caller may change its objects afterwards, and sizes
- * are those of the bytes that are sent. A batch has as many calls, in order, as `flushAt` and
- * `BATCH_MAX_BYTES` allow.
+ * Calls are written when they are made, so that the caller may change its objects afterwards. Sizes are those of the
+ * bytes that are sent. A batch has as many calls, in order, as `flushAt` and `BATCH_MAX_BYTES` allow.
  */
 
 import { nestsDeeperThan } from "../../domain/json.ts";
 import { type Loss, ValidationError } from "./client-error.ts";
 import type { CheckedCall } from "./validate.ts";
 
-/** 32 KB, of the call's JSON as sent. */
+/** The limit for the call's JSON as it is sent: 32 KB. */
 export const CALL_MAX_BYTES = 32 * 1_024;
 const DEPTH_MAX = 1_000;
 
@@ -26,20 +25,20 @@ export interface EncodedCall {
   readonly json: string;
   /** Size of the JSON in UTF-8. */
   readonly bytes: number;
-  /** Null if the call was acknowledged, undefined while it waits. */
+  /** Null if the call was acknowledged, undefined while the call waits. */
   loss?: Loss | null | undefined;
 }
 
 const encoder = new TextEncoder();
-/** Written to and never read: `encodeInto` is the quickest way to count bytes everywhere. */
+/** Written to, but never read: on every platform, `encodeInto` is the fastest way to count bytes. */
 const scratch = new Uint8Array(CALL_MAX_BYTES);
 
-/** @throws ValidationError; see the table. */
+/** @throws ValidationError as the table says. */
 export function encode(call: CheckedCall): EncodedCall {
   const json = stringify(call);
   const { read, written } = encoder.encodeInto(json, scratch);
   if (read < json.length) throw tooLarge(call, json);
-  // Every level takes two characters, so a short call need not be looked at.
+  // Every level takes at least two characters, so the depth of a short call need not be checked.
   if (json.length > 2 * DEPTH_MAX) rejectDeep(call);
   return { json, bytes: written, loss: undefined };
 }
@@ -91,7 +90,7 @@ function rejectDeep(call: CheckedCall): void {
   }
 }
 
-/** 500 KB, of the request's body: envelope, calls, commas. */
+/** The limit for a request's body, with envelope, calls and commas: 500 KB. */
 export const BATCH_MAX_BYTES = 500 * 1_024;
 
 /** Bytes around the calls: `sentAt` always has 24 characters. */
@@ -103,7 +102,7 @@ export function batchBody(calls: readonly EncodedCall[], sentAtMs: number): stri
   return `{"batch":[${calls.map(({ json }) => json).join(",")}],"sentAt":"${sentAt}"}`;
 }
 
-/** The size of `batchBody` in UTF-8, for calls of `callsBytes` together. */
+/** The size of `batchBody` in UTF-8, for `count` calls that have `callsBytes` bytes together. */
 export function batchBytes(callsBytes: number, count: number): number {
   return ENVELOPE_BYTES + callsBytes + Math.max(0, count - 1);
 }

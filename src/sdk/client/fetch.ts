@@ -1,9 +1,9 @@
 /**
- * The types of an application's own `fetch`. They are public, so this file has nothing that needs a
- * platform's types: a compiler without them reads it.
+ * The types of an application's own `fetch`. They are public, so this file does not use a platform's types, and
+ * compiles without them.
  */
 
-/** `AbortSignal` where the platform's types are known: ours must not need them to be installed. */
+/** `AbortSignal` if the platform's types are installed. The library's own types must not require them. */
 type Signal = typeof globalThis extends {
   readonly AbortSignal: { readonly prototype: infer Known };
 }
@@ -26,8 +26,8 @@ export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
-   * A stream of the web or of Node, or nothing. It is read for the endpoint's explanation of an error,
-   * and so that the connection can be used again.
+   * A stream of the web or of Node, or nothing. The body is read to get the endpoint's explanation of an error, and so
+   * that the connection can be used again.
    */
   readonly body?: unknown;
 }

@@ -1,4 +1,6 @@
-/** Makes batch requests with `fetch`: one deadline for request, response and response body. */
+/**
+ * Makes batch requests with `fetch`. One deadline applies to the request, the response and the response body together.
+ */
 
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Fetch, FetchResponse } from "./fetch.ts";
@@ -8,11 +10,11 @@ interface PostSettings {
   readonly url: string;
   readonly writeKey: string;
   readonly timeoutMs: number;
-  /** Absent: the platform's `fetch`, looked up at each request. */
+  /** If null, the platform's `fetch` is used, looked up at each request. */
   readonly fetch: Fetch | null;
 }
 
-/** Maximum number of bytes of a response that are read; what is used of it is shorter. */
+/** Maximum number of bytes of a response that are read, of which only a shorter part is used. */
 const RESPONSE_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
@@ -30,7 +32,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     const abort = () => controller.abort(stop.reason);
     const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
     const timer = setTimeout(expire, timeoutMs);
-    // The connection keeps the process alive while it matters.
+    // The timer need not keep the process alive, because the connection does so during the request.
     timer.unref();
     stop.addEventListener("abort", abort, { once: true });
     const { signal } = controller;
@@ -61,12 +63,12 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  // It may come when nothing is waited for any more.
+  // The abort may come when nothing awaits this promise any longer.
   aborted.catch(() => undefined);
   return aborted;
 }
 
-/** Reading to the end lets the connection be used again. The status counts however the body ends. */
+/** Reads the body to its end, so that the connection can be used again. The status applies even if the body fails. */
 async function readStart(response: FetchResponse, aborted: Promise<never>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -86,7 +88,7 @@ async function readStart(response: FetchResponse, aborted: Promise<never>): Prom
   }
 }
 
-/** `node-fetch` has a stream of Node, others one of the web, which older platforms cannot iterate. */
+/** `node-fetch` returns a Node stream; others return a web stream, which older platforms cannot iterate. */
 function chunksOf(body: unknown): AsyncIterator<unknown> {
   const stream = (body ?? {}) as Partial<AsyncIterable<unknown> & ReadableStream<unknown>>;
   if (typeof stream.getReader === "function") {
@@ -107,7 +109,7 @@ function chunksOf(body: unknown): AsyncIterator<unknown> {
 function waitIn({ headers }: FetchResponse): string | null {
   try {
     const wait: unknown = headers.get("retry-after");
-    // Some that applications write give a list of values, or a number.
+    // A `fetch` written by the application may return a list of values, or a number.
     return wait === null || wait === undefined ? null : String(wait);
   } catch {
     return null;

@@ -40,7 +40,7 @@ export function createJournal(
     try {
       (log ?? print)(`switchyard analytics: ${line}`);
     } catch {
-      // A log that fails must not cost the application its request.
+      // A failing log must not make the application's own request fail.
     }
   };
   const reportOnce = (count: number, { reason, message }: Loss) => {

@@ -6,14 +6,15 @@ import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /**
-   * Number of waiting calls that causes a request, and maximum number of calls in one. Default 20; with 1, each call is sent immediately.
+   * Number of waiting calls at which a request is made, and maximum number of calls in a request. Default 20; with 1,
+   * each call is sent immediately.
    */
   readonly flushAt?: number | undefined;
   /** Another name for `flushAt`. */
   readonly size?: number | undefined;
   /** Milliseconds since the last flush after which waiting calls are sent. Default 5,000. */
   readonly flushAfter?: number | undefined;
-  /** Base URL of the ingest endpoint. Default SWITCHYARD_ENDPOINT, else http://localhost:8080. */
+  /** Base URL of the ingest endpoint. Default: the variable SWITCHYARD_ENDPOINT, otherwise http://localhost:8080. */
   readonly endpoint?: string | undefined;
   /**
    * Called for every lost call. Without it, the first loss is printed to standard error.
@@ -84,7 +85,7 @@ const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">
   fetch: "function",
 };
 
-/** Options of @segment/analytics-node, and our own. */
+/** Names of options of @segment/analytics-node, and the names of the same options here. */
 const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   writeKey: "the first argument: new Analytics(writeKey, options)",
   host: "endpoint",
@@ -96,10 +97,10 @@ const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   httpClient: "fetch",
 };
 
-/** The longest time of a timer. */
+/** The longest time that a timer supports. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** @throws ValidationError naming the option. */
+/** @throws ValidationError that names the invalid option. */
 export function readOptions(
   writeKey: unknown,
   options: AnalyticsOptions,

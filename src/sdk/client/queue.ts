@@ -5,7 +5,7 @@
  *   fits within both bounds               waits
  *   would exceed one of them              is rejected; earlier ones stay
  *
- * A call counts until it is dropped, so those in a request count too.
+ * A call counts until it is dropped, so calls in a request count too.
  */
 
 import type { EncodedCall } from "./encode.ts";
@@ -17,21 +17,21 @@ export interface QueueBounds {
 
 export interface Queue {
   readonly count: number;
-  /** Bytes of JSON of the calls in it. */
+  /** Bytes of JSON of the calls in the queue. */
   readonly bytes: number;
-  /** Calls ever added: the number of the newest one, counted from 1. */
+  /** Number of calls ever added, which is the number of the newest call, counted from 1. */
   readonly added: number;
-  /** Calls ever dropped. */
+  /** Number of calls ever dropped. */
   readonly dropped: number;
   /** Returns false for a call that does not fit. */
   add(call: EncodedCall): boolean;
-  /** From the oldest on. */
+  /** The waiting calls, the oldest first. */
   waiting(): Iterable<EncodedCall>;
-  /** Removes the `count` oldest. */
+  /** Removes the `count` oldest calls. */
   drop(count: number): void;
 }
 
-/** Calls dropped before the front of the list is cut off. */
+/** Number of dropped calls at which the front of the list is cut off. */
 const CUT_AFTER = 1_024;
 
 export function createQueue({ callsMax, maxBytes }: QueueBounds): Queue {

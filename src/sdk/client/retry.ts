@@ -8,8 +8,8 @@
  *   any other status, 400 and 3xx too    -               lost, rejected
  *
  * The delay is random, from 0 up to a bound that doubles with each attempt (full
- * jitter), so that clients which failed together do not come back together. `Retry-After` lengthens
- * it, never shortens it, and counts up to an hour.
+ * jitter), so that clients that failed at the same time do not retry at the same time. `Retry-After` can lengthen the
+ * delay to up to an hour, but never shortens it.
  */
 
 import type { Loss } from "./client-error.ts";
@@ -36,7 +36,7 @@ const RETRY_AFTER_MAX_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * @param attempt the number of the request that ended so, from 1.
+ * @param attempt the number of the request that had this outcome, from 1.
  * @param random in [0, 1).
  */
 export function decide(
@@ -71,17 +71,20 @@ export function decide(
   return { kind: "retry", delayMs, why };
 }
 
-/** The three forms of HTTP, the first one also with a time zone of mail; `destinations/webhook/judge.ts` has the same. */
+/**
+ * The three date formats of HTTP, the first one also with a time zone as in mail. `destinations/webhook/judge.ts` has
+ * the same expression.
+ */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
- * Milliseconds from now; null for a header that is absent or has neither seconds nor a date. A
- * fraction is rounded up, the longest entry of a list applies, and more than a day counts as absent.
+ * Milliseconds from now; null if the header is absent, or contains neither seconds nor a date. A fraction is rounded
+ * up, the longest entry of a list applies, and more than a day counts as absent.
  */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
-  // The comma of a date is followed by its day, that of a list by another element.
+  // The comma in a date is followed by a day; the comma in a list is followed by another element.
   for (const element of header?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= DAY_MS) longestMs = Math.max(longestMs ?? 0, ms);
@@ -91,9 +94,9 @@ export function retryAfterMs(header: string | null, nowMs: number): number | nul
 
 function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
-  // Date.parse alone would also take "soon 5" for a date.
+  // Date.parse alone would also accept "soon 5" as a date.
   if (!HTTP_DATE.test(text)) return null;
-  // The last form names no zone and means UTC.
+  // The last format has no time zone, and is in UTC.
   const atMs = Date.parse(/:\d{2} \d{4}$/.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
@@ -114,6 +117,6 @@ function describe(outcome: Outcome): string {
 function innermost(error: unknown): string {
   if (!(error instanceof Error)) return "no reason was given";
   if (error.cause instanceof Error) return innermost(error.cause);
-  // An AggregateError, of several addresses, has a code and no message.
+  // An AggregateError, which is the result of trying several addresses, has a code but no message.
   return error.message || String(Reflect.get(error, "code") ?? error.name);
 }

@@ -1,6 +1,6 @@
 /**
  * Sends the queued calls, one request at a time, so that they arrive in the order they were made.
- * Time, randomness and the network come in as ports.
+ * Time, randomness and the network are passed in as ports.
  *
  *   a request is made when
  *   `flushAt` calls wait, or as many as fill a request
@@ -8,8 +8,8 @@
  *   the application awaits `flush` or `close`, for the calls that are in the queue by then
  *
  * A batch does not change between its attempts: if a response is lost, the repetition has the same calls with the same message
- * IDs. It leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of `close`) ends the wait or the request
- * in progress and reports all remaining calls as lost.
+ * IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of `close`) ends the
+ * wait or the request in progress and reports all remaining calls as lost.
  *
  * Timers keep the process alive only while the application awaits `flush`, `close` or a call.
  */
@@ -28,7 +28,7 @@ export interface Timer {
 interface SenderPorts {
   /** Milliseconds since the epoch. */
   nowMs(): number;
-  /** In [0, 1). */
+  /** A random number in [0, 1). */
   random(): number;
   schedule(delayMs: number, action: () => void): Timer;
   /** Makes one request; never rejects. Its result is ignored once the signal has aborted. */
@@ -49,7 +49,7 @@ interface SenderSettings {
 }
 
 interface Waiter {
-  /** Resolves when as many calls as this have been dropped from the queue. */
+  /** The promise resolves when this many calls have been dropped from the queue. */
   readonly upTo: number;
   readonly resolve: () => void;
 }
@@ -64,7 +64,7 @@ export class Sender {
   readonly #ports: SenderPorts;
   readonly #queue: Queue;
   readonly #stop = new AbortController();
-  /** Calls up to this number are sent without waiting for more. */
+  /** Calls up to this number are sent without waiting for more calls. */
   #wantedUpTo = 0;
   #lastFlushAtMs: number;
   #isSending = false;
@@ -91,7 +91,7 @@ export class Sender {
     return this.#queue.added;
   }
 
-  /** Calls that wait or are in a request. */
+  /** Number of calls that wait or are in a request. */
   get count(): number {
     return this.#queue.count;
   }
@@ -118,7 +118,7 @@ export class Sender {
     return settled;
   }
 
-  /** Like `flush`; after `timeoutMs` the rest is reported as lost. Null: no limit. */
+  /** Like `flush`, but after `timeoutMs` the remaining calls are reported as lost; null for no limit. */
   async close(timeoutMs: number | null): Promise<void> {
     const settled = this.flush();
     if (timeoutMs === null || this.#queue.count === 0) return settled;
@@ -139,7 +139,7 @@ export class Sender {
     }
     if (this.#flushTimer !== null) return;
     const dueAtMs = this.#lastFlushAtMs + this.#settings.flushAfterMs;
-    // The clock may have been set back: no call waits longer than flushAfterMs for that.
+    // If the clock was set back, no call waits longer than `flushAfterMs` because of it.
     const delayMs = Math.min(dueAtMs - this.#ports.nowMs(), this.#settings.flushAfterMs);
     this.#flushTimer = this.#ports.schedule(Math.max(0, delayMs), () => {
       this.#flushTimer = null;
@@ -179,7 +179,7 @@ export class Sender {
     this.#wake();
   }
 
-  /** Requests made, and how it ended; without a loss the batch was acknowledged. */
+  /** Sends a batch. Returns the number of requests made, and the loss; without a loss, the batch was acknowledged. */
   async #deliver(batch: readonly EncodedCall[]): Promise<Delivered> {
     const { log, nowMs, post, random } = this.#ports;
     const { signal } = this.#stop;
@@ -229,7 +229,7 @@ function outOfTime(attempts: number, status: number | null): Delivered {
   return { loss: { reason: "closed", message, attempts, status, cause: undefined }, attempts };
 }
 
-/** Null as soon as the signal aborts, even if the work ignores it. */
+/** Resolves to null as soon as the signal aborts, even if the work ignores the signal. */
 function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result | null> {
   if (signal.aborted) return Promise.resolve(null);
   return new Promise((resolve, reject) => {

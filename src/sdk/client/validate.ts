@@ -21,14 +21,14 @@ import { isoTimestamp, isWritable, readTimestamp } from "../../domain/timestamp.
 import type { CallType } from "./call-input.ts";
 import { ValidationError } from "./client-error.ts";
 
-/** The library that calls name in `context.library`; a test compares it with package.json. */
+/** The value of `context.library` in calls; a test compares it with package.json. */
 export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
 
 /** A call as it is sent: field by field, in this order. */
 export type CheckedCall = Readonly<Record<string, unknown>>;
 
 type Fields = Record<string, unknown>;
-/** Returns the value to send, or undefined for one of the wrong kind. */
+/** Returns the value to send, or undefined if the given value is of the wrong kind. */
 type Reader = (value: unknown) => unknown;
 
 interface FieldRule {
@@ -102,7 +102,7 @@ const REQUIRED: Readonly<Record<CallType, readonly string[]>> = {
 
 /**
  * @param newMessageId returns the ID of a call that has none.
- * @throws ValidationError naming the field.
+ * @throws ValidationError that names the invalid field.
  */
 export function validate(type: CallType, call: unknown, newMessageId: () => string): CheckedCall {
   if (!isJsonObject(call)) {
@@ -162,7 +162,7 @@ function takeTraitsAsProperties(checked: Fields): void {
   checked.traits = undefined;
 }
 
-/** A wrapper around this library may name itself. */
+/** A wrapper around this library may set its own name in `context.library`. */
 function withLibrary(context: unknown): unknown {
   if (context === undefined) return LIBRARY_ALONE;
   const given = context as Fields;
@@ -172,7 +172,7 @@ function withLibrary(context: unknown): unknown {
 function readId(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "bigint") return String(value);
-  // False for NaN, too.
+  // This is false for NaN, too.
   const isExact = typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   return isExact ? String(value) : undefined;
 }
@@ -187,7 +187,7 @@ function readObject(value: unknown): object | undefined {
     : undefined;
 }
 
-/** Another form would silently be replaced by the time of receipt. */
+/** Reads a timestamp. The server would silently replace any other form by the time of receipt. */
 function readTime(value: unknown): string | undefined {
   const atMs = value instanceof Date ? value.getTime() : readTimestamp(value);
   if (atMs === null || !isWritable(atMs)) return undefined;

@@ -18,17 +18,17 @@ const COUNT_HEADER = "x-switchyard-batch";
 const IDS_HEADER = "x-switchyard-message-id";
 const LINES_TYPE = /^application\/x-ndjson\s*(?:;|$)/i;
 
-/** Switchyard reads this much of a response to a batch. */
+/** Switchyard reads at most this much of a response to a batch. */
 const RESPONSE_MAX_BYTES = 262_144;
 
 /**
  * Returns the calls of a request in the order of its body; a request that is not a batch has one.
  *
  * @param rawBody as for `parsePayload`.
- * @param headers the request's headers, all of them.
+ * @param headers all headers of the request.
  * @throws TypeError for a parsed body.
- * @throws PayloadError saying which call is wrong, and how. If you respond to the batch with 400, Switchyard sends its calls
- *   again in two halves, until the wrong call is alone and becomes a dead letter.
+ * @throws PayloadError that names the invalid call and the problem. If you respond to the batch with 400, Switchyard
+ * sends its calls again in two halves, until the wrong call is alone and becomes a dead letter.
  */
 export function parsePayloads(rawBody: RawBody, headers: RequestHeaders): readonly Payload[] {
   const text = textOf(rawBody);
@@ -64,15 +64,15 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 }
 
 /**
- * Returns the message IDs of a request's calls, in the order of its body, as the header has them: what is not visible ASCII is
- * percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was omitted because it would have been
- * 8 KiB or longer.
+ * Returns the message IDs of a request's calls, in the order of its body, as they are in the header, where characters
+ * other than visible ASCII are percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was
+ * omitted because it would have been 8 KiB or longer.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {
   const ids = header(headers, IDS_HEADER);
   if (ids === null) return null;
   const counted = header(headers, COUNT_HEADER);
-  // Only in a batch is a comma in an ID encoded.
+  // A comma in an ID is encoded only in a batch.
   if (counted === null) return [ids];
   const list = ids.split(",").map((id) => id.trim());
   return counted === `${list.length}` ? list : null;

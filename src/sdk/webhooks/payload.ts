@@ -1,5 +1,5 @@
 /**
- * The bodies of webhooks, one type for each of the seven.
+ * The bodies of webhooks, with a type for each of the seven kinds.
  *
  *   type       fields
  *   page       version, type, userId, properties, timestamp
@@ -10,8 +10,8 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId has anonymousId in its place. A destination set to `payload: full` adds the
- * fields of `FullFields`. Timestamps are ISO 8601, UTC, with milliseconds.
+ * The payload of a call without userId has anonymousId in its place. With `payload: full` in the destination's
+ * settings, a payload also has the fields of `FullFields`. Timestamps are ISO 8601, UTC, with milliseconds.
  *
  * `parsePayload` checks the shape of a body, not its sender:
  *
@@ -26,12 +26,12 @@ import { bytesOf, type RawBody } from "./verify.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The caller. With `payload: full` a user's call may have an anonymousId too. */
+/** The user who made the call, or an anonymous one. With `payload: full`, a user's call may have an anonymousId too. */
 export type PayloadCaller =
   | { readonly userId: string; readonly anonymousId?: string }
   | { readonly anonymousId: string; readonly userId?: undefined };
 
-/** Present only with `payload: full`, and then only what the call had. */
+/** Fields that are present only with `payload: full`, and only if the call had them. */
 export interface FullFields {
   readonly properties?: JsonObject;
   readonly traits?: JsonObject;
@@ -84,7 +84,7 @@ export type AliasPayload = Versioned &
     readonly anonymousId?: string;
   };
 
-/** Everything about the user is to be deleted. */
+/** A request to delete everything about the user. */
 export interface DeletePayload {
   readonly type: "delete";
   readonly userId: string;
@@ -102,7 +102,7 @@ export type Payload =
   | GroupPayload
   | DeletePayload;
 
-/** The body is not a webhook from Switchyard, or one of a later version. */
+/** Thrown if the body is not a webhook from Switchyard, or is one of a later version. */
 export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }
@@ -120,10 +120,10 @@ const NEEDED: Readonly<Record<Payload["type"], Readonly<Record<string, Kind>>>> 
 };
 
 /**
- * @param rawBody as it arrived; bytes are read as UTF-8.
+ * @param rawBody the body as it arrived; bytes are read as UTF-8.
  * @throws TypeError for a parsed body.
- * @throws PayloadError saying what is wrong. Respond to such a request with 400: Switchyard then does
- *   not send it again.
+ * @throws PayloadError that says what is wrong. Respond to such a request with 400: Switchyard then does not send it
+ * again.
  */
 export function parsePayload(rawBody: RawBody): Payload {
   return payloadOf(parseJson(textOf(rawBody)));

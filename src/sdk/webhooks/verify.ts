@@ -1,7 +1,7 @@
 /**
  * Verifies who sent a webhook: `verify` by `X-Signature`, the lowercase hex HMAC-SHA1 of the body,
- * keyed with the shared secret; `verifyStandard` by the headers of Standard Webhooks, which a
- * destination with `standardWebhooks: true` gets.
+ * keyed with the shared secret; `verifyStandard` by the headers of Standard Webhooks, which a destination with
+ * `standardWebhooks: true` receives.
  *
  *   webhook-id, -timestamp or -signature         `verifyStandard`
  *   one is missing, or is there twice            false
@@ -30,14 +30,15 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 export type Secrets = string | readonly string[];
 
 /**
- * Returns true if a request was signed with the secret. The time does not depend on how much of a wrong signature is correct,
- * nor on which secret matches.
+ * Returns true if a request was signed with the secret. The time that this takes depends neither on how much of a wrong
+ * signature is correct, nor on which secret matches.
  *
- * @param rawBody the body exactly as it arrived, before any JSON parser: a parsed and re-written
- *   body may differ. A string counts as its UTF-8 bytes.
- * @param signature the value of the header `X-Signature`, in either letter case; absent: false.
+ * @param rawBody the body exactly as it arrived, before any JSON parser: a body that was parsed and serialized again
+ * may differ. A string counts as its UTF-8 bytes.
+ * @param signature the value of the header `X-Signature`, in either letter case; if absent, the result is false.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError if there is no secret or an empty one, with which anyone could sign, and for a parsed body.
+ * @throws TypeError if there is no secret, if a secret is empty, because anyone could sign with it, or if the body was
+ * parsed.
  */
 export function verify(
   rawBody: RawBody,
@@ -55,7 +56,7 @@ export function verify(
   return fits;
 }
 
-/** @throws TypeError if there is no secret, or one is empty. */
+/** @throws TypeError if there is no secret, or if a secret is empty. */
 function listOf(secrets: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   const isGood = (secret: unknown): secret is string => typeof secret === "string" && secret !== "";
@@ -65,7 +66,7 @@ function listOf(secrets: unknown): readonly string[] {
   );
 }
 
-/** In constant time for texts of one length. */
+/** Compares strings, in constant time if they have the same length. */
 function isEqual(given: string, expected: string): boolean {
   const encoder = new TextEncoder();
   const [one, other] = [encoder.encode(given), encoder.encode(expected)];
@@ -75,13 +76,13 @@ function isEqual(given: string, expected: string): boolean {
 /** A `Buffer` is a `Uint8Array`. */
 export type RawBody = string | ArrayBuffer | Uint8Array;
 
-/** @throws TypeError saying what was passed, and how to get the raw body. */
+/** @throws TypeError that says what was passed, and how to get the raw body. */
 export function bytesOf(rawBody: unknown): Uint8Array {
   if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
   if (ArrayBuffer.isView(rawBody)) {
     return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   }
-  // Also one of another realm, such as a test runner's.
+  // This also finds an ArrayBuffer of another realm, such as that of a test runner.
   if (Object.prototype.toString.call(rawBody) === "[object ArrayBuffer]") {
     return new Uint8Array(rawBody as ArrayBuffer);
   }
@@ -114,13 +115,13 @@ const PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
 
 /**
- * Returns true if a request was signed with the secret, at about this time. The time that this takes does not depend on how much
- * of a wrong signature is correct, nor on which secret matches.
+ * Returns true if a request was signed with the secret, and if its timestamp is within the tolerance. The time that
+ * this takes depends neither on how much of a wrong signature is correct, nor on which secret matches.
  *
  * @param rawBody as for `verify`.
- * @param headers the request's headers, all of them.
+ * @param headers all headers of the request.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError for no, an empty or a malformed secret, and for a parsed body.
+ * @throws TypeError if there is no secret, if a secret is empty or malformed, or if the body was parsed.
  */
 export function verifyStandard(
   rawBody: RawBody,
@@ -132,7 +133,7 @@ export function verifyStandard(
   const { toleranceMs = TOLERANCE_MS, nowMs = Date.now() } = options;
   const keys = listOf(secrets).map(keyOf);
   const body = bytesOf(rawBody);
-  // NaN would compare as "not too old".
+  // The negated comparison also rejects NaN.
   if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number, 0 or greater");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
@@ -158,7 +159,7 @@ function keyOf(secret: string): Uint8Array {
   throw new TypeError("the secret starts with whsec_, but what follows is not base64");
 }
 
-/** Null if it is absent, empty, or sent more than once. */
+/** The value of a header; null if it is absent, empty, or sent more than once. */
 export function header(headers: RequestHeaders, name: string): string | null {
   const found = typeof headers.get === "function" ? headers.get(name) : onlyValue(headers, name);
   return typeof found === "string" && found !== "" ? found : null;

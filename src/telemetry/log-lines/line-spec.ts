@@ -3,14 +3,14 @@
 import type { LogFieldName } from "./fields.ts";
 
 export interface LineSpec {
-  /** Several levels if it depends on what has happened. */
+  /** Several levels if the level depends on what has happened. */
   readonly levels: readonly ("debug" | "info" | "warn" | "error")[];
   readonly meaning: string;
   /** What an operator should do; null if nothing. */
   readonly action: string | null;
-  /** Fields of every such line. */
+  /** Fields that every such line has. */
   readonly fields: readonly LogFieldName[];
-  /** Fields of some of these lines. */
+  /** Fields that only some of these lines have. */
   readonly optional?: readonly LogFieldName[];
 }
 

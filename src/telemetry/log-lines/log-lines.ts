@@ -1,6 +1,6 @@
 /**
- * The log lines: one table, from which the types of log calls and `docs/logs.md` are derived. A line or a
- * field that is not in it does not compile. It is only used as a type, so a process never loads it.
+ * The log lines: one table, from which the types of log calls and `docs/logs.md` are derived. Code that logs a line or
+ * a field that is not in the table does not compile. The table is used only as a type, so a process never loads it.
  */
 
 import type { LogFieldName, LogFieldValue } from "./fields.ts";
@@ -32,7 +32,7 @@ export type FieldsOf<Name extends LineName> = {
   readonly [Field in Optional<Name>]?: LogFieldValue<Field>;
 };
 
-/** For each member of a union. */
+/** The keys of each member of a union. */
 type KeysOf<Fields> = Fields extends unknown ? keyof Fields : never;
 
 /** Only the fields of the line, even if they are passed in a variable. */

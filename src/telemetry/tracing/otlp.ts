@@ -1,5 +1,5 @@
 /**
- * Traces by OpenTelemetry's library, posted over OTLP/HTTP as protobuf. The only file that imports it.
+ * Posts traces with OpenTelemetry's library, over OTLP/HTTP as protobuf. No other file imports that library.
  *
  *   the collector          spans
  *   accepts them           are posted every 5 s, or when there are 512
@@ -49,11 +49,11 @@ export interface OtlpOptions {
   readonly url: string;
   /** Values may be secret. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The share of traces that start here and are kept, from 0 to 1. */
+  /** The share, from 0 to 1, of traces that are kept, among those that start in this process. */
   readonly sampleRatio: number;
   readonly serviceName: string;
   readonly version: string;
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
 }
 
@@ -69,7 +69,7 @@ export interface ClosableTracing extends Tracing {
 }
 
 const CLOSE_LIMIT_MS = 2_000;
-/** As the library: `ExportResultCode.SUCCESS`. */
+/** The library's `ExportResultCode.SUCCESS`. */
 const EXPORTED = 0;
 
 const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
@@ -106,7 +106,7 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
       const late = new Promise<void>((resolve) => {
         limit.addEventListener("abort", () => resolve(), { once: true });
       });
-      // The failure was reported already.
+      // The failure has already been reported.
       await Promise.race([provider.shutdown().catch(() => undefined), late]);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Traces, as the stages use them. Only spans of traces that are kept are started, so that traces that are
- * not kept cost nothing.
+ * The interface to traces that the stages use. A span is started only if its trace is kept, so a trace that is not kept
+ * costs nothing.
  *
  *   work                                    its span
  *   belongs to a trace that is kept         is started, in that trace or with a link to it
@@ -14,7 +14,7 @@ import type { TraceContext } from "../../domain/trace-context.ts";
 export type SpanKind = "internal" | "server" | "client" | "consumer";
 
 type Attribute = string | number | boolean | readonly string[];
-/** By names of OpenTelemetry's semantic conventions, or `switchyard.*`. */
+/** Attributes by name: names of OpenTelemetry's semantic conventions, or `switchyard.*`. */
 export type Attributes = Readonly<Record<string, Attribute>>;
 
 export interface SpanStart {
@@ -25,20 +25,20 @@ export interface SpanStart {
   readonly attributes: Attributes;
   /** The parent of the span; absent or null if the span starts a trace. */
   readonly parent?: TraceContext | null;
-  /** Spans of other traces that led to it. */
+  /** Spans of other traces that led to this span. */
   readonly links?: readonly TraceContext[];
 }
 
 export interface Span {
-  /** For spans and records that follow from it. */
+  /** The context for spans and records that follow from this span. */
   readonly context: TraceContext;
   set(attributes: Attributes): void;
-  /** Call it once. @param error a short name of what went wrong; null if nothing did. */
+  /** Call this once. @param error a short name of what went wrong; null if nothing went wrong. */
   end(endMs: number, error?: string | null): void;
 }
 
 export interface Tracing {
-  /** Returns true if a trace that starts now is kept. Call it once for each. */
+  /** Returns true if a trace that starts now is kept. Call this once for each trace. */
   isKept(): boolean;
   begin(start: SpanStart): Span;
   /** The context of work whose trace is not kept. @param parent null if it starts the trace. */

@@ -3,12 +3,12 @@
  * time to evaluate a filter is at most proportional to the length of the call times the length of the filter: no text
  * of a filter or a call becomes a regular expression, and nothing is searched twice.
  *
- *   part        gives
- *   and, or     true or false; it looks at its operands from the left and stops at the first that decides
- *   !           true of false and null, false of true
- *   of these, an operand that is    ends the evaluation: the filter does not match, whatever the rest says
+ *   part        result
+ *   and, or     true or false; operands are evaluated from the left, up to the first that decides
+ *   !           true for false and null, false for true
+ *   of these, an operand that is    ends the evaluation: the filter does not match, whatever the rest is
  *   neither a boolean nor null
- *   = !=        whether both have the same type and are equal
+ *   = !=        = is true if both have the same type and are equal, != otherwise
  *   > >= < <=   false, unless both are numbers
  *   in          false, unless a scalar is on its left and a list on its right
  */

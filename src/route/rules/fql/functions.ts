@@ -1,11 +1,11 @@
 /**
  * The functions of the filter language. Arguments are JSON values; an absent value is null.
  *
- *   function                         given null   given another type than it takes
+ *   function                         for null     for a type that it does not accept
  *   contains, match                  false        false
  *   semver                           false        false
  *   length                           0            null
- *   typeof                           "null"       (it takes all)
+ *   typeof                           "null"       (it accepts all)
  *   all others                       null         null
  */
 

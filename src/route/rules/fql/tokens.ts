@@ -8,7 +8,7 @@
  *   number      12, -0.5, +3
  *   symbol      ( ) [ ] , ! = != > >= < <=
  *   foreign     what other languages write in place of a symbol or a word, such as == and &&
- *   broken      anything else; it is the last one
+ *   broken      anything else; no token follows it
  *   end
  *
  * Words such as `and` and `null` are paths of one name without a backslash: the parser distinguishes them.

@@ -3,11 +3,11 @@
  *
  *   at a path                                    is
  *   nothing, or null                             null
- *   anything behind a list, a text or a scalar   null
- *   an identifier that is a number whose digits  a number again: the filter sees the call as it came
- *     `exact-ids.ts` kept in a text, also in a
- *     list of identifiers
- *   any other value                              as JSON.parse made it: of equal keys the last one counts
+ *   anything inside a list, a string, a scalar   null
+ *   an identifier that was sent as a number, and a number again: the filter sees the call as it was sent
+ *     that `exact-ids.ts` keeps as a string, even
+ *     in a list of identifiers
+ *   any other value                              as JSON.parse returns it: if a key is repeated, its last value counts
  */
 
 import { isIdField, isIdListField } from "../../../domain/exact-ids.ts";
