@@ -110,7 +110,7 @@ function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   });
 }
 
-/** The number of bounds up to the user, which is the index of its range. */
+/** The index of the user's range, which is the number of bounds up to the user. */
 function rangeOf(bounds: readonly string[], userId: string): number {
   let from = 0;
   let to = bounds.length;

@@ -28,7 +28,10 @@ import {
   plainSources,
 } from "./plain-form.ts";
 
-/** Changes of one list. Added and changed entries are in the new order, removed ones in the old. */
+/**
+ * Changes of one list. Added and changed entries are in the order of the new list, removed entries in the order of the
+ * old list.
+ */
 export interface ListChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];

@@ -44,7 +44,7 @@ export interface Included {
    * configuration.
    */
   readonly folders: readonly string[];
-  /** By the path text of an entry in `tree`, such as `destinations[5]`: its place in an included file. */
+  /** Places in the included files, by the path text of an entry in `tree`, such as `destinations[5]`. */
   readonly entries: ReadonlyMap<string, Located>;
 }
 

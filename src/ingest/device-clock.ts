@@ -18,7 +18,7 @@ import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts"
 /** Covers the duration of a request. A clock that is set over a network is off by less than this. */
 const TOLERANCE_MS = 30_000;
 
-/** Milliseconds to add to times from the device; 0 if its clock is right, or if the error of its clock is unknown. */
+/** Milliseconds to add to times from the device; 0 if the device's clock is right, or if its error is unknown. */
 export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   const sentAtMs = readTimestamp(sentAt);
   if (sentAtMs === null) return 0;

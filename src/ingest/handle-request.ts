@@ -46,7 +46,7 @@ export interface Intake {
   readonly topic: string;
   /** If `true`, the server is reached over TLS. */
   readonly isSecure: boolean;
-  /** The current settings. A request keeps those that it started with. */
+  /** The current settings. A request keeps the settings with which it started. */
   readonly sources: () => KnownSources;
   readonly bytes: InFlightBytes;
   readonly maxUnauthenticatedBytes: InFlightBytes;

@@ -17,8 +17,8 @@ import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
 /**
- * Added to the delay for each delayed response of the same address, for up to 175 responses: so an address gets at most
- * a hundred of them per second.
+ * Each response to the same address that is already delayed, up to 175 of them, adds this much to the delay, so an
+ * address gets at most a hundred delayed responses per second.
  */
 const MORE_MS = 10;
 const WAIT_MAX_MS = 2_000;

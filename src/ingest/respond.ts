@@ -52,7 +52,9 @@ function isShort({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= REST_MAX_BYTES;
 }
 
-/** A request without a body is not marked as complete until it has been handled, so this looks at its headers. */
+/**
+ * A request without a body is not marked as complete until it has been handled, so this function checks the headers.
+ */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }

@@ -27,7 +27,7 @@ import { BACKSLASH, QUOTE } from "../domain/scan-scalar.ts";
 
 export interface SentCall {
   readonly start: number;
-  /** The index after its last byte. */
+  /** The index after the last byte of the call. */
   readonly end: number;
   /** Levels of nesting: 1 for a call without lists and objects in it. */
   readonly depth: number;

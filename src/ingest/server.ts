@@ -142,7 +142,7 @@ export async function startServer(
       isLeaving = true;
       await timer(handoverMs);
       // Connections that are waiting now are accepted, one in each turn of the event loop. The kernel resets
-      // those that arrive between the last check and the close; clients' retries cover that.
+      // connections that arrive between the last check and the close, and clients then retry.
       const untilMs = performance.now() + ACCEPT_MAX_MS;
       for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;

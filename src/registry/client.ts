@@ -62,7 +62,7 @@ export function schemaSource(
     const used = new Used(classified.text.length);
     const gathered = await gather(classified.references, used, what, (reference) => {
       const { subject, version } = reference;
-      // A soft-deleted schema is still used by those that refer to it.
+      // A soft-deleted schema is still used by the schemas that refer to it.
       const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
       return request(at, `version ${version} of ${shown}, which ${what} uses`, signal);

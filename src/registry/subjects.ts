@@ -155,7 +155,7 @@ class RegistrySubjects implements Subjects {
     return { kind: "incompatible", why: shown(why.join("; ")) };
   }
 
-  /** @param request its URL is the path below the registry's. */
+  /** @param request the request, whose URL is only the path below the registry's URL. */
   async #request(request: RegistryRequest, signal: AbortSignal): Promise<SubjectResponse> {
     const failures: string[] = [];
     const others = this.#connection.urls.filter((url) => url !== this.#url);

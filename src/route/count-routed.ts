@@ -88,7 +88,8 @@ function countFlags(
   const byName = namedFalse.filter((route) => !byRules.includes(route));
   for (const { destination } of byName) skips.add("named-false", destination, 1);
   if (!namedAlone) return;
-  // `integrations` exclude all candidates, except those about which something else has decided.
+  // `integrations` exclude all candidates, except those for which something else was decided, which are subtracted
+  // here.
   callsBy.set(candidates, (callsBy.get(candidates) ?? 0) + 1);
   const failed = ruled?.failed ?? [];
   for (const all of [routes, byName, byRules, failed]) {

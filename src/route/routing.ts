@@ -25,7 +25,7 @@ export interface Routing {
   readonly lookup: SourceLookup;
   /** By source: the destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
-  /** By source, if some of its destinations have rules: those that require consent, perhaps none. */
+  /** By source, if some of its destinations have rules: the destinations that require consent, which may be none. */
   readonly ruled: ReadonlyMap<SourceId, readonly Route[]>;
   /** By source: the destinations that get none of its calls. */
   readonly skipped: ReadonlyMap<SourceId, Skipped>;

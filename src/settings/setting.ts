@@ -123,7 +123,7 @@ export function section<F extends Fields>(
       return [`${key}${unit}`, node.decode(map.get(key), place.child(key))] as const;
     });
     if (values.some(([, entry]) => entry === INVALID)) return INVALID;
-    // The names and values are those of `fields`, which is what `Values` says.
+    // The names and values are those of `fields`, as the type `Values` requires.
     return finish(Object.fromEntries(values) as Values<F>, place);
   };
   return { kind: "section", doc, fields, isOptional: false, takesFlag: false, decode };

@@ -190,7 +190,7 @@ class SchemaReader {
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
     const read = content();
     this.#namespace = outer;
-    // Within its own definition, its number refers to the type.
+    // Within the definition of a type, its number refers to the type itself.
     known.definition = JSON.stringify(read).replaceAll(`"${known.as}"`, '""');
     if (before === undefined || before.definition !== known.definition) {
       return { ...read, name: known.as };
