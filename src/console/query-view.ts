@@ -23,7 +23,7 @@ export interface DeadLettersView {
     readonly destination: string | null;
     readonly reason: string;
     readonly count: number;
-    /** How many of them were replayed. */
+    /** How many of these dead letters were replayed. */
     readonly replayed: number;
   }[];
   readonly total: number;

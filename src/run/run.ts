@@ -4,7 +4,7 @@
  *   step                                fails                            exit
  *   1  admin port listens               port in use                      1
  *   2  a broker responds                not within kafka.startTimeout,   1
- *                                       or never will: a wrong password
+ *                                       or never: a wrong password
  *   3  topics exist, and operator       a permission or a setting is     1
  *      actions are known                wrong; brokers do not settle
  *                                       within kafka.startTimeout

@@ -1,7 +1,7 @@
 /**
- * Starts the chosen stages, the last one in the flow of data first, so that each stage's output finds
- * the next stage running. They are stopped concurrently: the ingest stage keeps responding for a
- * while, and records that a stage has written for a stopped stage wait in their topic.
+ * Starts the chosen stages, the last one in the flow of data first, so that the next stage is running when a stage
+ * produces output. All stages are stopped concurrently: the ingest stage keeps responding for a while, and records
+ * that a stage has written for a stopped stage wait in their topic.
  */
 
 import { join } from "node:path";

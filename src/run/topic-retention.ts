@@ -5,7 +5,7 @@
  *   the topic's settings           gauge
  *   are visible                    their retention; the shortest if a consumer has several topics
  *   have no limit, for all topics  absent
- *   are not visible                as planned: seeing them needs a permission of its own
+ *   are not visible                as planned, because seeing them needs a separate permission
  */
 
 import { readerOf, type StageName } from "../domain/stages.ts";

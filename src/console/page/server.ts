@@ -9,7 +9,7 @@ import type { ComparedCallsView } from "../query-view.ts";
 import type { Session } from "../view.ts";
 import { below } from "./address.ts";
 
-/** Notified when a response shows that the session has ended. */
+/** Notifies listeners when a response shows that the session has ended. */
 export const signedOut = { notify: nothing };
 
 function nothing(): void {

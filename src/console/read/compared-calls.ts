@@ -4,8 +4,8 @@
  *
  *   the file                                          result
  *   is invalid                                        its problems
- *   has rules with references that the current        these places: how many calls match a condition would show, guess by
- *     configuration does not have in its rules          guess, what a variable or a file contains
+ *   has rules with references that the current        these places, because counts of matching calls would reveal,
+ *     configuration does not have in its rules          guess by guess, what a variable or a file contains
  *   otherwise                                         the comparison, which reads `calls` of the current configuration
  */
 
@@ -121,8 +121,8 @@ function differencesView(
 }
 
 /**
- * The places at which rules of the content refer to a variable or a file, other than for the secret of a hash, or as the
- * current configuration does. Null if there are none.
+ * The places at which rules in the content refer to a variable or a file, except for the secret of a hash and for
+ * references that the rules of the current configuration have too. Null if there are no such places.
  *
  * @param current null if the current file is invalid.
  */

@@ -45,7 +45,7 @@ export interface Acting {
 }
 
 /**
- * Pauses the destination. The end of a pause that is in force stays, unless another end is requested.
+ * Pauses the destination. If a pause is already in force, its end does not change unless another end is requested.
  *
  * @throws Error if no end is requested and the pause in force cannot be read.
  */

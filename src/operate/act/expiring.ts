@@ -34,7 +34,7 @@ export class Expiring {
     this.#firstMs = Math.min(this.#firstMs, endMs);
   }
 
-  /** The same as JSON. Times are ISO 8601. */
+  /** The counts as JSON. Times are ISO 8601. */
   json(): {
     readonly awaitingRetry: number;
     readonly expiring: number;

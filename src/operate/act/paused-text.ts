@@ -61,7 +61,7 @@ export function pausedText(waiting: PausedWaiting): string {
   return `${queued.toLocaleString("en")} ${are} queued. ${waits}\n${expiring.text(isWhole)}\n`;
 }
 
-/** The same as JSON; null if the deliveries could not be counted. */
+/** The counts as JSON; null if the deliveries could not be counted. */
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
   const { queued, expiring, isWhole } = waiting;

@@ -10,7 +10,7 @@ import { type IncomingRecord, withSchema } from "../../domain/record.ts";
 import type { FoundSchema, RegistryConnection, SchemaSource } from "../../registry/port.ts";
 
 export interface CommandRegistry {
-  /** Closed with the schemas. */
+  /** The registry client, which is closed with the schemas. */
   readonly source: SchemaSource;
   readonly compile: (schema: FoundSchema) => KnownSchema;
 }

@@ -43,12 +43,12 @@ export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Pr
   return loadConfig({ file, env: shell.env });
 }
 
-/** Empty if none was given. */
+/** The file's name; empty if none is named. */
 export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }
 
-/** Null if there are problems, which have been printed. @param name the file's name, for the problems. */
+/** Prints the problems; null if there are any. @param name the file's name, for the problems. */
 export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {

@@ -1,4 +1,4 @@
-/** Reads the topic `operator-actions` from start to end, for commands. */
+/** Reads the whole topic `operator-actions`, for commands. */
 
 import { KnownOperatorActions } from "../../control/operator-action-state.ts";
 import { OPERATIONS_PARTITION, readOperatorAction } from "../../control/operator-actions.ts";

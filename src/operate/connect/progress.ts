@@ -8,7 +8,7 @@ const TERMINAL_EVERY_MS = 500;
 const FILE_EVERY_MS = 10_000;
 
 export interface Progress extends Disposable {
-  /** A line of its own, above the progress. */
+  /** Prints a separate line above the progress. */
   readonly say: (line: string) => void;
   /** Removes the progress. May be called more than once. */
   readonly end: () => void;

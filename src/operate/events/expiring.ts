@@ -4,7 +4,7 @@
  *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
  *   retry window and was first attempted          on the topic            destination is open
  *   at any time                                   no                      any                        event
- *   before that event                             yes                     any                        nothing: that event covers it
+ *   before that event                             yes                     any                        nothing: covered
  *   after that event                              yes                     started before it          nothing: the same problem
  *                                                                                                    continues
  *   after that event                              yes                     no, or started after it    event

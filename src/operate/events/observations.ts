@@ -12,7 +12,7 @@
  *   is on hold because it is paused                                 paused: yes
  *   is not paused                                                   paused: no
  *   has been on hold without a token for at least 10 s              token missing: yes
- *   has been so for less                                            token missing: unknown
+ *   has been on hold without a token for less                       token missing: unknown
  *   is not on hold for that reason                                  token missing: no
  *
  *   an audience, in its owner                                       observation

@@ -98,7 +98,7 @@ class Watch {
   readonly #reported = new Map<string, OperatorEvent>();
   #next = 0;
   #wasRefused = false;
-  /** The first observation at which no broker responded. */
+  /** The time of the first observation at which no broker responded. */
   #unreachableSinceMs: number | null = null;
   #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #windowsAtMs = Number.NEGATIVE_INFINITY;

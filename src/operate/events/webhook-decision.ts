@@ -30,7 +30,7 @@ export type Task =
 const AGE_MAX_MS = 86_400_000;
 const WAIT_MIN_MS = 5_000;
 const WAIT_MAX_MS = 300_000;
-/** A longer Retry-After is cut to this, because an event is not useful after a day. */
+/** A longer Retry-After is shortened to this, because an event is not useful after a day. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export function taskOf(

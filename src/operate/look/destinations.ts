@@ -74,7 +74,7 @@ export interface DestinationReport extends StateReport {
   /** Deliveries in delay topics. */
   readonly awaitingRetry: number | null;
   readonly byDelay: Readonly<Record<string, number>> | null;
-  /** Age of the oldest of `waiting`. */
+  /** Age of the oldest of the `waiting` records. */
   readonly oldestMs: number | null;
   readonly nextAttemptAt: string | null;
   readonly donePerMinute: number | null;

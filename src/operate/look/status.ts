@@ -33,7 +33,7 @@ import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts"
 /** A stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
-  /** Null if unknown; `note` has the reason. */
+  /** Null if the number is unknown; `note` then has the reason. */
   readonly waiting: Waiting | null;
   readonly note: string | null;
 }

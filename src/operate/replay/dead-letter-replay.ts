@@ -4,7 +4,7 @@
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped
- *   has a mark of another replay                 is skipped, unless the plan includes them
+ *   has a mark of another replay                 is skipped, unless the plan includes those
  *   has a mark of this replay                    counts as written: it was sent before a crash
  *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
  *   any other                                    is written

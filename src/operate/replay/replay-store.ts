@@ -12,7 +12,7 @@
  * the replay repeats at most one batch:
  *
  *   another process takes the replay over     the previous owner
- *   before the check before a batch           stops; it has committed everything that it sent
+ *   before the first check                    stops; it has committed everything that it sent
  *   between the two checks                    stops; its batch is sent again
  *   after the second check                    commits and stops; its batch may be sent again
  *
@@ -150,7 +150,7 @@ export class ReplayStore<Kind extends ReplayKind> {
     if (commits.length > 0) await this.#groups.commit(this.#group, this.#topic, commits);
   }
 
-  /** The replay is done. */
+  /** Deletes the commits of a replay that is done. */
   async delete(): Promise<void> {
     await this.#groups.deleteGroup(this.#group);
     await this.#groups.deleteGroup(this.#ownerGroup);

@@ -13,7 +13,7 @@ import type { CallFacts } from "./find-records.ts";
 
 type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
 
-/** The same for calls whose values have a schema of the registry. */
+/** Extends `factsOf` to calls whose values have a schema of the registry. */
 export function factsWith(
   schemas: Pick<CommandSchemas, "of" | "given">,
   factsOf: (record: IncomingRecord) => CallFacts,

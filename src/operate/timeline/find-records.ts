@@ -85,8 +85,8 @@ export interface Evidence {
   /** Null if the attempts topic does not exist. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
-   * True if the consumer has processed the record at the place; null if unknown. Records that were processed out of
-   * order count as unprocessed.
+   * True if the consumer has processed the record at the place; null if that is unknown. Records that were processed
+   * out of order count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
   /** Topic destinations: records on their topics are for consumers outside Switchyard. */

@@ -126,7 +126,7 @@ export type FinalStateKind =
 export interface FinalState {
   readonly destination: string;
   readonly kind: FinalStateKind;
-  /** Time of the deciding event: when it was accepted or dead-lettered, or when it is due. */
+  /** Time of the deciding event: when the delivery was accepted or dead-lettered, or when it is due. */
   readonly atMs: number;
   /** Number of attempts that are known. */
   readonly attempts: number;
