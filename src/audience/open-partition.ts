@@ -1,6 +1,6 @@
 /**
- * Takes over a partition: finds its store, decides whether it can be trusted (`checkpoint.ts`), catches up or
- * rebuilds it from the changelog, and signs the changelog as the owner.
+ * Takes over a partition: finds its store, decides whether the store can be trusted (`checkpoint.ts`), brings the store
+ * up to date or rebuilds it from the changelog, and signs the changelog as the owner.
  *
  *   the process ends while          then the next owner
  *   the store catches up            continues after the last step that was written

@@ -31,7 +31,10 @@ interface One {
 
 interface Piece {
   readonly characters: readonly One[];
-  /** The text that the piece matches; null if it has a list or a `?`. */
+  /**
+   * The text that the piece matches, if it matches only one; null if the piece has a list or a `?`, or is not
+   * well-formed.
+   */
   readonly literal: string | null;
   /** Null if the piece is found by its literal, or is not searched for because its place is fixed. */
   readonly classes: Classes | null;
