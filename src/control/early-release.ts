@@ -1,5 +1,5 @@
 /**
- * Decides which records an early release applies to.
+ * Decides to which records an early release applies.
  *
  *   a record for its destination that    retry   cancel
  *   was written before the release       yes     if the call was received before the cancel's limit
@@ -9,8 +9,8 @@
  *     attempted before the release
  *   has no timestamp                     no      no
  *
- * A retry applies only to what was scheduled before it, so that a delivery cannot loop without a delay. The
- * result for a record never changes, because it also shows whether the record has left its partition.
+ * A retry applies only to deliveries that were scheduled before it, so that a delivery cannot loop without a delay. The
+ * decision about a record never changes, because it also shows whether the record has left its partition.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -19,7 +19,7 @@ import type { EarlyRelease } from "./operator-actions.ts";
 /** The fields of a delivery record that the decision needs. */
 export interface Releasable {
   readonly destination: DestinationId;
-  /** Timestamp of the record. */
+  /** The timestamp of the record. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
   /** Null if the delivery was never attempted. */

@@ -1,6 +1,6 @@
 /**
- * Follows the topic `operator-actions`: reads the whole topic, then each record as it is written. Uses no
- * consumer group. While nothing is written, sends one request every five seconds, on a separate connection.
+ * Follows the topic `operator-actions`: reads the whole topic, then each record as it is written. It does not use a
+ * consumer group. While nothing is written, it sends one request every five seconds on a separate connection.
  *
  *   event                                         result
  *   the whole topic has been read once            the deliver and delay stages start
@@ -35,7 +35,7 @@ import {
 const STEP_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 5_000;
 const START_LIMIT_MS = 30_000;
-/** Longest sleep at a time, so that a clock that was set forward is noticed. */
+/** Maximum length of a single sleep, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
 const LOG_LINES_PER_SECOND = 10;
 
@@ -54,7 +54,7 @@ export interface RunningOperatorActions extends OperatorActions, Disposable {
   readonly processes: () => readonly ProcessRecord[];
   /** Keys of the records of processes that ended long ago without removing them. */
   readonly overProcesses: () => readonly string[];
-  /** One sentence while the topic cannot be read. */
+  /** Returns a sentence while the topic cannot be read. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -188,7 +188,7 @@ class Following {
     if (destination !== null) this.#tell([destination]);
   }
 
-  /** Returns the destination that the record is about, if any. */
+  /** Returns the destination to which the record applies, if any. */
   #apply(
     record: IncomingRecord,
     operations: KnownOperatorActions,

@@ -1,6 +1,6 @@
 /**
- * Finds destinations that are missing from this process's configuration, but not from that of a process with
- * which it shares calls or deletion requests. The records that this process handles never reach them.
+ * Finds destinations that are missing from this process's configuration, but are configured in another process that
+ * shares calls or deletion requests with this one. Records that this process handles never reach these destinations.
  *
  *   the other process runs        a source there has a destination that   then
  *   route or deletion, like       the source has here too                 nothing

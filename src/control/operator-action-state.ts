@@ -11,8 +11,8 @@
  *   is invalid                                   nothing changes
  *   exceeds the limit                            nothing changes, and the record is rejected
  *
- * An early release is kept until none of its records can be left in a delay topic, because whoever reads such a
- * record has to know whether it has already been released.
+ * An early release is kept until none of its records can be left in a delay topic, because the reader of such a record
+ * must be able to find out whether the record has already been released.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -27,9 +27,9 @@ import {
   processKey,
 } from "./operator-actions.ts";
 
-/** A limit, because anybody with write permission could fill the topic. */
+/** There is a limit because anybody with write permission could fill the topic. */
 export const OPERATIONS_MAX = 20_000;
-/** Longest time that a record stays in a topic from which an early release takes it. */
+/** The longest time for which a record that an early release has taken can still be in its delay topic. */
 const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
 /** After this time, the record of a process that crashed is removed. */
@@ -37,16 +37,16 @@ const PROCESS_KEPT_MS = 3_600_000;
 
 const NONE: readonly EarlyRelease[] = [];
 
-/** The operator actions, as the stages use them. */
+/** The view of the operator actions that the stages use. */
 export interface OperatorActions {
-  /** The pause that is in force now, or null. Does not include `paused` in the configuration. */
+  /** The current pause, or null. Does not include `paused` in the configuration. */
   readonly pauseOf: (destination: DestinationId) => Pause | null;
-  /** In the order in which they were requested. */
+  /** The early releases in the order in which they were requested. */
   readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
   readonly earlyReleases: () => readonly EarlyRelease[];
   /**
-   * All records of the early release below this offset have left the partition. 0 if the progress is that of a
-   * topic with another ID. An unknown ID, on either side, counts as the same ID.
+   * All records of the early release below this offset have left the partition. The offset is 0 if the progress is for
+   * a topic with another ID. If either ID is unknown, they count as equal.
    */
   readonly releasedThrough: (
     id: string,
@@ -54,11 +54,11 @@ export interface OperatorActions {
     partition: number,
     topicId?: string,
   ) => number;
-  /** Returns a function that removes the listener, which is called with each destination that changes. */
+  /** Calls the listener with each destination that changes. Returns a function that removes the listener. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
-   * Returns a function that removes the listener, which gets what any process, including this one, learns
-   * about endpoints.
+   * Calls the listener with the news that any process, including this one, writes about endpoints. Returns a function
+   * that removes the listener.
    */
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }
@@ -81,7 +81,7 @@ interface Through {
 export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
-  /** By early release, then by retry delay and partition. */
+  /** The progress by early release, then by retry delay and partition. */
   readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
     string,
@@ -90,7 +90,7 @@ export class KnownOperatorActions {
   #count = 0;
 
   /**
-   * Returns false if there are too many operator actions, and this one is ignored.
+   * Returns false if the action is ignored because there are too many.
    *
    * @param atMs timestamp of the record.
    */
@@ -164,7 +164,7 @@ export class KnownOperatorActions {
     return this.#earlyReleases.get(destination) ?? NONE;
   }
 
-  /** The processes that are known to run. */
+  /** The processes that count as running. */
   processes(nowMs: number): readonly ProcessRecord[] {
     return [...this.#processes.values()].flatMap(({ process, atMs }) =>
       Math.abs(nowMs - atMs) > PROCESS_KNOWN_MS ? [] : [process],

@@ -1,6 +1,6 @@
 /**
- * The records of the topic `operator-actions`. With them, operators control destinations, and processes
- * inform each other about endpoints and about the destinations they route to. Values are JSON
+ * The records of the topic `operator-actions`. Operators use these records to control destinations, and processes use
+ * them to inform each other about endpoints and about the destinations to which they route. Values are JSON
  * (`schemas/operator-action.schema.json`). The topic is compacted: the last record of a key applies.
  *
  *   key                              value                       means
@@ -16,7 +16,7 @@
  *   process/<id>                     stages and routes           the process was running when the record was
  *                                                                written, and counts as running for 90 s
  *   any of these                     none                        the record is forgotten
- *   anything else                    any                         rejected: a later version wrote it
+ *   anything else                    any                         rejected, as from a later version
  *
  * Versions of Switchyard that do not know this topic run without it.
  */
@@ -43,7 +43,7 @@ export type EarlyReleaseKind = (typeof EARLY_RELEASES)[number];
 export interface EarlyRelease {
   readonly kind: EarlyReleaseKind;
   readonly destination: DestinationId;
-  /** Letters, digits and `-`. Records of its progress refer to it. */
+  /** Consists of letters, digits and `-`. Records about the progress of the release refer to this ID. */
   readonly id: string;
   /** Applies to deliveries that were queued or scheduled for retry before this time. */
   readonly atMs: number;
@@ -80,7 +80,10 @@ export interface ProcessRecord {
   readonly stages: readonly string[];
   /** When the current routes took effect. */
   readonly sinceMs: number;
-  /** By source, the destinations that its calls may be routed to. Empty if there are none, or too many to list. */
+  /**
+   * The destinations to which calls from each source may be routed, by source. Empty if there are none, or too many to
+   * list.
+   */
   readonly routes: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -102,7 +105,7 @@ export type ReadOperatorAction =
   | OperatorAction
   | { readonly kind: "refused"; readonly error: string };
 
-/** The topic has one partition, so that records are read in the order in which they were written. */
+/** The topic has only this partition, so that records are read in the order in which they were written. */
 export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
@@ -144,7 +147,7 @@ const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
   const { id, stages, sinceMs } = process;
-  // Sources often have the same destinations.
+  // Lists are shared, because sources often have the same destinations.
   const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
   const all = [...groups.values()].map((same) => ({
     sources: same.map(([source]) => source),

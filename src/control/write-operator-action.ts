@@ -21,7 +21,7 @@ export interface Operating {
   readonly topics: Pick<TopicNames, "operatorActions">;
 }
 
-/** Resolves when the pause has been acknowledged. It replaces an earlier pause of the destination. */
+/** Resolves when the pause has been acknowledged. The pause replaces an earlier one of the same destination. */
 export async function pauseDestination(
   { producer, topics }: Operating,
   pause: Pause,
@@ -29,7 +29,7 @@ export async function pauseDestination(
   await write(producer, pauseRecord(topics.operatorActions, pause));
 }
 
-/** Ends a pause by an operator, but not `paused` in the configuration. Has no effect if there is none. */
+/** Ends a pause by an operator, but not `paused` in the configuration. Has no effect if there is no such pause. */
 export async function resumeDestination(
   { producer, topics }: Operating,
   destination: DestinationId,
@@ -45,7 +45,7 @@ export async function releaseEarly(
   await write(producer, earlyReleaseRecord(topics.operatorActions, earlyRelease));
 }
 
-/** Keeps the topic small. @param keys keys of the records that no longer have an effect. */
+/** Removes records, to keep the topic small. @param keys the keys of records that no longer have an effect. */
 export async function forgetOperatorActions(
   { producer, topics }: Operating,
   keys: readonly string[],

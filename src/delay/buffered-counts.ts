@@ -46,7 +46,7 @@ export class UnreadRecords {
     return this.#entries;
   }
 
-  /** Offsets increase from call to call. */
+  /** Each call must have a higher offset than the one before. */
   add(offset: number, label: string, times: Times): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.records >= this.#blockRecords) {
@@ -59,7 +59,10 @@ export class UnreadRecords {
     if (this.#entries > this.#entriesMax() && this.#blocks.length > BLOCKS_MIN) this.#join();
   }
 
-  /** Offsets increase from call to call. @param labels it may have been added with, the likeliest first. */
+  /**
+   * Offsets increase from call to call.
+   * @param labels the labels with which it may have been added, the most likely first.
+   */
   took(offset: number, labels: readonly string[], times: Times): void {
     this.passTo(offset);
     const [block] = this.#blocks;
@@ -68,7 +71,7 @@ export class UnreadRecords {
     this.#remove(block, labels);
   }
 
-  /** A record has left without being taken. @param labels it may have been added with, the likeliest first. */
+  /** Call when a record has left without being taken. @param labels as in `took`. */
   left(offset: number, labels: readonly string[]): void {
     const block = this.#blocks.find(({ from, end }) => from <= offset && offset < end);
     if (block !== undefined) this.#remove(block, labels);

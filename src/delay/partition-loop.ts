@@ -29,7 +29,7 @@ import type { Lookup } from "./topic-lookup.ts";
 
 /** Maximum number of records in one send. */
 const RETURN_RECORDS_MAX = 500;
-/** The longest sleep at a time, so that a clock that was set forward is noticed. */
+/** Maximum length of a single sleep, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
 
 export interface Waiters {

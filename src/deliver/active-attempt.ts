@@ -95,7 +95,7 @@ export interface Attempt {
   splits: readonly Split[];
   /** Parts that are sent after this one. */
   rest: readonly Part[];
-  /** What is done when the last part has ended; null if it is done at once instead. */
+  /** The steps to run when the last part has ended; null if each step runs immediately instead. */
   later: (() => void)[] | null;
   /** The first decision for a delivery that was not accepted. */
   decision: DecisionName;
@@ -150,7 +150,7 @@ export interface WorkPorts {
   readonly onUnreadable: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
-  /** Informs the other processes; absent if that is not possible. */
+  /** Reports news about an endpoint to the other processes; absent if this is not possible. */
   readonly tell?: (endpoint: EndpointKey, news: News) => void;
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }

@@ -54,7 +54,7 @@ export interface AttemptsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Recreates the topic if it was deleted; absent if that is not done. */
+  /** Recreates the topic if it was deleted; absent if topics are not recreated. */
   readonly keeper?: TopicKeeper;
 }
 

@@ -9,10 +9,10 @@
  *   half-open    the probe is accepted or rejected                     recovering, 2 requests at a time
  *   half-open    the probe fails                                       open for twice as long, at most 60 s
  *   recovering   a request succeeds                                    recovering, one more at a time
- *   recovering   a request fails that was sent after the last halving  recovering, half as many at a time
+ *   recovering   a request that was sent after the last halving fails  recovering, half as many at a time
  *   recovering   as many requests succeeded as may run at a time       closed
  *   recovering   8 requests fail in a row                              open for 5 s
- *   any          a request completes that was sent before it opened    the same state
+ *   any          a request that was sent before it opened completes    the same state
  *   open,        another process reports that the endpoint accepts     recovering, 2 requests at a time
  *   half-open
  *   recovering   requests fail, but another process reported within    recovering, 2 requests at a time

@@ -69,7 +69,7 @@ interface Waiting<Item> {
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
 
-/** How long this process keeps replying after another process reported failures. */
+/** How long this process replies to a report of failures from another process. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
 

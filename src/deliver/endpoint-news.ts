@@ -24,7 +24,7 @@ const TOGETHER_MAX = 200;
 
 export interface TellTo {
   readonly producer: Pick<Producer, "send">;
-  /** `operator-actions`. */
+  /** The topic `operator-actions`. */
   readonly topic: string;
   /** Identifies this process. */
   readonly process: string;

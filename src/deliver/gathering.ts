@@ -68,7 +68,7 @@ export class Gathering {
     return unit;
   }
 
-  /** Puts a unit back that `next` returned, as the next one. */
+  /** Puts back a unit that `next` returned, in front of all others. */
   putBack(unit: Unit): void {
     this.#units.unshift(unit);
   }

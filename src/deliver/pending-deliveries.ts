@@ -1,5 +1,5 @@
 /**
- * The deliveries of a destination that wait for an attempt, and which of them is next.
+ * Keeps the deliveries of a destination that wait for an attempt, and selects the next one.
  *
  *   from                    waits                         starts
  *   the queue               in order, by key              when the destination is not on hold

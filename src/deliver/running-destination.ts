@@ -48,7 +48,7 @@ import { healthProblemsOf, statusOf } from "./status.ts";
 
 /** Maximum number of records in flight per partition. */
 const PARTITION_RECORDS_MAX = 256;
-/** The same for a destination whose requests have several calls, in batches. */
+/** Maximum number of batches in flight per partition, for a destination whose requests have several calls. */
 const PARTITION_BATCHES = 4;
 /** The metadata of a commit does not have room for more. */
 const METADATA_RECORDS_MAX = 2_048;
@@ -65,13 +65,13 @@ export interface DeliverDeps {
   readonly schemas?: Schemas;
   /** Shared by the stages of the process; absent if tracing is off. */
   readonly tracing?: Tracing;
-  /** Recreates deleted topics; absent if that is not done. */
+  /** Recreates deleted topics; absent if topics are not recreated. */
   readonly keeper?: TopicKeeper;
   /** Shared by the destinations; absent if attempts are not recorded. */
   readonly attempts?: AttemptsTopic;
   /** Operator actions while the destination runs; absent if there are none. */
   readonly operatorActions?: OperatorActions;
-  /** Exchanges reports about endpoints with other processes; absent if that is not done. */
+  /** Exchanges reports about endpoints with other processes; absent if none are exchanged. */
   readonly news?: NewsOfEndpoints;
 }
 

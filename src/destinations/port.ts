@@ -1,5 +1,5 @@
 /**
- * A type of destination, as the rest of the program sees it. `index.ts` has the table of types.
+ * The interface between a type of destination and the rest of the program. `index.ts` has the table of types.
  *
  *   user            uses
  *   config          `settings`, `plain`, `warnings` and `whenDisabled`
@@ -42,7 +42,7 @@ export interface DestinationType<D extends Destination = Destination> {
 interface Attempts<D> {
   /** The request that would be sent to an endpoint. */
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
-  /** Null: each unit has one delivery. */
+  /** Null if each unit has one delivery. */
   limits(destination: D): UnitLimits | null;
   /** The units in which deliveries are sent if they arrive together, in this order, and none is a retry. */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
@@ -120,7 +120,8 @@ export interface Transport {
   /** Opens the sender of one destination. The caller closes it. */
   open(destination: AttemptedDestination): Sender;
   /**
-   * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns true if it changed.
+   * Trusts another private CA (PEM text) for senders that are opened or updated from now on. Returns true if the CA
+   * changed.
    */
   trust(ca: string | null): boolean;
 }
@@ -170,7 +171,8 @@ export interface Sender<Prepared = unknown> {
 }
 
 /**
- * Whether a sender has what its requests need, such as a token. While something is missing, the destination is on hold.
+ * Shows whether a sender has what its requests need, such as a token. While something is missing, the destination is on
+ * hold.
  */
 export interface Readiness {
   /**

@@ -1,5 +1,5 @@
 /**
- * Decides which addresses a webhook may be sent to: public ones, and those of networks that the
+ * Decides to which addresses a webhook may be sent: to public addresses, and to addresses in networks that the
  * configuration allows.
  *
  *   address                                             allowed

@@ -5,7 +5,7 @@ export type SchemaRef = number | string;
 
 /** The result of reading a value with its schema. */
 export type ReadValue =
-  /** The same content as JSON, in UTF-8 if the strings in the value are. */
+  /** The content of the value as JSON. The bytes are UTF-8 if the strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }
   /** One sentence, without any content of the value. */
   | { readonly kind: "refused"; readonly error: string };

@@ -8,9 +8,12 @@ import type { SourceId } from "./ids.ts";
 export interface ConsentRule {
   /** The consent categories; at least one. */
   readonly categories: readonly string[];
-  /** Whether a call must grant all of the categories or any one of them. */
+  /** `all` if a call must grant all of the categories; `any` if one is enough. */
   readonly match: "all" | "any";
-  /** If `true`, a call without a consent object is skipped. Null: not set, so the top-level `consent.required` applies. */
+  /**
+   * If `true`, a call without a consent object is skipped. Null if not set: the top-level `consent.required` then
+   * applies.
+   */
   readonly required: boolean | null;
 }
 

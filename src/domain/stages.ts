@@ -20,7 +20,7 @@ type NamedAlone<Names> = {
   [Key in keyof Names]: Names[Key] extends string ? Key : never;
 }[keyof Names];
 
-/** The topics and groups of a stage, as `topics.ts` names them. */
+/** The topics and groups of a stage, by their names in `topics.ts`. */
 export type StageInput =
   | {
       readonly per: "stage";

@@ -44,7 +44,9 @@ export function readTimestamp(value: unknown): number | null {
   return inRange(Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value));
 }
 
-/** The same as a string, or null. A string in our own format is returned unchanged. */
+/**
+ * The timestamp as an ISO 8601 string, or null if it cannot be read. A string in our own format is returned unchanged.
+ */
 export function asIsoTimestamp(value: unknown): string | null {
   if (typeof value === "string" && !Number.isNaN(readWritten(value))) return value;
   const atMs = readTimestamp(value);

@@ -1,18 +1,18 @@
 /**
- * Bounds the bytes that are read of one response, at the socket. Whatever an endpoint sends, reading
- * it costs at most a fixed number of bytes and a little time.
+ * Bounds, at the socket, the number of bytes that are read from one response. Whatever an endpoint sends, reading it
+ * costs at most a fixed number of bytes and a bounded time.
  *
  *   bytes received for one request                             count against the limit
  *   body                                                       no: its reader has its own limit
  *   everything else: interim responses, head, chunk sizes and
  *   extensions, trailers, blank lines                          each byte
  *   a read, however few bytes it returned                      READ_BYTES in addition
- *   a line of everything else, if there is much of it          LINE_BYTES in addition
+ *   a line outside the body, if there are many such bytes      LINE_BYTES in addition
  *
  * Beyond the limit the socket is destroyed with `ResponseTooLargeError`. The limit therefore also
- * bounds the time, most of which goes into reads and lines. The parser can be stopped only between
- * two buffers, so it is given small ones. Lines are counted only if more than LINES_FROM_BYTES of a
- * buffer turn out not to be body, which does not happen with an ordinary response.
+ * bounds the time, most of which goes into reads and lines. The parser can be stopped only between two buffers, so it
+ * is given small ones. Lines are counted only if more than LINES_FROM_BYTES of a buffer turn out not to be part of the
+ * body, which does not happen with an ordinary response.
  */
 
 import type { Socket } from "node:net";
@@ -36,13 +36,13 @@ class ResponseTooLargeError extends Error {
   readonly code = "RESPONSE_TOO_LARGE";
 }
 
-/** The bytes that may still be received on a connection. */
+/** Tracks how many bytes may still be received on a connection. */
 export class ResponseBounds {
   readonly interim = new InterimFilter();
   readonly head = new ResponseHead();
   isAwaited = false;
   bytesLeft = OTHER_MAX_BYTES;
-  /** Bytes below TLS about when the request started; null: to be determined. */
+  /** The number of bytes received below TLS at about the time when the request started; null if not determined yet. */
   wireFrom: number | null = null;
 
   /** The connection, once it is established. */
@@ -58,7 +58,7 @@ export class ResponseBounds {
     this.wireFrom = null;
   }
 
-  /** This many of the bytes read last turned out to be body. */
+  /** Call when this many of the bytes read last turned out to be part of the body. */
   wasBody(bytes: number): void {
     this.bytesLeft += bytes;
   }
@@ -70,7 +70,7 @@ export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
   const read: () => Buffer | null = socket.read.bind(socket);
   const push: (chunk: unknown) => boolean = socket.push.bind(socket);
   let rest: Buffer | null = null;
-  /** The buffer that the parser has, or has parsed. */
+  /** The buffer that the parser is parsing, or parsed last. */
   let piece: Buffer | null = null;
   let leftBeforePiece = 0;
   const isOver = (): boolean => {
@@ -126,11 +126,11 @@ interface Parser {
 let symbol: symbol | undefined;
 
 /**
- * undici keeps, with each connection, an array for the headers of the next response. On a connection
- * that is used once a second, that array has reached the old generation by then. If it stayed there
- * after the response, it would keep the headers, and the bytes that they were read from, alive until
- * the whole heap is collected (docs/decisions/0043-a-thousand-members.md). So each request starts
- * with a new array. Does nothing if undici has no such array.
+ * undici keeps, with each connection, an array for the headers of the next response. On a connection that is used once
+ * a second, the array has reached the old generation by the time of the response. If undici kept using that array, it
+ * would keep the headers, and the bytes from which they were read, alive until the whole heap is collected
+ * (docs/decisions/0043-a-thousand-members.md). So each request starts with a new array. If undici has no such array,
+ * nothing happens.
  */
 export function renewHeaders(socket: Socket): void {
   symbol ??= Object.getOwnPropertySymbols(socket).find(
@@ -149,13 +149,13 @@ const watchedSockets = new Map<Socket, ResponseBounds>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
- * Bounds the bytes that are received on a TLS connection for one response, until the socket is
- * closed. OpenSSL handles TLS messages such as KeyUpdate, session tickets and new handshakes itself,
- * invisibly to any reader, so the bytes below TLS are checked from time to time.
+ * Bounds the number of bytes that are received on a TLS connection for one response, until the socket is closed.
+ * OpenSSL handles TLS messages such as KeyUpdate, session tickets and new handshakes itself, invisibly to the socket's
+ * reader, so the number of bytes below TLS is checked from time to time.
  *
  *   since the request or the connection started     connection
- *   at most WIRE_MAX_BYTES were received             stays
- *   more were received                               destroyed, with `ResponseTooLargeError`
+ *   at most WIRE_MAX_BYTES were received             stays open
+ *   more were received                               is destroyed, with `ResponseTooLargeError`
  */
 export function boundWireBytes(socket: Socket, bounds: ResponseBounds): void {
   watchedSockets.set(socket, bounds);

@@ -1,9 +1,8 @@
 /**
- * Opens sockets to endpoints. The address is checked before anything is sent to it, and so is the
- * certificate.
+ * Opens sockets to endpoints. Both the address and the certificate are checked before anything is sent.
  *
  * A host name is resolved at most once per connection. Blocked addresses are removed from the result,
- * and the socket connects to one of the remaining ones, so no second lookup can return other addresses.
+ * and the socket connects to one of the remaining ones, so there is no second lookup that could return other addresses.
  */
 
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
@@ -16,7 +15,7 @@ export interface SocketOptions {
   /** `true` if requests may go to this IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
-  /** For a name with several addresses: time to connect to each address except the last, an integer. */
+  /** For a name with several addresses: the time to connect to each address except the last. Must be an integer. */
   readonly addressPatienceMs: number;
   /** Called once per TLS connection; throws if the configured files are unusable. */
   readonly secureContext: () => SecureContext;
@@ -24,15 +23,15 @@ export interface SocketOptions {
 
 export interface SocketTarget {
   readonly protocol: string;
-  /** A name or an address, IPv6 without brackets. */
+  /** A name or an address; IPv6 is without brackets. */
   readonly hostname: string;
   readonly port: number;
 }
 
 /**
  * The last TLS session of an origin, which makes later handshakes shorter. A resumed session skips
- * the certificate check, so a session is kept only after its certificate has passed the check, and
- * used only while that certificate is valid.
+ * the certificate check, so a session is kept only if its certificate has passed the check, and is used only while that
+ * certificate is valid.
  */
 export interface TlsSession {
   last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
@@ -45,8 +44,8 @@ class AddressBlockedError extends Error {
 
 /**
  * All sockets read into one buffer, and the bytes are copied out immediately. Node would allocate
- * 64 KiB on the heap for each read, which is a lot for a response of 100 bytes. At most this many
- * bytes of a response are read after its limit is reached.
+ * 64 KiB on the heap for each read, which is a lot for a response of 100 bytes. The buffer's size is also the maximum
+ * number of bytes that are read from a response after its limit has been reached.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384);
 
@@ -71,7 +70,7 @@ export function openSocket(
     host,
     port,
     lookup: checkedLookup(options),
-    // Node's default of 250 ms would be too short for every endpoint that is farther away than that.
+    // Node's default of 250 ms would be too short for endpoints that are farther away.
     autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
     noDelay: true,
     keepAlive: true,

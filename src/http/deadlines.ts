@@ -1,9 +1,9 @@
 /**
- * One timer for many deadlines that are all the same time ahead. A deadline that is set later ends
- * later, so the list is always sorted, and only its first entry needs a timer.
+ * One timer for many deadlines, all of which are set for the same time ahead. A deadline that is set later ends later,
+ * so the list is always sorted, and only the first entry needs a timer.
  *
- * When the timer fires, sockets are read once more before anything expires: a response that waited
- * in the kernel while this process was busy has arrived in time.
+ * When the timer fires, sockets are read once more before anything expires, because a response that waited in the
+ * kernel while this process was busy has arrived in time.
  */
 
 export interface Expiring {

@@ -1,6 +1,6 @@
 /**
- * Connections to an origin. Each has its own undici `Client`, which holds one connection, opens it
- * for the first request, and opens a new one if it was closed between two requests.
+ * Connections to an origin. Each has its own undici `Client`, which holds one connection. The client opens the
+ * connection for the first request, and opens a new one if it was closed between two requests.
  */
 
 import type { Socket } from "node:net";
@@ -36,10 +36,10 @@ export interface Origin {
   readonly url: URL;
   readonly options: SocketOptions;
   readonly session: TlsSession;
-  /** Unused connections, the most recently used one last. */
+  /** Connections that are not in use, the most recently used one last. */
   readonly free: KeptConnection[];
   readonly all: Set<KeptConnection>;
-  /** Nothing more is sent to it. */
+  /** True if nothing more is sent to this origin. */
   isRetired: boolean;
 }
 
@@ -66,8 +66,8 @@ export function makeConnection(origin: Origin): KeptConnection {
     // The request's deadline replaces these timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // undici creates an error object for each header beyond this limit. The bound on the whole
-    // response is lower, so none is ever created.
+    // undici creates an error object for each header beyond this limit. The bound on the whole response is lower, so
+    // this never happens.
     maxHeaderSize: HEAD_BYTES_NEVER,
     connect: (_options, callback) => {
       const socket = openSocket(target, options, session, (error) => {
@@ -146,7 +146,7 @@ function parse(endpoint: Endpoint) {
  *
  *   when the settings change         connections to an origin
  *   its TLS files are the same, and  stay
- *   a URL on it is still used
+ *   a URL on the origin is used
  *   otherwise                        are closed: unused ones now, one in use after its response
  */
 export class Origins {
@@ -169,7 +169,7 @@ export class Origins {
     return { origin, path };
   }
 
-  /** @param options the same object unless something about sockets has changed. */
+  /** @param options must be the same object unless something about sockets has changed. */
   update(endpoints: readonly Endpoint[], options: SocketOptions): void {
     const names = new Set(endpoints.map((endpoint) => parse(endpoint).origin));
     const isSame = options === this.#options;

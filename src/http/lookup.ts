@@ -1,8 +1,7 @@
 /**
- * Resolves host names without letting one name delay the others. `getaddrinfo` occupies one of
- * Node's worker threads until it returns, which takes 10 s and more if the name server is down;
- * files and codecs need these threads too. (Node's own resolver needs no thread, but ignores
- * /etc/hosts and search domains.)
+ * Resolves host names without letting one name delay the others. `getaddrinfo` occupies one of Node's worker threads
+ * until it returns, which can take more than 10 s if the name server is down, and files and codecs need these threads
+ * too. (Node's own resolver needs no thread, but ignores /etc/hosts and search domains.)
  *
  *   a name                                           resolves to
  *   it was found within the last 10 s                the same addresses
@@ -16,8 +15,8 @@
  *   all names                                        half of the threads: libuv runs no more
  *   names that were not found the last time          a quarter of the threads
  *
- * Queued lookups run in the order of the requests, but names that were not found the last time run
- * last. The caller checks for each connection again whether an address may be requested.
+ * Queued lookups run in the order in which they were requested, but names that were not found the last time come last.
+ * For each connection, the caller checks again whether requests may go to an address.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -26,7 +25,7 @@ import type { Clock } from "../runtime/clock.ts";
 
 type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
-/** Resolves a name; `found` is called once, never before this returns. */
+/** Resolves a name. `found` is called once, never before this function returns. */
 export type Resolve = (name: string, found: Found) => void;
 
 export const systemResolve: Resolve = (name, found) => {
@@ -45,9 +44,9 @@ interface Name {
   foundAtMs: number;
   requestedAtMs: number;
   isFailing: boolean;
-  /** Its lookup is queued or running. */
+  /** True while the name's lookup is queued or running. */
   isBusy: boolean;
-  /** It has been busy for longer than a caller is made to wait. */
+  /** True if the lookup has been queued or running for longer than callers have to wait. */
   isOverdue: boolean;
   waiting: Found[];
 }
@@ -59,7 +58,7 @@ interface Queued {
 }
 
 /**
- * @returns `resolve` within these bounds; its `found` may get the same array several times.
+ * @returns a version of `resolve` with these bounds; `found` may get the same array several times.
  * @param threads the number of Node's worker threads
  */
 export function boundedResolve(
@@ -174,7 +173,7 @@ function settle(entry: Name, error: Error | null): void {
   for (const found of waiting) found(error, error === null ? addresses : []);
 }
 
-/** The name server did not respond; *there is no such name* would be a response. */
+/** True if the name server did not respond. That a name does not exist is also a response. */
 function isTemporary(error: (Error & { readonly code?: unknown }) | null): boolean {
   return error?.code === "EAI_AGAIN";
 }

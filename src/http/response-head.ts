@@ -1,7 +1,7 @@
 /**
  * Keeps the head of a response until the parser has read it. A parser that finds an error in a head
- * reports nothing about it, not even its status. So the head is passed to the parser as a whole, and
- * is read here, without strictness, if the parser could not read it or the rest never arrived.
+ * reports nothing about it, not even its status. So the head is passed to the parser as a whole. If the parser could
+ * not read the head, or the rest never arrived, it is read here, less strictly.
  *
  *   the status line is complete, and                  Go, curl and Python     read here
  *   two equal lengths, or a length and chunks         accept the response     the status
@@ -16,9 +16,8 @@
  *   no status line: another protocol, a status that
  *   is not a number of three digits, a truncated line fail                    nothing: `null`
  *
- * A final response that was read here counts whatever happens to its body: chunks without a size,
- * fewer bytes than its length says, a deadline. In each of these cases the connection is closed
- * (docs/requests.md#malformed-responses).
+ * A final response that was read here counts whatever happens to its body: chunks without a size, fewer bytes than its
+ * length announces, a deadline. In each of these cases the connection is closed (docs/requests.md#malformed-responses).
  */
 
 const BEGINNING = Buffer.from("HTTP/");
@@ -26,7 +25,7 @@ const END = Buffer.from("\r\n\r\n");
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** As Go reads it: any version, any number of spaces, with or without a reason. */
+/** The status line as Go reads it: any version, any number of spaces, with or without a reason. */
 const STATUS_LINE = /^HTTP\/\d\.\d +([1-9]\d\d)(?: .*)?$/s;
 const HEADER = /^([^:]*[^:\s])\s*:(.*)$/s;
 
@@ -36,30 +35,30 @@ interface ReadHead {
 }
 
 export class ResponseHead {
-  /** Its bytes so far; the last buffer may extend past its end. */
+  /** The bytes of the head so far; the last buffer may extend past the end of the head. */
   #bytes: Buffer | null = null;
 
-  /** Called before each response, and when the parser has read the head. */
+  /** Must be called before each response, and when the parser has read the head. */
   forget(): void {
     this.#bytes = null;
   }
 
   /**
-   * Most heads arrive in one buffer, with the start of the body.
+   * Adds bytes. Most heads arrive in one buffer, together with the start of the body.
    *
-   * @returns the bytes so far if they contain a whole head, or are not a head; null if more will follow.
+   * @returns the bytes so far if they contain a whole head, or are not a head; null if more bytes are needed.
    */
   take(piece: Buffer): Buffer | null {
     const before = this.#bytes;
     const bytes = before === null ? piece : Buffer.concat([before, piece]);
     this.#bytes = bytes;
     if (!mayBeHead(bytes)) return bytes;
-    // The end may have started in the previous buffer.
+    // The blank line at the end may have started in the previous buffer.
     const from = before === null ? 0 : Math.max(0, before.length - END.length);
     return bytes.includes(END, from) || endOf(bytes, from) >= 0 ? bytes : null;
   }
 
-  /** For a head that the parser did not read; null if the final status is unknown. */
+  /** Reads a head that the parser did not read; null if the final status is unknown. */
   read(): ReadHead | null {
     return this.#bytes === null ? null : readHead(this.#bytes);
   }
@@ -70,7 +69,7 @@ function mayBeHead(bytes: Buffer): boolean {
   return bytes.compare(BEGINNING, 0, compared, 0, compared) === 0;
 }
 
-/** The offset after the blank line that ends a head, from `at` on; -1 if there is none. */
+/** The offset after the first blank line that ends a head, searched from `at`; -1 if there is none. */
 function endOf(bytes: Buffer, at: number): number {
   let feed = bytes.indexOf(LINE_FEED, at);
   while (feed >= 0) {
@@ -119,17 +118,16 @@ const STATUS_END = "HTTP/1.1 100".length;
 const STATUS_AT = "HTTP/1.1 ".length;
 const DIGIT_1 = 0x31;
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
-/** What the bytes received so far of an interim response's head may look like. */
+/** Matches the start of an interim response's head, as far as it has been received. */
 const BEGUN = /^H(T(T(P(\/(1(\.([01]( (1\d?)?)?)?)?)?)?)?)?)?$/;
 const NOTHING = Buffer.alloc(0);
 
-/** What has been seen of the blank line: the end of the previous line, then a carriage return. */
+/** The part of the blank line that has been received: the end of the previous line, then a carriage return. */
 type EndSeen = "nothing" | "line feed" | "carriage return";
 
 /**
- * Removes interim responses (1xx) from the bytes of one response. A client must be able to skip
- * them (RFC 9110, 15.2) even if it never asked for any; undici drops the connection on `100
- * Continue`.
+ * Removes interim responses (1xx) from the bytes of one response. A client must be able to skip interim responses (RFC
+ * 9110, 15.2) even if it did not request any; undici drops the connection on `100 Continue`.
  *
  *   the bytes so far                          passed on
  *   a response with a final status, or 101    unchanged, and so is everything after it
@@ -142,10 +140,10 @@ type EndSeen = "nothing" | "line feed" | "carriage return";
 export class InterimFilter {
   /** The start of a status line that is too short to decide. */
   #kept: Buffer | null = null;
-  /** How much of an interim response's end was seen; null: none is being skipped. */
+  /** How much of an interim response's end has been received; null if no interim response is being skipped. */
   #endSeen: EndSeen | null = null;
 
-  /** Called before each response. */
+  /** Must be called before each response. */
   reset(): void {
     this.#kept = null;
     this.#endSeen = null;
@@ -172,7 +170,7 @@ export class InterimFilter {
     }
   }
 
-  /** @returns the bytes after the interim response; empty if it continues. */
+  /** @returns the bytes after the interim response; empty if more of the interim response will follow. */
   #afterEnd(bytes: Buffer, seen: EndSeen): Buffer {
     let matched = seen;
     for (let at = 0; at < bytes.length; at += 1) {

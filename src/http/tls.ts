@@ -1,6 +1,6 @@
 /**
- * Checks the peer of a TLS connection. OpenSSL checks chain, time and host name; some certificates
- * that it accepts are rejected here.
+ * Checks the peer of a TLS connection. OpenSSL and Node check chain, time and host name; some certificates that they
+ * accept are rejected here.
  *
  *   the endpoint presents                                    connection
  *   a chain to a public root, or to the private CA           established
@@ -13,13 +13,13 @@ import { createHash, type X509Certificate } from "node:crypto";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 export interface TlsFiles {
-  /** PEM strings; a CA is added to the public roots. Null: not set. */
+  /** PEM strings, each null if not set. The CA is added to the public roots. */
   readonly ca: string | null;
   readonly cert: string | null;
   readonly key: string | null;
 }
 
-/** With a private CA, a context contains all public roots, 1.2 MB: see {@link sharedContexts}. */
+/** With a private CA, a context contains all public roots and takes 1.2 MB; see {@link sharedContexts}. */
 export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   return createSecureContext({
     ...(ca === null ? {} : { ca: [...getCACertificates("default"), ca] }),
@@ -29,8 +29,8 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
 }
 
 /**
- * Creates one context for all users of the same files, at the first call. It is dropped with its last
- * user, because files change while the program runs.
+ * Creates one context for all users of the same files, at the first call. The context is dropped with its last user,
+ * because files change while the program runs.
  */
 export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
   const made = new Map<string, WeakRef<SecureContext>>();
@@ -52,7 +52,7 @@ export class SelfSignedError extends Error {
   readonly code = "DEPTH_ZERO_SELF_SIGNED_CERT";
 }
 
-/** @param certificate of the endpoint, already accepted by OpenSSL. */
+/** @param certificate the endpoint's certificate, which OpenSSL has already accepted. */
 export function isSelfSigned(certificate: X509Certificate): boolean {
   return certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey);
 }

@@ -1,27 +1,31 @@
 /**
  * Measures the time of day on the brokers. On a topic with `message.timestamp.type=LogAppendTime`, the
- * broker sets the timestamp of each record and returns it in its response, so that time is between
- * the request and the response.
+ * broker sets the timestamp of each record and returns it in its response. This timestamp is between the times of the
+ * request and the response.
  *
  *   measurement                                            `nowMs` then follows
- *   none yet, or never any                                 the process's own clock
+ *   none yet, or none possible                             the process's own clock
  *   the own clock agrees                                   the own clock at that time
  *   the own clock disagrees                                the middle of the measurement
- *   it agrees, but the response took over a second         the earlier measurement, if that agrees too
+ *   the own clock agrees, but the response took over a     the earlier measurement, if the own clock agrees with
+ *   second                                               that too
  *   the own clock is set while the process runs            the last measurement, until the next one
  *
- * Between measurements, the monotonic clock counts.
+ * Between measurements, time is taken from the monotonic clock.
  */
 
 import type { Clock } from "./clock.ts";
 
-/** Larger differences are reported. Smaller ones are only corrected. */
+/** Differences above this are reported. Smaller differences are only corrected. */
 const OFFSET_MAX_MS = 2_000;
 export function isWrongClock(offsetMs: number): boolean {
   return Math.abs(offsetMs) >= OFFSET_MAX_MS;
 }
 
-/** How much a wrong clock differs, as in `3 s ahead of the brokers' clock`; null: it is right, or unknown. */
+/**
+ * How far the clock is off, as in `3 s ahead of the brokers' clock`; null if it is correct, or if the difference is
+ * unknown.
+ */
 export function wrongClockText(offsetMs: number | null): string | null {
   if (offsetMs === null || !isWrongClock(offsetMs)) return null;
   const how = offsetMs > 0 ? "ahead of" : "behind";

@@ -1,11 +1,11 @@
-/** How many more files and sockets this process may open. */
+/** Reports how many more files and sockets this process may open. */
 
 import { readdirSync } from "node:fs";
 
-/** The system lists a process's open files here: Linux, and the BSDs. */
+/** The directories in which Linux and the BSDs list the open files of a process. */
 const OPEN = ["/proc/self/fd", "/dev/fd"];
 
-/** Null if the system has no limit or does not report it. Takes several milliseconds. */
+/** Returns null if the system has no limit or does not report it. Takes several milliseconds. */
 export function spareDescriptors(): number | null {
   const most = descriptorLimit();
   if (most === null) return null;
@@ -19,13 +19,13 @@ export function spareDescriptors(): number | null {
   return most;
 }
 
-/** Node's own types do not have it. */
+/** Node's own types do not declare this property. */
 type Report = typeof process.report & { excludeNetwork?: boolean };
 
 function descriptorLimit(): number | null {
   const report: Report = process.report;
   const before = report.excludeNetwork ?? false;
-  // Otherwise the report resolves the names of all addresses.
+  // Without this, the report resolves the names of all addresses.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };

@@ -1,18 +1,18 @@
 /**
- * A time limit for waiting on another system that does not count the slowness of this process: while its
- * event loop is blocked, or the machine gives it no CPU, it cannot read a response that has arrived.
+ * A time limit for waiting on another system, without counting delays of this process: while the process's event loop
+ * is blocked, or the process gets no CPU, a response that has arrived cannot be read.
  *
- *   a step of the wait                             counts
+ *   a step of the wait                             counted time
  *   ended on time                                  its length
  *   ended late, because the loop was blocked       at most twice its length
- *   ended late, which reached the limit            the same, but responses that have arrived are read
+ *   ended late, and the limit is reached           the same, but responses that have arrived are read
  *                                                  first: the limit is over with the next step
  */
 
 const STEPS = 20;
 const STEP_MIN_MS = 10;
 
-/** Counts the steps. */
+/** Adds up the counted time of the steps. */
 export class HeardTime {
   readonly stepMs: number;
   readonly #limitMs: number;
@@ -25,7 +25,7 @@ export class HeardTime {
     this.#lastMs = nowMs;
   }
 
-  /** Called at the end of each step. Returns `true` if the limit is over. */
+  /** Must be called at the end of each step. Returns `true` if the limit has been reached. */
   isOver(nowMs: number): boolean {
     if (this.#heardMs >= this.#limitMs) return true;
     const tookMs = nowMs - this.#lastMs;
@@ -36,11 +36,11 @@ export class HeardTime {
 }
 
 interface HearingLimit extends Disposable {
-  /** Aborts with a `TimeoutError` when the limit is over. */
+  /** Aborts with a `TimeoutError` when the limit has been reached. */
   readonly signal: AbortSignal;
 }
 
-/** Starts immediately. Dispose it when it is no longer needed. */
+/** Starts immediately. Dispose the limit when it is no longer needed. */
 export function hearingLimit(limitMs: number): HearingLimit {
   const over = new AbortController();
   const heard = new HeardTime(limitMs, performance.now());

@@ -1,11 +1,11 @@
 /**
- * An unordered set of things in flight. A `Set` would do, but V8 allocates a new table each time it
- * is emptied, and all tables of a long-lived set are in the old generation. That costs about 40 bytes
- * per entry. The tables are freed only when the whole heap is collected, and until then everything
- * that they refer to stays alive too (docs/decisions/0007-garbage-collection.md).
+ * An unordered set of things in flight. For a `Set`, V8 allocates a new table each time the set is emptied, and all
+ * tables of a long-lived set are in the old generation. That costs about 40 bytes per entry. The tables are freed only
+ * when the whole heap is collected, and until then everything that they refer to stays alive too
+ * (docs/decisions/0007-garbage-collection.md).
  */
 
-/** Created with `place: -1`; the set stores the item's index there. In one set at a time. */
+/** Created with `place: -1`; the set stores the item's index in `place`. An item can be in one set at a time. */
 export interface InFlightItem {
   place: number;
 }
@@ -41,7 +41,7 @@ export class InFlightSet<Item extends InFlightItem> {
   }
 }
 
-/** Counts what is in flight, and resolves when nothing is. */
+/** Counts the work in flight, and reports when there is none. */
 export class InFlightCount {
   #count = 0;
   #onIdle: (() => void)[] = [];
@@ -55,7 +55,7 @@ export class InFlightCount {
     });
   }
 
-  /** Resolves when nothing is in flight. */
+  /** Resolves when no work is in flight. */
   ended(): Promise<void> {
     if (this.#count === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onIdle.push(resolve));

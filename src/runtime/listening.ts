@@ -6,8 +6,8 @@ import { isIPv6 } from "node:net";
 export const ALL_ADDRESSES = "::";
 
 /**
- * Options for `server.listen`. Without a host, Node listens on all IPv6 and IPv4 addresses, or, on a
- * host without IPv6, on all IPv4 addresses. With `::` it would fail there.
+ * Options for `server.listen`. Without a host, Node listens on all IPv6 and IPv4 addresses, or, on a machine without
+ * IPv6, on all IPv4 addresses. With `::`, listening would fail on such a machine.
  */
 export function listenOn(host: string): { readonly host?: string } {
   return host === ALL_ADDRESSES ? {} : { host };

@@ -1,7 +1,7 @@
 /**
- * A token for Amazon MSK, with which a process authenticates as its IAM role: the URL of a request to
- * connect, signed with Signature Version 4, in base64url. The broker checks it with IAM. Creating a
- * token sends nothing.
+ * Creates a token for Amazon MSK, with which a process authenticates as its IAM role. The token is the URL of a connect
+ * request, signed with Signature Version 4, in base64url. The broker checks the token with IAM. Creating a token sends
+ * nothing.
  */
 
 import { createHash, createHmac } from "node:crypto";
@@ -12,7 +12,7 @@ export interface AwsCredentials {
   readonly secretAccessKey: string;
   /** Secret. Null if the credentials belong to a user, not a role. */
   readonly sessionToken: string | null;
-  /** Null if they do not expire. */
+  /** Null if the credentials do not expire. */
   readonly expiresAtMs: number | null;
 }
 
@@ -21,7 +21,7 @@ const LIFE_S = 900;
 const SERVICE = "kafka-cluster";
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
-/** @param region of the cluster, such as `eu-central-1`. */
+/** @param region the region of the cluster, such as `eu-central-1`. */
 export function mskToken(region: string, credentials: AwsCredentials, nowMs: number): string {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const host = `kafka.${region}.amazonaws.com`;
@@ -51,7 +51,7 @@ export function mskToken(region: string, credentials: AwsCredentials, nowMs: num
   return Buffer.from(url).toString("base64url");
 }
 
-/** Encoded by RFC 3986, as AWS signs it. */
+/** Encodes a parameter by RFC 3986, as AWS does before signing. */
 function encoded(text: string): string {
   const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, percent);

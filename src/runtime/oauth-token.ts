@@ -1,6 +1,6 @@
 /**
- * Bearer tokens by the client credentials grant (RFC 6749 section 4.4): the request, what counts as a token in its response,
- * and one token that its users share. Kafka, the schema registry and webhook destinations use them.
+ * Bearer tokens by the client credentials grant (RFC 6749 section 4.4): the token request, what counts as a token in
+ * the response, and a token that several users share. Kafka, the schema registry and webhook destinations use them.
  *
  *   the response                                          the token
  *   is not a 200, or not a JSON object                    none
@@ -14,7 +14,7 @@
  *
  *   the age of the token                                  a user gets
  *   is less than 4/5 of its lifetime                      that token
- *   is more, but less than its lifetime                   a new one; if it cannot wait, that token
+ *   is more, but less than its lifetime                   a new one; a user that cannot wait gets that token
  *   is its lifetime or more, or negative because the      a new one
  *     clock was set back
  */
@@ -25,11 +25,11 @@ export interface ClientCredentials {
   readonly tokenUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Null: no scope is requested. */
+  /** Null if no scope is requested. */
   readonly scope: string | null;
-  /** The place of the ID and the secret; absent: the header. */
+  /** The part of the request that contains the ID and the secret; if absent, the header. */
   readonly credentialsIn?: "header" | "body";
-  /** More fields of the request, such as `audience`. */
+  /** Additional fields of the request, such as `audience`. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
@@ -45,10 +45,10 @@ type TokenRequest = (
   },
 ) => Promise<{ readonly status: number; text(): Promise<string> }>;
 
-/** The token endpoint failed. Counts as an outage: requests are repeated until one succeeds. */
+/** The token endpoint failed. This counts as an outage: requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
-  /** Read by kafkajs. */
+  /** kafkajs reads this property. */
   readonly retriable = true;
 }
 
@@ -65,7 +65,7 @@ const RENEWED_AT_SHARE = 0.8;
 const TOKEN_MAX_BYTES = 65_536;
 const TOKEN = /^[!-~]+$/;
 
-/** Those of RFC 6749 and RFC 8707. Any other text could contain a secret. */
+/** The error codes of RFC 6749 and RFC 8707. Any other text could contain a secret. */
 const ERRORS = [
   "invalid_request",
   "invalid_client",
@@ -135,7 +135,10 @@ function jsonMap(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Only the host is named: a path or query may contain a password. The response is not quoted, because it may contain a token. */
+/**
+ * Only the host is named, because a path or query may contain a password. The response is not quoted, because it may
+ * contain a token.
+ */
 export function noTokenText({ tokenUrl }: Pick<ClientCredentials, "tokenUrl">, why: string) {
   return `No token from ${new URL(tokenUrl).origin}: ${why}`;
 }
@@ -148,18 +151,18 @@ export class SharedToken {
     null;
   #inFlight: Promise<TokenResult> | null = null;
 
-  /** @param request if it rejects, so does `renew`. */
+  /** @param request if this rejects, so does `renew`. */
   constructor(request: () => Promise<TokenResult>, nowMs: () => number) {
     this.#request = request;
     this.#nowMs = nowMs;
   }
 
-  /** Null: there is none, or its life is over. */
+  /** Returns null if there is no token, or its lifetime has ended. */
   current(): string | null {
     return this.#at(1);
   }
 
-  /** Null: a new one is due. */
+  /** Returns null if a new token is due. */
   fresh(): string | null {
     return this.#at(RENEWED_AT_SHARE);
   }
@@ -177,7 +180,7 @@ export class SharedToken {
     return this.#inFlight;
   }
 
-  /** Drops the token, unless it has been replaced. */
+  /** Drops this token, unless it has already been replaced. */
   drop(token: string): void {
     if (this.#current?.token === token) this.#current = null;
   }
@@ -190,7 +193,7 @@ export class SharedToken {
   }
 }
 
-/** Returns a valid token, from a request only if a new one is due. Throws `TokenError`. */
+/** Returns a function that returns a valid token, and requests one only if a new token is due. Throws `TokenError`. */
 export function tokenSource(
   credentials: ClientCredentials,
   clock: Clock,

@@ -1,9 +1,9 @@
 /**
- * SIGTERM and SIGINT as an AbortSignal: the first of either asks for a graceful stop.
+ * SIGTERM and SIGINT as an AbortSignal: the first of these signals requests a graceful stop.
  *
- *   then                             the process
+ *   a later signal                   the process
  *   SIGTERM, any number of times     continues its stop: signals to a process group arrive
- *                                    directly, and again from the parents that forward them
+ *                                    directly, and again from parents that forward them
  *   SIGINT within half a second      continues its stop: npm forwards Ctrl-C to a program that
  *                                    already got it from the terminal
  *   another SIGINT                   ends immediately: Ctrl-C was pressed twice
@@ -12,7 +12,7 @@
 const SAME_PRESS_MS = 500;
 
 /**
- * Aborts with the signal's name as reason. Disposing it restores Node's own handling.
+ * Aborts with the name of the signal as reason. Disposing the result restores Node's own handling.
  *
  * @param nowMs any clock that never goes back.
  */
@@ -41,8 +41,8 @@ export function shutdownSignal(
 }
 
 /**
- * Calls back at each SIGHUP, which then no longer ends the process: a daemon reloads its
- * configuration on SIGHUP. Disposing it restores Node's own handling.
+ * Calls back at each SIGHUP. The signal then no longer ends the process, because a daemon reloads its configuration on
+ * SIGHUP. Disposing the result restores Node's own handling.
  */
 export function onHangUp(then: () => void): Disposable {
   process.on("SIGHUP", then);

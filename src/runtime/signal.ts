@@ -4,7 +4,7 @@ interface Waiting extends InFlightItem {
   readonly wake: () => void;
 }
 
-/** Wakes its waiters, each of which waits for a limited time. Keeps nothing afterwards. */
+/** Wakes its waiters, each of which waits for a limited time, and holds no reference to them afterwards. */
 export class Signal {
   readonly #waiting = new InFlightSet<Waiting>();
 

@@ -4,13 +4,13 @@ import type { Clock } from "./clock.ts";
 
 export interface SlowSteps {
   /**
-   * Returns the step, and tracks it until it has settled.
+   * Returns the result of `step`, which is tracked until it has settled.
    *
    * @param what has not happened while the step lasts: the start of a sentence, such as
    *   `the brokers have not acknowledged a write`.
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
-  /** A sentence about the step that has lasted longest, if it is slow. */
+  /** Returns a sentence about the step that has lasted longest, if that step is slow. */
   healthProblems(): readonly string[];
 }
 

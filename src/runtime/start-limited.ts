@@ -4,12 +4,12 @@ import type { Clock } from "./clock.ts";
 
 interface StartLimits {
   readonly atOnce: number;
-  /** After this time the next one is started even if this one has not joined. */
+  /** After this time, the next one is started even if one has not joined yet. */
   readonly joinLimitMs: number;
 }
 
 /**
- * Resolves when all have joined, or earlier when `stopped` aborts, without starting the rest.
+ * Resolves when all have joined. If `stopped` aborts, resolves earlier and does not start the rest.
  *
  * @param start starts one; resolves when it has joined.
  */

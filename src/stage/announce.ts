@@ -1,16 +1,16 @@
 /**
- * Writes a record about this process to `operator-actions`. It shows the other processes where this
- * one routes to, and the brokers' response shows what time it is there (`runtime/broker-clock.ts`).
+ * Writes a record about this process to `operator-actions`. The record shows the other processes to which destinations
+ * this one routes, and the brokers' response shows what time it is on the brokers (`runtime/broker-clock.ts`).
  *
  *   when                                             then
  *   the process starts                               up to three records, until the clock is measured;
- *                                                    the stages wait for that, 10 s at most
- *   every 30 s; the own clock was set; its routes    a record, unless one is in flight
+ *                                                    the stages wait for that for 10 s at most
+ *   every 30 s; its clock was set; its routes        a record, unless one is in flight
  *     have changed
- *   the record is rejected                           log; the last measurement of the clock stays, and
+ *   the record is rejected                           log line; the last clock measurement stays, and
  *                                                    nothing waits for the record
- *   the clock differs by 2 s or more, or no longer   log; `/readyz` and a metric show it meanwhile
- *   another process has been routing to more         log, and again when that is over, with the
+ *   the clock differs by 2 s or more, or no longer   log line; meanwhile `/readyz` and a metric show it
+ *   another process has been routing to more         log line, and another when that is over, with the
  *     destinations for 30 s                          commands that replay what they have missed
  *   the process stops                                a tombstone
  *   the process is killed                            the others ignore it after 90 s; a process that
@@ -42,11 +42,11 @@ const EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
 const START_LIMIT_MS = 10_000;
 const START_RECORDS = 3;
-/** A larger difference between the two clocks: the own clock was set, or the machine slept. */
+/** If the two clocks differ by more than this, the process's clock was set, or the machine was suspended. */
 const CLOCK_STEP_MS = 1_000;
-/** Processes with the same file do not reload it at the same moment. */
+/** Time allowed for a difference, because processes with the same file do not reload it at the same moment. */
 const MISSING_FOR_MS = 30_000;
-/** The most commands in one log line. */
+/** Maximum number of commands in one log line. */
 const NAMED_MAX = 10;
 
 export interface AnnounceDeps {
@@ -62,16 +62,16 @@ export interface Announced {
   /** Unique among all processes. */
   readonly id: string;
   readonly stages: readonly string[];
-  /** Destinations that calls from a source may go to, by the current configuration. */
+  /** The destinations to which calls from each source may be routed, by the current configuration. */
   readonly routes: () => ProcessRecord["routes"];
 }
 
 export interface Announcing extends Disposable {
-  /** Resolves when the clock is measured, or cannot be measured at the moment. */
+  /** Resolves when the clock has been measured, or cannot be measured at the moment. */
   readonly measured: Promise<void>;
-  /** The other processes are known from now on. */
+  /** Call when the other processes are known. */
   compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void;
-  /** The configuration has changed. */
+  /** Call when the configuration has changed. */
   changed(): void;
   readonly healthProblems: () => readonly string[];
 }
@@ -101,7 +101,7 @@ class Announcer {
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #offsetMs: number | null = null;
   #isRefused = false;
-  /** By destination: what was missing at the last comparison. */
+  /** The routes that were missing at the last comparison, by destination. */
   #missing = new Map<string, MissingRoute & { readonly isLogged: boolean }>();
 
   constructor(deps: AnnounceDeps, of: Announced) {
@@ -134,7 +134,7 @@ class Announcer {
   }
 
   changed(): void {
-    // Until now the previous configuration was current.
+    // The previous configuration applied until now.
     this.#compare();
     const { id, stages, routes } = this.#of;
     this.#process = { id, stages, sinceMs: this.#deps.clock.nowMs(), routes: routes() };
@@ -159,10 +159,11 @@ class Announcer {
     const { signal } = this.#stopped;
     const { clock } = this.#deps;
     for (let count = 1; count <= START_RECORDS && !signal.aborted; count += 1) {
-      // Not measured before the last record: one that was sent twice, as to a new topic, measures nothing.
+      // A clock that is not measured is reported only after the last record, because a record that was sent twice, as
+      // to a new topic, measures nothing.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
-    // Routes count from the start of the stages, by a clock that is right.
+    // Routes count from the start of the stages, when the clock has been corrected.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
     this.#measured.resolve();
     while (!signal.aborted) {

@@ -1,21 +1,21 @@
 /**
- * Gives a stage each record together with the schema of its value, once that is known.
+ * Passes each record to a stage together with the schema of its value, once the schema is known.
  *
  *   a record's value                              the record
  *   has no schema                                 is passed on
  *   has a frame that cannot be read               is passed on, as invalid
  *   has a schema that the process knows           is passed on, with the schema
- *   has one that the registry does not have       the same: the schema then says so
+ *   has one that the registry does not have       the same: its schema then has that result
  *   has one that is not known yet                 is not admitted, and neither are later records of its partition
  *
  *   step                              after a crash
  *   1  the schema is fetched          the record is read again: it was never passed on
  *   2  the stage takes the record     depends on the stage
  *
- * A record that waits is not in flight, so the consumer's other partitions continue with all of their room, and an outage of
- * the registry stops only the partitions that need a schema which is not known yet (docs/registry.md#outages). A drain
- * cancels the wait and leaves the records to the partition's next owner. A record keeps its schema until it is processed,
- * even if the cache drops the schema meanwhile.
+ * A record that waits is not in flight, so the consumer's other partitions continue with all of their room, and an
+ * outage of the registry stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A
+ * drain cancels the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until
+ * it is processed, even if the cache drops the schema meanwhile.
  */
 
 import { frameOf } from "../domain/framing.ts";
@@ -30,8 +30,8 @@ type OnAssigned = ConsumeOptions["onAssigned"];
 const NEVER = new Promise<void>(() => undefined);
 
 /**
- * @param schemas absent if no registry is configured: all records are passed on as they come.
- * @param fail is called with failures; an outage is not one.
+ * @param schemas undefined if no registry is configured: all records are then passed on unchanged.
+ * @param fail called with failures; an outage of the registry does not count as a failure.
  */
 export function awaitSchemas(
   schemas: Schemas | undefined,
@@ -54,7 +54,7 @@ function admitting(
     admit: (record: IncomingRecord) => {
       const given = givenSchema(record, get);
       if (typeof given === "object") return given;
-      // Called again when the schema has arrived, because the cache may have dropped it by then.
+      // Looks again when the schema has arrived, because the cache may have dropped it by then.
       return schemas.ready([given], signal).catch((thrown: unknown) => {
         if (signal.aborted) return;
         fail(thrown);
@@ -69,7 +69,10 @@ function admitting(
   };
 }
 
-/** The record with its value's schema, if it has one; or the schema that is not known yet. */
+/**
+ * Returns the record with its value's schema, if the value has one, or a reference to the schema if it is not known
+ * yet.
+ */
 export function givenSchema(
   record: IncomingRecord,
   get: (ref: SchemaRef) => KnownSchema | null,

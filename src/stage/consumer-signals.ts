@@ -6,8 +6,8 @@
  *   has had no log end offset for 15 s                 unknown       of the fetched records, if any
  *   otherwise                                          to the ends   of the fetched and unread records
  *
- * The timestamp of a record that is not fetched is unknown. It has waited at least since the log end
- * offset first showed it, while nothing before it was unprocessed.
+ * The timestamp of a record that is not fetched is unknown. The record has waited at least since the log end offset
+ * first included it while every earlier record was processed.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -23,9 +23,9 @@ export interface Backlog {
 
 const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
-/** Follows the progress of one consumer, called at regular times. */
+/** Follows the progress of one consumer; called at regular intervals. */
 export class BacklogSight {
-  /** By partition: the time since which it has had records that are not fetched. */
+  /** The time since which each partition has had records that are not fetched, by partition. */
   readonly #unreadSinceMs = new Map<string, number>();
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {
@@ -55,7 +55,7 @@ export class BacklogSight {
   }
 }
 
-/** Records from the positions to the log end offsets; null if an offset is unknown or too old. */
+/** The number of records from the positions to the log end offsets; null if an offset is unknown or too old. */
 export function lagOf(progress: readonly PartitionProgress[], nowMs: number): number | null {
   let lag = 0;
   for (const { position, end, endAtMs } of progress) {

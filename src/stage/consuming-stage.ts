@@ -4,7 +4,7 @@
  *
  *   a consumer fails because of        then
  *   a corrupt batch                    it is halted: restarted with increasing delays until the batch is
- *                                      gone or was skipped; log, metric and `/readyz` show its offset.
+ *                                      gone or was skipped; log, metric and `/readyz` show the offset.
  *                                      Other stages and destinations continue
  *   ... with `onCorruptBatch: skip`    it is skipped, with a log line and a metric. If its end is
  *                                      unknown, it halts the stage all the same
@@ -13,8 +13,8 @@
  *                                      `/readyz` show it. Other stages and destinations continue
  *   anything else                      the stage cannot continue, and the program ends
  *
- * A destination's consumer outlives every failure: it is restarted on its own (`keep-consuming.ts`). A halt commits
- * everything that was processed before the batch, so a restart repeats nothing.
+ * A destination's consumer is restarted separately after every failure (`keep-consuming.ts`). When a corrupt batch
+ * halts a consumer, it commits everything that was processed before the batch, so a restart repeats nothing.
  *
  *   step of a stop                     after a crash
  *   1  the consumers drain and commit  nothing is repeated
@@ -51,23 +51,24 @@ export type ConsumingDeps = Pick<
 
 export interface ConsumingStage {
   readonly name: StageName;
-  /** Whose records they are; absent if all destinations share the consumers. */
+  /** The destination whose records are consumed; absent if all destinations share the consumers. */
   readonly destination?: DestinationId;
   readonly deadLetterTopic: string;
-  /** The headers of a record that a dead letter keeps; by default those of producers. */
+  /** Returns the headers of a record that its dead letter keeps; by default, those that producers sent. */
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
-  /** Options for each consumer. `fail` is for their handlers. */
+  /** Returns the options for each consumer. The consumers' handlers call `fail`. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
-  /** False if it passes values on without reading them, so that it need not wait for schemas. */
+  /** False if the stage passes values on without reading them, so that it need not wait for schemas. */
   readonly readsValues?: false;
   readonly healthProblems: () => readonly string[];
   readonly update?: RunningStage["update"];
   /** Default: `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
-  /** Its topics are our own: a missing one is waited for instead of ending the program. */
+  /** True if Switchyard owns the stage's topics: a missing topic is then waited for, instead of ending the program. */
   readonly outlivesTopics?: boolean;
   /**
-   * Returns `true` if the consumers are restarted after this failure, as often as needed. By default only a destination's are.
+   * Returns `true` if the consumers are restarted after this failure, as often as needed. By default, only a
+   * destination's consumers are.
    */
   readonly outlives?: (error: Error) => boolean;
   /** Called when the consumers have stopped. */
@@ -75,7 +76,7 @@ export interface ConsumingStage {
 }
 
 export interface RunningConsumers extends RunningStage {
-  /** In the order of `consume`. */
+  /** The consumers in the order in which `consume` returned their options. */
   readonly consumers: readonly KeptConsumer[];
   readonly partitions: () => readonly PartitionProgress[];
   readonly fail: Fail;
@@ -112,7 +113,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     deps.clock,
   );
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
-  // A stop before the join rejects this promise, when nobody may be listening.
+  // If the stage is stopped before it has joined, this promise rejects, perhaps while nothing handles it.
   joined.catch(() => undefined);
   return {
     name,
@@ -168,7 +169,7 @@ function consume(
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }
 
-/** What was skipped is counted from the start, so that the first one is an increase. */
+/** The counter of skipped batches exists from the start, so that the first skipped batch is an increase. */
 function skipBatches(
   log: ConsumingDeps["log"],
   metrics: ConsumingDeps["metrics"],
@@ -186,8 +187,8 @@ function skipBatches(
 }
 
 /**
- * Calls `act` at most once. A closed producer is not a failure: the program closes it after the
- * stages, and the records will be read again.
+ * Returns a function that calls `act` at most once. A closed producer does not count as a failure: the program closes
+ * it after the stages, and the records will be read again.
  */
 function failOnce(act: (error: Error) => void): Fail {
   let isDone = false;
@@ -210,7 +211,7 @@ function together(consumers: readonly KeptConsumer[]) {
   };
 }
 
-/** One consumer that stalls must be visible among many that continue. */
+/** Combines the vitals of all consumers, so that one that stalls is visible among many that continue. */
 function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
   const earliest = (times: readonly (number | null)[]) =>
     times.length === 0 || times.includes(null)

@@ -1,26 +1,26 @@
 /**
- * Decides if a corrupt batch still halts a consumer that is being restarted.
+ * Decides whether a corrupt batch still halts a consumer that is being restarted.
  *
  *   the consumer                                       the batch halts it
  *   is not running, or has not joined                  yes: it has not reached the batch again
  *   owns the partition, and has not read past it       yes
  *   owns the partition, and has read past it           no: the batch was skipped or repaired
  *   does not own it, less than 15 s after joining      yes: another assignment may follow
- *   does not own it, later                             no: it is on another process now
+ *   does not own it, later                             no: another process owns it now
  */
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { PartitionProgress } from "../kafka/port.ts";
 
-/** By then the first rebalances of a new member are over. */
+/** After this time, the first rebalances of a new member are over. */
 const ELSEWHERE_AFTER_MS = 15_000;
 
 export interface HaltedConsumer {
   readonly progress: readonly PartitionProgress[];
-  /** Time since it joined; null if it has not. */
+  /** Time since the consumer joined; null if it has not joined. */
   readonly joinedForMs: number | null;
 }
 
-/** @param consumer null if there is none at the moment. */
+/** @param consumer null if there is no consumer at the moment. */
 export function stillHalts(batch: CorruptBatch, consumer: HaltedConsumer | null): boolean {
   if (consumer === null || consumer.joinedForMs === null) return true;
   const owned = consumer.progress.find(

@@ -3,10 +3,10 @@
  * too large for the brokers.
  *
  *   rejected by the brokers              written instead
- *   what a record becomes                a dead letter `too-large` for that record
- *   a dead letter                        what fits of it (`domain/cut.ts`), the reason, and the record's
+ *   a record made from another one       a dead letter `too-large` for the original record
+ *   a dead letter                        the part that fits (`domain/cut.ts`), the reason, and the record's
  *                                        position
- *   the shortest such dead letter        nothing: throws, since continuing would lose the record
+ *   the shortest such dead letter        nothing: `write` throws, because continuing would lose the record
  *
  * A delivery whose topic is not writable is rerouted (`reroute.ts`), or becomes its own dead letter
  * `unknown-destination`, which is replayed to that destination only.
@@ -27,7 +27,7 @@ import { type Gone, sendRerouted } from "./reroute.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { watchedWriter } from "./watched-writer.ts";
 
-/** The records that were not written, too large or for a missing topic, with the reason. */
+/** The records that were not written, because they are too large or their topic is missing, with the reason. */
 export type Refused = ReadonlyMap<OutgoingRecord, string>;
 
 export interface Written {
@@ -43,13 +43,15 @@ export interface DeadLetterWriter {
    * @throws Error if even the shortest dead letter is rejected.
    */
   write(became: readonly Became[], deadLettered: readonly DeadLettered[]): Promise<Written>;
-  /** A sentence if the brokers are slow. */
+  /** Returns a sentence if the brokers are slow. */
   healthProblems(): readonly string[];
 }
 
 export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "rerouting">;
 
-/** @param headersOf the headers of a record that a dead letter keeps; by default those of producers. */
+/**
+ * @param headersOf returns the headers of a record that its dead letter keeps; by default, those that producers sent.
+ */
 export function deadLetterWriter(
   { producer, clock, metrics, rerouting }: WriterDeps,
   stage: StageName,

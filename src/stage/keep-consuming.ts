@@ -34,20 +34,20 @@ const WAIT_MAX_MS = 60_000;
 export interface KeptConsumer extends Consumer {
   /** Stops the current consumer and starts another one, as after a crash. */
   fail(error: Error): void;
-  /** Why there is no consumer at the moment, or why it is halted; null if neither. */
+  /** Why there is no consumer at the moment, or why it is halted; null if it runs and is not halted. */
   healthProblem(): string | null;
-  /** The corrupt batch that halts it, also between restarts; null if none does. */
+  /** The corrupt batch that halts the consumer, even between restarts; null if none does. */
   haltedAt(): CorruptBatch | null;
 }
 
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
   /**
-   * Called instead of a restart after a crash, except for a halt, or for a missing topic that has a
-   * keeper.
+   * If present, called after a crash instead of a restart, except if the crash is a halt, or if the topic is missing
+   * and a keeper recreates it.
    */
   readonly giveUp?: (error: Error) => void;
-  /** Returns `true` if the consumer is restarted anyway, as often as needed. */
+  /** Returns `true` if the consumer is restarted after this crash even with `giveUp`, as often as needed. */
   readonly isHalt?: (error: Error) => boolean;
 }
 
@@ -65,7 +65,7 @@ export function keepConsuming(
   let ending: Promise<void> = Promise.resolve();
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
-  /** Counts of the consumers that have ended. */
+  /** The sums of the counts of consumers that have ended. */
   const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
   let last: ConsumerVitals = NO_LIFE;
   let lastError = "";
@@ -81,13 +81,13 @@ export function keepConsuming(
       if (consumer === own) joinedAtMs = clock.nowMs();
       joined.resolve();
     };
-    // A consumer that ends before it has joined rejects here; only its crash counts.
+    // If a consumer ends before it has joined, this promise rejects; only the crash counts.
     own.joined.then(hasJoined, () => undefined);
   }
 
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
-    // Updated first, so that a batch that was skipped is not reported again because of another crash.
+    // This is updated first, so that a skipped batch is not reported again because of another crash.
     haltedAt();
     consumer = null;
     before.rebalances += own.rebalances();
@@ -111,7 +111,7 @@ export function keepConsuming(
   async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
     const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
     stopped.signal.throwIfAborted();
-    // A missing topic may exist again before anything checks.
+    // A missing topic may exist again before anything checks that.
     const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
     if (wasGone === true) waitMs = WAIT_MIN_MS;
     else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
@@ -144,7 +144,7 @@ export function keepConsuming(
   };
 }
 
-/** With the values of the previous consumer, until the new one has its own. */
+/** Uses the values of the previous consumer until the new one has its own. */
 function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): ConsumerVitals {
   return {
     isAssigned: now.isAssigned,

@@ -1,6 +1,6 @@
 /**
- * Dead-letters records that were read only in part, because they exceed the maximum of their topic
- * (docs/topics.md#limits). They become dead letters `too-large`, and the stage never gets them.
+ * Dead-letters records that were read only in part because they exceed the maximum size of their topic
+ * (docs/topics.md#limits). These records become dead letters `too-large`, and the stage never gets them.
  *
  *   step                           after a crash
  *   1  the dead letter is written  the record is read again, and there is a second dead letter
@@ -21,7 +21,7 @@ import type { StageDeps } from "./stage-deps.ts";
 type OnAssigned = ConsumeOptions["onAssigned"];
 
 /**
- * @param headersOf the headers of a record that a dead letter keeps; by default those of producers.
+ * @param headersOf returns the headers of a record that its dead letter keeps; by default, those that producers sent.
  * @returns a wrapper of a consumer's partition handlers; its `fail` is called if a dead letter cannot be written.
  */
 export function deadLetterOversized(

@@ -24,25 +24,25 @@ import type { WatchedWriter } from "./watched-writer.ts";
 /** Shared by the stages of a process. */
 export interface Rerouting {
   readonly rules: RerouteRules;
-  /** Deliveries for the destination were rerouted. */
+  /** Called when deliveries for the destination were rerouted. */
   readonly went: (stage: StageName, destination: DestinationId, count: number) => void;
   /** Stops showing destinations that are no longer configured. */
   readonly forget: (destinations: ReadonlySet<string>) => void;
-  /** A sentence for each topic that is not writable. */
+  /** Returns a sentence for each topic that is not writable. */
   readonly healthProblems: () => readonly string[];
 }
 
-/** A delivery whose topic is missing, and is not created by anyone. */
+/** A delivery whose topic is missing and will not be recreated. */
 export interface Gone {
-  /** As it was sent. */
+  /** The record as it was sent. */
   readonly record: OutgoingRecord;
-  /** With all its headers, for a dead letter. */
+  /** The delivery with all its headers, for a dead letter. */
   readonly delivery: OutgoingRecord;
   readonly error: string;
 }
 
 export interface Sent {
-  /** Too large, with the brokers' error. */
+  /** Records that are too large, with the brokers' error. */
   readonly refused: ReadonlyMap<OutgoingRecord, string>;
   readonly gone: readonly Gone[];
 }
@@ -62,7 +62,7 @@ export async function sendRerouted(
   if (returned.length === 0) return NONE;
   const refused = new Map<OutgoingRecord, string>();
   const gone: Gone[] = [];
-  /** The record that is written now, and the one that it replaces. */
+  /** Maps each record that is written now to the one that it replaces. */
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
   const decide = ({ record, error, blocked }: RejectedRecord) => {
@@ -90,7 +90,7 @@ interface Deps {
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** The count restarts each time a topic becomes unwritable. */
+/** The count for a topic restarts each time the topic becomes unwritable. */
 export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules): Rerouting {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();

@@ -7,8 +7,8 @@
  *   running   nothing         the next step         idle                failed
  *   failed    nothing         -                     -                   -
  *
- * It becomes idle synchronously after the last `next()`, so that no `wake` is missed. After a failure
- * nothing more is started: the records stay unprocessed, for another owner.
+ * The runner becomes idle synchronously after the last `next()`, so that no `wake` is missed. After a failure nothing
+ * more is started: the records stay unprocessed, for another owner.
  */
 
 export interface SerialRunner {
@@ -19,7 +19,7 @@ export interface SerialRunner {
 
 /**
  * @param next starts the next step, or returns null if nothing waits.
- * @param failed is called with the error of a step, or of `next`.
+ * @param failed called with the error of a step, or of `next`.
  */
 export function serialRunner(
   next: () => Promise<void> | null,

@@ -17,16 +17,16 @@ export interface StageDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Reroutes deliveries whose topic is not writable; absent: they wait for it. */
+  /** Reroutes deliveries whose topic is not writable; if absent, they wait until it is writable. */
   readonly rerouting?: Rerouting;
   /** Shared by the stages of the process; absent if no schema registry is configured. */
   readonly schemas?: Schemas;
   /** Shared by the stages of the process; absent if traces are disabled. */
   readonly tracing?: Tracing;
-  /** Recreates missing topics; absent: a consumer whose topic is missing has failed. */
+  /** Recreates missing topics; if absent, a consumer whose topic is missing has failed. */
   readonly keeper?: TopicKeeper;
-  /** Actions by operators, while it runs; absent: none. */
+  /** Actions by operators while the stage runs; absent if there are none. */
   readonly operatorActions?: OperatorActions;
-  /** The stage cannot continue, and nothing else in this process can do its work. Called at most once. */
+  /** Called at most once, if the stage cannot continue and nothing else in this process can do its work. */
   readonly onFatal: (error: Error) => void;
 }

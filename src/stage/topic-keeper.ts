@@ -1,11 +1,11 @@
 /**
- * Recreates topics that disappear while the program runs, as planned.
+ * Recreates topics that disappear while the program runs, with their planned settings.
  *
  *   a missing topic                             then
  *   is not in the plan                          nothing
- *   and `kafka.createTopics` is false           nothing; callers that wait for it check every 2 s
+ *   and `kafka.createTopics` is false           nothing; callers that wait for the topic check every 2 s
  *   was tried less than 5 s ago                 nothing
- *   is hidden by the brokers: no permission     nothing; its consumers retry, and report why
+ *   is hidden by the brokers: no permission     nothing; the topic's consumers retry, and report why
  *   otherwise                                   is created, together with others that are missing
  *
  * If the clock was set back, every earlier time counts as long ago.
@@ -31,12 +31,12 @@ export interface TopicKeeper {
   readonly update: (plan: readonly TopicSpec[]) => void;
   /** Returns `true` if the topic is recreated when it is missing. */
   readonly isMade: (topic: string) => boolean;
-  /** Creates the topic if that is its task. Returns immediately. */
+  /** Creates the topic if the table above allows it. Returns immediately. */
   readonly missing: (topic: string) => void;
   /**
-   * Creates the topics that are missing, if that is its task, and waits until all exist. Returns
-   * `true` if any was missing. Does not wait while the topics cannot be listed, nor for one that the
-   * brokers hide, since it may exist.
+   * Creates the topics that are missing, if the table above allows it, and waits until all exist. Returns `true` if any
+   * was missing. Does not wait if the topics cannot be listed, or for a topic that the brokers hide, because such a
+   * topic may exist.
    */
   readonly untilThere: (topics: readonly string[], signal: AbortSignal) => Promise<boolean>;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads topics from start to end, for stages that keep their state in one. During outages it waits
- * and retries, as consumers do, and reports that.
+ * Reads topics from start to end, for stages that keep their state in a topic. During outages, the reader waits,
+ * retries like a consumer, and reports the outage.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -13,7 +13,7 @@ const TRY_AGAIN_MS = 1_000;
 export interface TopicReader {
   /** The log end offset. Throws if the topic does not have the partition. */
   readonly end: (topic: string, partition: number) => Promise<number>;
-  /** Throws what `Kafka.read` throws if reading has stalled for 30 seconds. */
+  /** Reads records; throws the same error as `Kafka.read` if reading has stalled for 30 seconds. */
   readonly read: (
     topic: string,
     partition: number,
@@ -23,7 +23,7 @@ export interface TopicReader {
   readonly healthProblems: () => readonly string[];
 }
 
-/** @param signal ends reading, and rejects a wait with its reason. */
+/** @param signal ends reading, and rejects a wait with the signal's reason. */
 export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): TopicReader {
   const healthProblems = new Map<string, string>();
   return {

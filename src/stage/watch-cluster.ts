@@ -1,9 +1,12 @@
-/** Sets the gauges of unreachable brokers and of throttling before each scrape, and names them for `/readyz`. */
+/**
+ * Sets the gauges of unreachable brokers and of throttling before each scrape, and names unreachable brokers for
+ * `/readyz`.
+ */
 
 import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 
-/** Disposing it ends the gauges. */
+/** Disposing the result ends the gauges. */
 export function watchCluster(
   metrics: Metrics,
   view: ClusterView,
@@ -56,7 +59,7 @@ export function produceSignals(
   };
 }
 
-/** A sentence for each broker that is unreachable. */
+/** Returns a sentence for each broker that is unreachable. */
 export function clusterHealthProblems(brokers: readonly BrokerState[]): readonly string[] {
   return brokers.flatMap(({ broker, outage }) => {
     if (outage === null) return [];

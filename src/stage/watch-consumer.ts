@@ -11,11 +11,11 @@ export type WatchedConsumer = Pick<
   Consumer,
   "progress" | "vitals" | "rebalances" | "offsetResets"
 > & {
-  /** The corrupt batches that halt it. */
+  /** Returns the corrupt batches that halt the consumer. */
   readonly haltedAt?: () => readonly CorruptBatch[];
 };
 
-/** @param destination empty for shared stages. Disposing it removes the gauges of these labels. */
+/** Disposing the result removes the gauges with these labels. @param destination empty for shared stages. */
 export function watchConsumer(
   metrics: Metrics,
   consumer: WatchedConsumer,
@@ -77,7 +77,9 @@ export function watchConsumer(
   };
 }
 
-/** Set only if there are any: with a thousand destinations, a series for each is a lot. */
+/**
+ * Sets the gauge only if there are foreign members, because one series for each of a thousand destinations is a lot.
+ */
 function showForeign(
   { foreignMembers: gauge }: Metrics,
   labels: { readonly stage: StageName; readonly destination: string },
@@ -87,7 +89,7 @@ function showForeign(
   else gauge.bind(labels).set(foreignMembers.length);
 }
 
-/** For `/readyz`; empty if there is no such member. */
+/** Sentences for `/readyz`; empty if there is no such member. */
 export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
   if (foreignMembers.length === 0) return [];
   return [

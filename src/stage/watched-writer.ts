@@ -5,7 +5,7 @@ import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type InFlightItem, InFlightSet } from "../runtime/in-flight-set.ts";
 
-/** A send that lasts longer is reported as a problem. */
+/** A send that takes longer than this is reported as a problem. */
 const SLOW_MS = 5_000;
 
 export interface WatchedWriter {
@@ -16,7 +16,7 @@ export interface WatchedWriter {
   readonly healthProblems: () => readonly string[];
 }
 
-/** @param onAcknowledged called with the number of records of a send that were written. */
+/** @param onAcknowledged called with the number of records that a send has written. */
 export function watchedWriter(
   producer: Producer,
   clock: Clock,

@@ -8,7 +8,7 @@
  *   shorter retention, smaller maximum record        setting      sets it
  *   later compaction, or tombstones kept for         setting      sets it
  *     another time
- *   longer retention, larger maximum record          none         leaves it: somebody wanted that
+ *   longer retention, larger maximum record          none         leaves it: it was set on purpose
  *   another number of partitions or replicas         count        leaves it
  *   retention above the brokers' offset retention    offsets      leaves it
  *   no permission to see the topic or its settings   hidden       leaves it
@@ -16,21 +16,21 @@
  *   a topic of a destination that is not configured  orphaned     leaves it; used again if the ID returns
  *
  * Partition counts are never changed, because calls with the same key would then be out of order.
- * If offsets are kept for less time than records, a group that was stopped for longer would read
- * all of those records again.
+ * If offsets are kept for less time than records, a group that was stopped for longer than that reads all records
+ * again.
  */
 
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
 import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 
-/** A topic on the cluster; fits the port's `TopicState`. */
+/** A topic on the cluster; compatible with the port's `TopicState`. */
 export interface ActualTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** The values of `PLANNED_KEYS`; empty if they may not be seen. */
+  /** The values of `PLANNED_KEYS`; empty if the permission to see them is missing. */
   readonly config: Readonly<Record<string, string>>;
-  /** The missing permission because of which its settings, or the whole topic, cannot be seen. */
+  /** The missing permission, if the topic or its settings cannot be seen without it. */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
 
@@ -62,7 +62,7 @@ export type TopicDifference =
   | {
       readonly kind: "offsets";
       readonly topic: string;
-      /** `Infinity`: records are kept forever. */
+      /** `Infinity` if records are kept forever. */
       readonly retentionMs: number;
       readonly offsetsRetentionMs: number;
     }
@@ -153,7 +153,7 @@ function offsets(
   offsetsRetentionMs: number | null,
 ): TopicDifference[] {
   const kept = unlimited(actual.config["retention.ms"] ?? "");
-  // A difference that `--apply` removes is judged by its new value.
+  // A setting that `--apply` changes is compared by its new value.
   const retentionMs = Math.max(kept, Number(planned.config["retention.ms"] ?? 0));
   if (!planned.isConsumed || offsetsRetentionMs === null) return [];
   if (!(retentionMs > offsetsRetentionMs)) return [];

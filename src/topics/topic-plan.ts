@@ -18,13 +18,13 @@
  *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
- * No maximum exceeds `kafka.maxMessageBytes`, because a cluster may allow less. All other topics have
+ * No maximum exceeds `kafka.maxMessageBytes`, because a cluster may allow less than the table. All other topics have
  * `cleanup.policy=delete`. Unless the table gives a number, a topic has `kafka.partitions`
  * partitions, and a destination's topic has the number in its `partitions`. A value that is removed
- * from a compacted topic is gone within two days: compaction happens within one day and keeps
- * tombstones for another day, in which the owners of audiences read them. A delivery is a call plus
- * our headers, and a dead letter is a delivery plus more headers, so the maximum grows in that order.
- * `topic-differences.ts` compares the plan with a cluster.
+ * from a compacted topic is gone within two days: compaction happens within one day and keeps tombstones for another
+ * day, during which the owners of audiences read them. A delivery is a call plus our headers, and a dead letter is a
+ * delivery plus more headers, so their maximum sizes increase in that order. `topic-differences.ts` compares the plan
+ * with a cluster.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -43,7 +43,7 @@ const DELAY_RETENTION_MIN_MS = 8 * HOUR_MS;
 export interface TopicPlanOptions {
   readonly topics: TopicNames;
   readonly destinations: readonly DestinationId[];
-  /** The webhook destinations among them. */
+  /** The webhook destinations among `destinations`. */
   readonly webhooks: readonly DestinationId[];
   /** Equal delays share a topic. */
   readonly retryDelaysMs: readonly number[];
@@ -51,7 +51,7 @@ export interface TopicPlanOptions {
   readonly partitions: number;
   /** Partitions of `deliveries.<destination>` for destinations that set their own number. */
   readonly partitionsOf?: ReadonlyMap<DestinationId, number>;
-  /** Null: the broker's default. */
+  /** Null for the broker's default. */
   readonly replicationFactor: number | null;
   /** The cluster's maximum record size; null if it allows every size in the table. */
   readonly maxMessageBytes?: number | null;
@@ -60,14 +60,16 @@ export interface TopicPlanOptions {
   readonly hasOperatorEvents: boolean;
 }
 
-/** Fits the port's `TopicSpec`. */
+/** Compatible with the port's `TopicSpec`. */
 export interface PlannedTopic {
   readonly kind: TopicKind;
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number | null;
   readonly config: PlannedConfig;
-  /** `true` if a consumer group reads it; its committed offsets should then outlive its records. */
+  /**
+   * `true` if a consumer group reads the topic; the group's committed offsets should then outlive the topic's records.
+   */
   readonly isConsumed: boolean;
 }
 
@@ -80,10 +82,13 @@ export const PLANNED_KEYS = [
   "message.timestamp.type",
 ] as const;
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
-/** The cluster may have any value for a key that is not set. */
+/** If a key is not set, the cluster may have any value for it. */
 export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
-/** Each topic once: first those that others write to, then in the order in which calls pass through them. */
+/**
+ * Contains each topic once: first the topics to which other programs write, then the rest in the order in which calls
+ * pass through them.
+ */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, retryDelaysMs, retryWindowMs } = options;
   const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
@@ -146,7 +151,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
-    // Processes use it to measure how far their clocks are from the brokers' clocks.
+    // Processes use these timestamps to measure how far their clocks differ from the brokers' clocks.
     compacted("operatorActions", topics.operatorActions, 1, {
       "message.timestamp.type": "LogAppendTime",
     }),
@@ -156,7 +161,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
 
 /**
  * The largest record (key, value and headers) that is written to a planned topic and read from it,
- * by topic name. The brokers may allow less, but they measure a batch after compression.
+ * by topic name. The brokers may allow less, but measure a batch after compression.
  */
 export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
   const grown = [

@@ -1,11 +1,11 @@
 /** Numbers as text: `1 record`, `1,024 records`, `66 %`. */
 
-/** @param plural required if it is not the noun followed by s. */
+/** @param plural required if the plural is not the noun followed by s. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }
 
-/** Part of a whole, from 0 to 1. Shows 100 % only for exactly 1, and 0 % only for exactly 0. */
+/** Formats a share from 0 to 1. Shows 100 % only for exactly 1, and 0 % only for exactly 0. */
 export function percentText(share: number): string {
   if (share > 0 && share < 0.01) return "<1 %";
   if (share > 0.99 && share < 1) return ">99 %";

@@ -1,6 +1,6 @@
 /**
- * Why calls are skipped for a destination, as `switchyard_route_calls_skipped_total` counts them, in the order in which the
- * route stage decides (docs/rules.md#order). `status` and the console show these words.
+ * The reasons for skipping calls to a destination that `switchyard_route_calls_skipped_total` counts, in the order in
+ * which the route stage decides (docs/rules.md#order). `status` and the console show these words.
  */
 
 export const SKIP_REASONS = [

@@ -1,11 +1,11 @@
 /**
  * A table for the terminal: each column is as wide as its widest cell, and two spaces separate
- * columns. Cells are data: characters that could control the terminal are shown as escapes.
+ * columns. Cells contain data, so characters that could control the terminal are shown as escapes.
  */
 
 import { visibleCell } from "../domain/escape-control.ts";
 
-/** @param paint is given whole cells, already padded, so that colors do not shift columns. */
+/** @param paint called with whole cells that are already padded, so that colors do not shift columns. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
