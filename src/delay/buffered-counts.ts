@@ -77,7 +77,7 @@ export class UnreadRecords {
     if (block !== undefined) this.#remove(block, labels);
   }
 
-  /** Nothing waits below `offset` anymore. */
+  /** Call when no record below `offset` waits any more. */
   passTo(offset: number): void {
     while (this.#blocks[0] !== undefined && this.#blocks[0].end <= offset) {
       this.#entries -= this.#blocks[0].tallies.size;

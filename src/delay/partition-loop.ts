@@ -36,7 +36,7 @@ export interface Waiters {
   readonly delay: string;
   readonly delayMs: number;
   readonly operatorActions: OperatorActions;
-  /** Each assigned partition adds itself. */
+  /** Contains all assigned partitions. */
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;

@@ -192,7 +192,7 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;
-  /** Applies new settings, from which endpoints are named. */
+  /** Applies new settings. Endpoints are then named as these settings define. */
   update(destination: AttemptedDestination): void;
 }
 

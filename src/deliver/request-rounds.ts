@@ -280,7 +280,7 @@ function rejectedBy({ endpoint, result }: Split): EndpointResult {
   return { endpoint: endpoint.key, result, outcome: { kind: "rejected" } };
 }
 
-/** A single delivery has only one half. */
+/** Divides deliveries into two halves; a single delivery is the only half. */
 function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
   const middle = Math.ceil(calls.length / 2);
   return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);

@@ -32,7 +32,7 @@ export function wrongClockText(offsetMs: number | null): string | null {
   return `${Math.round(Math.abs(offsetMs) / 1_000)} s ${how} the brokers' clock`;
 }
 
-/** A slower response can prove that the clock is wrong, but not that it is right. */
+/** A response that took longer can prove that the clock is wrong, but not that it is right. */
 const PRECISE_MS = 1_000;
 
 /** The times of the request and the response are from the monotonic clock. */
