@@ -109,7 +109,7 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
 }
 
 /**
- * The hash that replaces a user ID in addresses, because browsers and proxies log them. The token is part of the
+ * The hash that replaces a user ID in addresses, because browsers and proxies log addresses. The token is part of the
  * hash, so that only those who know the token can guess IDs.
  *
  * @param token null if the console is only open to this machine.

@@ -1,5 +1,5 @@
 /**
- * The rates of the last hours and the current rates. They are only in memory, so they are lost at a restart.
+ * The rates of the last hours and the current rates. They are only in memory, so a restart loses them.
  *
  *   kept                        in steps of   for        of at most
  *   rates of all                1 min         4 h        1 row

@@ -85,7 +85,7 @@ export interface ConsoleReader {
 
 export interface ActionRunner {
   /**
-   * The work of an action. Nothing is done until it is called.
+   * Returns the work of an action. Nothing is done until the returned function is called.
    *
    * @throws Error with a sentence if the configuration does not allow the action.
    */

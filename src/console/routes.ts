@@ -44,7 +44,7 @@ export type Route =
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "sent"; readonly name: SentName }
-  /** Without an ID, the route is about all of them. */
+  /** Without an ID, the route is about all actions. */
   | { readonly kind: "actions"; readonly id: string | null }
   | {
       readonly kind: "comparisons";
@@ -69,7 +69,7 @@ export type SentName = (typeof SENT_NAMES)[number];
 export function routeOf(target: string): Route {
   // Only the path and the query matter, whatever host the request names.
   const base = "http://console.invalid";
-  // A proxy that removes `/path` from `/path/calls` and adds a `/` doubles it.
+  // A proxy that removes `/path` from `/path/calls` and adds a `/` makes the first slash double.
   const url = `${base}${target.replace(/^\/+/, "/")}`;
   if (!target.startsWith("/") || !URL.canParse(url)) return { kind: "unknown" };
   const { pathname, searchParams } = new URL(url);

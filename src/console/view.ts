@@ -101,7 +101,7 @@ export interface DestinationSnapshot {
   readonly name: string;
   /** The destination's type, or `unknown` if it is not configured. */
   readonly kind: string;
-  /** True if the deliver stage sends its deliveries; null if it is not configured. */
+  /** True if the deliver stage sends the destination's deliveries; null if the destination is not configured. */
   readonly isAttempted: boolean | null;
   readonly state: DestinationStateName | null;
   /** The severity of the destination's problem, from 0 (halted) to 6 (no problem). */

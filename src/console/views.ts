@@ -73,7 +73,7 @@ function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): n
 }
 
 /**
- * The rows that differ from those sent before. Pass the same map for each event of a connection.
+ * The rows that differ from the rows sent before. Pass the same map for each event of a connection.
  *
  * @param sent by ID, as JSON; this function updates the map.
  */

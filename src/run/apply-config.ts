@@ -74,7 +74,7 @@ export async function makeTopics(
 }
 
 /**
- * Step 2, synchronously. Call the returned function when `next` runs: it does steps 3 and 4.
+ * Step 2, synchronously. The returned function does steps 3 and 4; call it when `next` runs.
  *
  * @param next has topics that exist, and differs from `running` only in settings that may change at run time.
  */

@@ -40,7 +40,7 @@ export interface RunningEvents extends AsyncDisposable {
   readonly healthProblems: () => readonly string[];
 }
 
-/** The caller disposes it before the producer is closed. */
+/** The caller disposes the result before the producer is closed. */
 export function configuredEvents(
   config: Config,
   { cluster, reloads, stages, operatorActions, ...deps }: EventParts,

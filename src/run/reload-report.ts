@@ -22,7 +22,7 @@ export interface Standing {
   invalid: { readonly sinceMs: number; readonly problems: readonly string[] } | null;
   needsRestart: readonly string[];
   waiting: ReadonlyMap<string, readonly string[]>;
-  /** Why creating their topics failed, if it was attempted. */
+  /** Why creating the topics failed, if that was attempted. */
   lackingFor: Error | null;
 }
 

@@ -4,7 +4,7 @@ import type { Changes, ListChanges } from "../../config/changes.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Colors } from "../../operate/connect/shell.ts";
 
-/** The result as `--json` prints it. The hashes are those of `configHash`. */
+/** The result in the form in which `--json` prints it. The hashes are those of `configHash`. */
 export interface Diff {
   readonly changes: Changes;
   readonly hashes: { readonly current: string; readonly proposed: string };

@@ -33,7 +33,7 @@ export interface PublishOptions {
   readonly defaultSource: SourceId | null;
   /** The headers of each record: `source-id`, or none if each call names its source or the default source applies. */
   readonly headers: RecordHeaders;
-  /** Aborting it stops reading. Lines that have been read are still written, unless the producer fails. */
+  /** Stops reading when the signal aborts. Lines that have been read are still written, unless the producer fails. */
   readonly signal: AbortSignal;
   /** True to print JSON objects instead of sentences. */
   readonly json?: boolean;

@@ -165,7 +165,7 @@ async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<E
     if (state.kind === "registered") versions.set(schema.name, state.version);
     const action = state.kind === "registered" ? "nothing" : "refused";
     verdicts.push({ subject, says: stateText(state), action });
-    // Schemas that use this schema cannot be registered without it.
+    // Schemas that use this one cannot be registered without it.
     if (state.kind !== "registered") break;
   }
   printVerdicts(verdicts, plan, shell);

@@ -111,7 +111,7 @@ export function refusalOf(
 
 type Outcome = "skipped" | "would-skip" | "refused";
 
-/** Every key is always present. @param at the group's offset, before the batch was skipped if it was. */
+/** Every key is always present. @param at the group's offset; if the batch was skipped, the offset before that. */
 function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,

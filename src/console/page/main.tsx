@@ -153,7 +153,7 @@ function Main({
   );
 }
 
-/** How long ago the data was read; 0 without data. */
+/** How long ago the data was read; 0 if there is no data. */
 function ageOf(overview: Overview | null, now: number): number {
   return overview === null ? 0 : now - Date.parse(overview.at);
 }

@@ -86,7 +86,7 @@ export async function stopAction(id: string): Promise<void> {
   );
 }
 
-/** Called with the actions of everybody when one of them changes. */
+/** Called with the actions that anybody started, when one of the actions changes. */
 export const jobsReceived: { take: (jobs: readonly JobView[]) => void } = { take: nothing };
 
 async function fetchJson(path: string, request: RequestInit): Promise<unknown> {

@@ -26,7 +26,7 @@ import { snapshotOf } from "./snapshot.ts";
 export interface ConsoleReaderOptions {
   /** The current configuration, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
-  /** Reads the file again, or other content instead of it. */
+  /** Reads the configuration file again, or reads other content as if it were the file. */
   readonly load: Load;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];

@@ -84,7 +84,7 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
 }
 
 /**
- * Counts the waiting deliveries and dead-letters them. Resolves with their number.
+ * Counts the waiting deliveries and dead-letters them. Resolves with the number of deliveries.
  *
  * @param operating null if the deliveries are only counted.
  */

@@ -26,7 +26,7 @@ export interface AskedPause {
 export interface Paused {
   /** The pause in force so far; null if there is none. */
   readonly before: Pause | null;
-  /** The pause in force from now on. If it is the same object, nothing has to be written. */
+  /** The pause in force from now on. If this is the same object as the pause so far, nothing has to be written. */
   readonly pause: Pause;
 }
 

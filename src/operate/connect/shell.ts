@@ -1,5 +1,5 @@
 /**
- * The process in which a command runs; tests replace it. A command prints only through it. Characters that could
+ * The process in which a command runs; tests replace it. Commands print only through this object. Characters that could
  * control a terminal are escaped, except C0, which colors and progress need: code that prints data escapes C0 with
  * `visibleCell`.
  */
@@ -35,7 +35,7 @@ export interface Shell {
   /** Colors for `err`. */
   readonly errColors: Colors;
   readonly errIsTerminal: boolean;
-  /** The current size of the terminal of `out`; null if it is not a terminal. */
+  /** The current size of the terminal of `out`; null if `out` is not a terminal. */
   readonly screen: (() => Screen) | null;
 }
 

@@ -20,7 +20,7 @@ import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts
 /** Share of the retry window. With the default schedule, the longest delay and the last attempt fit into this share. */
 const NEAR_SHARE = 0.25;
 
-/** How long before the end of a retry window operators are notified of it. */
+/** Operators are notified this long before the end of a retry window. */
 export function nearMs(retryWindowMs: number): number {
   return Math.round(retryWindowMs * NEAR_SHARE);
 }

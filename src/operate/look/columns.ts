@@ -10,7 +10,7 @@ export function countText(count: number | null): string {
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");
 }
 
-/** The time of day in UTC, with the date if it is not within the last day. */
+/** The time of day in UTC, with the date if the time is not within the last day. */
 export function sinceText(at: string, nowMs: number): string {
   const text = instantText(Date.parse(at));
   return nowMs - Date.parse(at) < DAY_MS ? text.slice(11) : text;

@@ -44,7 +44,7 @@ export interface StateReport {
     readonly since: string | null;
     /** When the hold ends automatically or a probe is sent; null if an operator has to end it. */
     readonly until: string | null;
-    /** Who paused it: `configuration` or the author of the action. Absent for other holds. */
+    /** Who paused the destination: `configuration` or the author of the action. Absent for other holds. */
     readonly by?: string;
     /** Why there is no token. Absent for other holds. */
     readonly error?: string;
@@ -69,7 +69,7 @@ export interface DestinationReport extends StateReport {
   readonly destination: string;
   /** Records in the queue, and deliveries that are due for a retry. */
   readonly waiting: number | null;
-  /** The deliveries among them that are due for a retry. */
+  /** The deliveries among `waiting` that are due for a retry. */
   readonly due: number | null;
   /** Deliveries in delay topics. */
   readonly awaitingRetry: number | null;
@@ -80,7 +80,7 @@ export interface DestinationReport extends StateReport {
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
-  /** Calls that were skipped for it since the processes started, by reason; an absent reason means 0. */
+  /** Calls that were skipped for the destination since the processes started, by reason; an absent reason means 0. */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
   /** The corrupt batches at which the destination is halted. */
   readonly halted: readonly HaltReport[];

@@ -32,7 +32,7 @@ export interface HealthProblem {
   readonly text: string;
   /** An address of the console; null if there is none. */
   readonly link: string | null;
-  /** True if the tables of `status` show it. */
+  /** True if the tables of `status` show the problem. */
   readonly isInTables: boolean;
 }
 

@@ -41,7 +41,7 @@ export interface StageStatus {
 /** A configured destination, or a removed one that still has records. */
 export interface DestinationWaiting {
   readonly destination: string;
-  /** The topic of its queue. */
+  /** The topic of the destination's queue. */
   readonly topic: string;
   /** Deliveries that have not been attempted yet. Null if the topic does not exist, or the number is unknown. */
   readonly line: Waiting | null;
@@ -87,7 +87,10 @@ export interface KafkaStatus {
   readonly pauses: readonly Pause[];
   /** Null if the topic does not exist yet, or the number is unknown. */
   readonly deadLetters: DeadLettersStatus | null;
-  /** Why `awaitingRetry` or `deadLetters` is not fully known; null if it is, or if there was too much to read. */
+  /**
+   * Why `awaitingRetry` or `deadLetters` is not fully known; null if both are known, or if there was too much to
+   * read.
+   */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
   /** The parts that could not be read, each listed once, with the reason. */
   readonly errors: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * The number of unprocessed records of consumer groups, and the time of the oldest one. All topics are requested
- * together, so that 1,000 topics take about as long as one.
+ * The number of unprocessed records of consumer groups, and the time of the oldest such record. All topics are
+ * requested together, so that 1,000 topics take about as long as one.
  *
  *   found for a partition                                 requested
  *   unprocessed records (`kafka/uncommitted-ranges.ts`)   all partitions together
@@ -43,7 +43,7 @@ export interface WaitingIn {
 }
 
 const READ_MAX_BYTES = 16_384;
-/** Limits the time to read the oldest records, because a producer's open transaction can also hide one. */
+/** Limits the time to read the oldest records, because a producer's open transaction can hide them. */
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 

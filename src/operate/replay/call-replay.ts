@@ -1,6 +1,6 @@
 /**
- * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each is routed for
- * that destination alone, by the current configuration (`routeAgain`). If the registry is unreachable, the replay
+ * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each call is routed
+ * for that destination alone, by the current configuration (`routeAgain`). If the registry is unreachable, the replay
  * waits for the schema of the call's value, as the route stage does.
  */
 

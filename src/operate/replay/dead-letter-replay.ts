@@ -74,7 +74,7 @@ export interface DeadLetterDecisions extends ReplayTargets {
   /** The ranges at the start, so that dead letters caused by this replay are excluded. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
-  /** Counts them. */
+  /** Counts dead letters. */
   readonly tally?: Tally;
 }
 

@@ -312,7 +312,7 @@ export interface ReplayJob<Kind extends ReplayKind>
 export interface ReplayResult extends ReplayFigures {
   readonly name: string;
   readonly end: ReplayEnd | "failed";
-  /** Why it failed. */
+  /** Why the replay failed. */
   readonly error: string | null;
   /** The number of records that were not replayed, by the sentence that says why. */
   readonly refused: ReadonlyMap<string, number>;

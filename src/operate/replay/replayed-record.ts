@@ -70,9 +70,9 @@ export interface TallyRow {
   /** Null if the records were not deliveries. */
   readonly destination: string | null;
   readonly reason: string;
-  /** The topic; null if a replay refuses them. */
+  /** The topic to which a replay writes the dead letters; null if a replay refuses them. */
   readonly to: string | null;
-  /** Why a replay refuses them; null if it does not. */
+  /** Why a replay refuses the dead letters; null if it does not refuse them. */
   readonly refused: string | null;
   readonly count: number;
 }

@@ -49,7 +49,7 @@ function requestOf(request: EndpointRequest): object {
   return { ...request, body: request.body.toString() };
 }
 
-/** A batch, on a line of its own. */
+/** A batch, on a separate line. */
 export function batchJson({ destination, lines, requests }: ExplainedBatch): string {
   const batch = { destination: destination.id, lines, requests: requests.map(requestOf) };
   return JSON.stringify({ batch });

@@ -34,7 +34,7 @@ export function explanationText(explanation: Explanation, number: number, colors
 }
 
 function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
-  // IDs come from outside: as JSON they cannot control the terminal.
+  // IDs come from outside, so they are written as JSON, which cannot control the terminal.
   const messageId =
     call.messageId === null
       ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"

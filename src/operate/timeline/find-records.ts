@@ -30,7 +30,7 @@ export type CallFacts =
       readonly receivedAtMs: number;
       /** Message IDs of its deliveries: that of the call, and those that rules create from the call. */
       readonly keys: readonly string[];
-      /** Destinations of its source. */
+      /** Destinations of the call's source. */
       readonly destinations: readonly Routing[];
     }
   | { readonly kind: "unusable"; readonly reason: string; readonly error: string };
@@ -48,7 +48,7 @@ export interface FoundCall {
   readonly facts: CallFacts;
 }
 
-/** A delivery on one of its topics. */
+/** A delivery on a topic of its destination. */
 export interface FoundDelivery {
   readonly place: RecordPlace;
   /** When the record was written. */

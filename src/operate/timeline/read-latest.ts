@@ -1,6 +1,6 @@
 /**
- * Finds the latest matching records of a topic, from its end backwards in pieces, so that only as much of a large topic is read
- * as necessary.
+ * Finds the latest matching records of a topic. The topic is read in pieces from its end backwards, so that no more
+ * of a large topic is read than necessary.
  *
  *   a partition                                          is read further
  *   has nothing older in the time range                  no

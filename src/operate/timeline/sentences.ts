@@ -1,4 +1,7 @@
-/** The steps of a timeline as sentences. Control characters from data are escaped, so that they cannot control a terminal. */
+/**
+ * The steps of a timeline as sentences. Control characters in data are escaped, so that data cannot control a
+ * terminal.
+ */
 
 import {
   type AttemptBatch,
@@ -12,7 +15,7 @@ import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
-/** The deliver stage sets when a delivery is due, and the delay stage returns it: their clocks may differ. */
+/** Allows for different clocks: the deliver stage sets when a delivery is due, and the delay stage returns it. */
 const CLOCKS_DIFFER_MS = 1_000;
 
 /** Names of the configured endpoints, by endpoint ID. */

@@ -1,5 +1,5 @@
 /**
- * The timeline of one call, from the records that belong to it. Pure: commands and the console show its result.
+ * The timeline of one call, from the records that belong to it. Pure: commands and the console show the result.
  *
  *   a record                                       step
  *   on calls                                       received, or unusable; and skipped for each destination of its source that
