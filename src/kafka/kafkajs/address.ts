@@ -1,9 +1,9 @@
-/** Addresses of brokers. As a single string they are written by `hostAndPort`, with IPv6 in brackets. */
+/** Addresses of brokers. `hostAndPort` writes an address as a single string, with IPv6 in brackets. */
 
 import { withoutBrackets } from "../../domain/addresses.ts";
 
 export interface Address {
-  /** A name or an address, IPv6 without brackets. */
+  /** A name or an IP address; IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds out why an authentication failed. kafkajs reports each failure between the handshake and its end
- * as rejected credentials, and keeps nothing but the text.
+ * Finds out why an authentication failed. kafkajs reports every failure after the handshake as rejected
+ * credentials, and keeps only the error's text.
  *
  *   the authentication                      kafkajs               here
  *   is rejected                             rejected credentials  the same
@@ -8,8 +8,8 @@
  *   finds the connection authenticating     rejected credentials  that error: another connection works
  *   already
  *
- * A broker that stops or starts cuts off authentications. Rejected credentials stay rejected until
- * somebody changes the password: they end a start, and a stage.
+ * A broker that stops or starts cuts off authentications, so these are retried. Rejected credentials stay
+ * rejected until somebody changes the password, so they end a startup, and a stage.
  */
 
 import { DRIVER_OUTAGE } from "./error-names.ts";
@@ -45,7 +45,7 @@ export const authenticateToBroker: Replacement = {
   },
 };
 
-/** An authenticator is for one authentication. */
+/** Each authenticator is used for only one authentication. */
 async function withCause(
   own: Authenticator,
   authenticateToBroker: () => Promise<void>,

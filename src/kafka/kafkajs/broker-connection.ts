@@ -1,7 +1,7 @@
 /**
- * One connection to a broker with many users. It is opened when it is first needed, and again after it
- * broke; concurrent callers wait for the same attempt. It is closed when it has been unused for a while,
- * and opened again with the next request.
+ * One connection to a broker, with many users. The connection is opened when first needed, and again after it
+ * broke; concurrent callers wait for the same attempt. When unused for a while, the connection is closed, and
+ * opened again for the next request.
  */
 
 import type { Socket } from "node:net";
@@ -16,13 +16,13 @@ import {
   type Versions,
 } from "./internals.ts";
 
-/** A request that is encoded and read immediately. It may be sent twice if `isRepeatable`. */
+/** A request whose encoding and reading are synchronous. May be sent twice if `isRepeatable`. */
 export interface DirectRequest<Result> {
   readonly apiKey: number;
   readonly apiName: string;
   readonly apiVersion: number;
   readonly isRepeatable: boolean;
-  /** Leaves this much room in front. */
+  /** Encodes the request, after this many free bytes. */
   encode(roomBytes: number): Buffer;
   /** Throws if the payload is not a valid response. */
   read(payload: Buffer): Result;
@@ -35,11 +35,11 @@ interface Waiting {
 
 interface BrokerConnectionOptions {
   /**
-   * Requests of one turn of the event loop share a write. Each would otherwise cost a system call, and
-   * its response another one.
+   * `true` if the requests of one turn of the event loop share a write. Otherwise each request would cost a
+   * system call, and each response another one.
    */
   readonly isGathered: boolean;
-  /** Sends what waits here elsewhere when the broker starts to throttle. */
+  /** When the broker starts to throttle, sends the requests that wait here on another connection. */
   readonly elsewhere?: <Result>(request: DirectRequest<Result>) => Promise<Result>;
 }
 
@@ -71,7 +71,7 @@ export class BrokerConnection {
     return this.#opening === null && this.#broker !== null && isUp(this.#broker);
   }
 
-  /** Versions of the latest connection. */
+  /** The request versions that the broker accepts on the latest connection. */
   get versions(): Versions | null {
     return this.#broker?.versions ?? null;
   }
@@ -81,17 +81,17 @@ export class BrokerConnection {
     return this.#connection?.socket?.bytesRead ?? 0;
   }
 
-  /** Requests wait in this process, because the broker has requested a pause. */
+  /** `true` if requests wait in this process because the broker has requested a pause. */
   get hasPending(): boolean {
     return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
   }
 
-  /** How long the broker will read nothing from the latest connection. */
+  /** The time for which the broker will not read from the latest connection. */
   get throttledForMs(): number {
     return Math.max(0, (this.#connection?.requestQueue.throttledUntil ?? 0) - Date.now());
   }
 
-  /** Another request would wait: the broker throttles, and reads one at a time. */
+  /** `true` if another request would have to wait, because the broker throttles and reads one request at a time. */
   get wouldWait(): boolean {
     if (this.#connection?.requestQueue.isThrottled !== true) return false;
     return this.isInUse || this.throttledForMs > 0;
@@ -127,7 +127,7 @@ export class BrokerConnection {
   }
 
   /**
-   * Like `send` but with one promise, where kafkajs creates a dozen: a thousand members send several
+   * Like `send`, but creates only one promise, while kafkajs creates a dozen: a thousand members send several
    * hundred such requests a second.
    */
   sendDirect<Result>(request: DirectRequest<Result>): Promise<Result> {
@@ -139,7 +139,7 @@ export class BrokerConnection {
     return this.#sendDirectNow(connection, request);
   }
 
-  /** In kafkajs' queue of the connection, which waits for the response and checks its timeout. */
+  /** Adds the request to kafkajs' queue for the connection, which waits for the response and checks the timeout. */
   #sendDirectNow<Result>(connection: Connection, request: DirectRequest<Result>): Promise<Result> {
     const { clientId, requestQueue } = connection;
     const { apiKey, apiName, apiVersion } = request;
@@ -173,11 +173,14 @@ export class BrokerConnection {
     return promise;
   }
 
-  /** A broker that throttles reads what was sent to it one by one, up to a second apart. */
+  /**
+   * Keeps a repeatable request, to send it elsewhere if the broker throttles: requests are then read up to a
+   * second apart.
+   */
   #repeatable<Result>(request: DirectRequest<Result>, resolve: (result: Result) => void): Waiting {
     const again = () =>
       void this.#elsewhere?.(request).then(resolve, () => {
-        // The response to this request may still arrive, or the error of this connection.
+        // The original request may still get its response, or fail with this connection.
       });
     const waiting = { again };
     if (request.isRepeatable && this.#elsewhere !== undefined) this.#waiting.add(waiting);
@@ -208,7 +211,7 @@ export class BrokerConnection {
     if (!this.isInUse && performance.now() - this.#usedAtMs >= forMs) this.close();
   }
 
-  /** Requests in flight fail. */
+  /** Closes the connection; requests in flight fail. */
   close(): void {
     const broker = this.#broker;
     this.#broker = null;
@@ -225,14 +228,14 @@ export class BrokerConnection {
       await broker.connect();
       return broker;
     } catch (error) {
-      // After a rejected authentication it is unusable.
+      // After a rejected authentication, the connection is unusable.
       if (this.#broker === broker) this.close();
       throw error;
     }
   }
 }
 
-/** If the session has to be renewed, that happens with the next request. */
+/** `true` if the connection is open. If its session has to be renewed, the next request does so. */
 function isUp({ connectionPool, versions }: Broker): boolean {
   return versions !== null && connectionPool.pool[0]?.isConnected() === true;
 }

@@ -1,6 +1,6 @@
 /**
- * Creates a kafkajs client from plain values. The timeouts and retries here apply to kafkajs' own
- * requests and to those that we send through its connections.
+ * Creates a kafkajs client from plain values. The timeouts and retries here apply to kafkajs' own requests and
+ * to our requests on its connections.
  */
 
 import type net from "node:net";
@@ -11,7 +11,7 @@ import type { Admin, Kafka as KafkaClient, LogEntry, SASLOptions } from "kafkajs
 import { type BrokerPool, brokerPool } from "./internals.ts";
 import { Kafka, logLevel } from "./kafkajs.ts";
 
-/** A connection that is not established within this time has failed. */
+/** An attempt to connect that takes longer than this has failed. */
 export const CONNECTION_LIMIT_MS = 5_000;
 const AUTHENTICATION_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
@@ -20,7 +20,7 @@ const REQUEST_LIMIT_MS = 30_000;
 const RETRY = { initialRetryTime: 300, maxRetryTime: 2_000, retries: 8 };
 
 export type SaslOptions = SASLOptions;
-/** kafkajs' admin, for the requests that it handles well. */
+/** kafkajs' admin, for the requests that it handles correctly. */
 export type DriverAdmin = Admin;
 
 export interface SocketRequest {
@@ -35,7 +35,7 @@ interface ClientOptions {
   readonly clientId: string;
   readonly tls: tls.ConnectionOptions | undefined;
   readonly sasl: SaslOptions | undefined;
-  /** Retries of each step in kafkajs, by default enough for a broker's restart. */
+  /** How often kafkajs retries each step; by default enough for a broker's restart. */
   readonly retries?: number | undefined;
   readonly openSocket: (request: SocketRequest) => net.Socket;
   readonly isDebug: boolean;
@@ -43,7 +43,7 @@ interface ClientOptions {
 }
 
 export interface DriverClient {
-  /** Only this folder creates consumers with it. */
+  /** Only code in this folder may create consumers with it. */
   readonly kafka: KafkaClient;
   admin(): DriverAdmin;
   /** A new pool of connections with this client's settings. */

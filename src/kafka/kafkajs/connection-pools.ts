@@ -1,7 +1,7 @@
 /**
- * Lets one of our clients use the connections of others. kafkajs creates a pool of connections for each
- * client and broker; for a client that is registered here, our code creates it. A client is recognized
- * by its socket factory, which kafkajs passes on to each pool.
+ * Lets one of our clients use the connections of others. For each client and broker, kafkajs creates a pool of
+ * connections. For a client that is registered here, our code creates the pool. A client is recognized by its
+ * socket factory, which kafkajs passes on to each pool.
  */
 
 import type { Replacement } from "./load-kafkajs.ts";
@@ -15,7 +15,7 @@ export interface PoolOptions {
   readonly socketFactory: object;
 }
 
-/** kafkajs' own pool: connections of one client to one broker, one of them only for fetches. */
+/** kafkajs' own pool: the connections of one client to one broker. One of them is only for fetches. */
 export interface OwnPool {
   setVersions(versions: unknown): void;
   setSupportAuthenticationProtocol(isSupported: boolean): void;
@@ -27,7 +27,7 @@ type CreatePool = (options: PoolOptions, createOwn: () => OwnPool) => object;
 
 const createOf = new WeakMap<object, CreatePool>();
 
-/** From now on the client with this socket factory has such pools. */
+/** From now on, `create` creates the pools of the client with this socket factory. */
 export function usePools(socketFactory: object, create: CreatePool): void {
   createOf.set(socketFactory, create);
 }
@@ -37,7 +37,7 @@ export const connectionPools: Replacement = {
   module: "src/network/connectionPool.js",
   replace: (load) => {
     const Original = load("src/network/connectionPool.js") as new (options: PoolOptions) => OwnPool;
-    // Called with `new`, which returns what the function returns.
+    // kafkajs calls this with `new`, which evaluates to the returned object.
     return function ConnectionPool(options: PoolOptions): object {
       const createOwn = (): OwnPool => new Original(options);
       return createOf.get(options.socketFactory)?.(options, createOwn) ?? createOwn();

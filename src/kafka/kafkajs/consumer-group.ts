@@ -36,43 +36,43 @@ export interface TopicMetadata {
   }[];
 }
 
-/** The brokers and topics that a consumer knows. */
+/** The brokers and topics known to a consumer. */
 interface KnownBrokers {
   /** Null before the first request for metadata. */
   readonly metadata: { readonly topicMetadata: readonly TopicMetadata[] } | null;
-  /** In epoch milliseconds; null: the next fetch refreshes it. */
+  /** In epoch milliseconds; null if the next fetch is to refresh the metadata. */
   metadataExpireAt: number | null;
   refreshMetadata(topics: readonly string[]): Promise<void>;
   removeBroker(address: { readonly host: string; readonly port: number }): void;
   getNodeIds(): readonly string[];
 }
 
-/** kafkajs has one for each consumer. */
+/** kafkajs creates one for each consumer. */
 interface GroupCluster {
   /** Undefined only in tests. */
   readonly brokerPool?: KnownBrokers;
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
   refreshMetadata(): Promise<void>;
-  /** Queries the brokers, and connects to the one that they name. */
+  /** Queries the brokers for the coordinator, and connects to it. */
   findGroupCoordinator(of: { readonly groupId: string }): Promise<object>;
 }
 
-/** The part of a group that is about its coordinator: the broker that it was at the last join. */
+/** The part of a group that concerns its coordinator, as of the last join. */
 export interface CoordinatedGroup {
   readonly groupId: string;
   readonly cluster: Pick<GroupCluster, "findGroupCoordinator">;
-  /** Used by joins and heartbeats. */
+  /** The coordinator for joins and heartbeats. */
   coordinator: object | null;
   /** Null before the first join. */
   readonly offsetManager: {
-    /** Used by commits. */
+    /** The coordinator for commits. */
     coordinator: object;
   } | null;
 }
 
 type Offsets = Readonly<Record<string, Record<number, string | undefined>>>;
 
-/** The state that kafkajs keeps of its membership in a group; a new one for each `run`. */
+/** kafkajs' state of a membership in a group; a new object for each `run`. */
 export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
   /** Read again for each fetch. */
@@ -84,25 +84,28 @@ export interface ConsumerGroup extends CoordinatedGroup {
   /** Null before the first join. */
   readonly memberId: string | null;
   readonly generationId: number;
-  /** A new one for each join. */
+  /** A new object for each join. */
   readonly offsetManager: {
     coordinator: object;
-    /** The member ID of that join. */
+    /** The member ID as of that join. */
     readonly memberId: string;
     readonly generationId: number;
-    /** By topic and partition: where reading continues. Empty before the first fetch; negative: not known yet. */
+    /**
+     * By topic and partition: the offset at which reading continues. Empty before the first fetch; negative if
+     * not known yet.
+     */
     readonly resolvedOffsets: Offsets;
-    /** The same, as committed. */
+    /** The committed offsets, by topic and partition. */
     committedOffsets(): Offsets;
     /** The offset at which the next fetch of the partition starts: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };
-  /** Added by us. */
+  /** Added by our code. */
   endFetches?: () => void;
   joinAndSync(): Promise<void>;
-  /** Batches of the node's partitions, an empty one for each without records. */
+  /** Fetches batches of the partitions that are read from the node; a partition without records has an empty batch. */
   fetch(nodeId: string): Promise<KafkajsBatch[]>;
-  /** The partitions that are read from the node; every topic stays in the list. */
+  /** Filters out partitions that are not read from the node; every topic stays in the list. */
   filterPartitionsByNode(
     nodeId: string,
     topicPartitions: readonly TopicPartitions[],
@@ -117,7 +120,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
     readonly partition: number;
     readonly offset: string;
   }): void;
-  /** One attempt, as the member of the latest join. */
+  /** Makes one attempt to commit, as the member of the latest join. */
   commitOffsets(request: { readonly topics: readonly OffsetsOfTopic[] }): Promise<void>;
   pause(topicPartitions: readonly TopicPartitions[]): void;
   resume(topicPartitions: readonly TopicPartitions[]): void;
@@ -134,15 +137,15 @@ export interface OffsetsOfTopic {
   }[];
 }
 
-/** kafkajs' `Batch`: what one fetch returned for one partition. */
+/** kafkajs' `Batch`: the result of one fetch for one partition. */
 export interface KafkajsBatch {
   readonly topic: string;
   readonly partition: number;
   readonly fetchedOffset: string;
   readonly highWatermark: string;
-  /** Without control records, aborted transactions and records before the fetched offset. */
+  /** The records without control records, aborted transactions and records before the requested offset. */
   readonly messages: readonly (FetchedRecord | OldMessage)[];
-  /** Including all of them. */
+  /** All records, including control records, aborted transactions and earlier records. */
   readonly rawMessages: readonly unknown[];
   lastOffset(): string | number;
 }

@@ -1,6 +1,6 @@
 /**
- * Sends requests to a group's coordinator, which moves to another broker whenever the leader of its
- * partition does: at each restart of a broker, at an election.
+ * Sends requests to a group's coordinator. The coordinator moves to another broker whenever the leader of its
+ * partition does, as when a broker restarts or a leader is elected.
  *
  *   the coordinator                        kafkajs                              here
  *   responds                               is done                              the same
@@ -9,8 +9,8 @@
  *                                          new member
  *   is loading the group                   the same                             sends the request again
  *
- * Members keep their partitions when their coordinator moves. Without this all members of the group
- * would lose them, together with everything that was processed and not committed yet.
+ * Members keep their partitions when their coordinator moves. Otherwise all members of the group would lose
+ * their partitions, and everything that was processed but not committed yet would be repeated.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CoordinatedGroup } from "./consumer-group.ts";
 import { DRIVER_OUTAGE } from "./error-names.ts";
 
-/** The new coordinator is known within a second or two if the old one has handed over in good order. */
+/** After a regular handover, brokers can name the new coordinator within a second or two. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "NOT_COORDINATOR_FOR_GROUP",
@@ -27,7 +27,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ]);
 const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 
-/** One lookup for each group at a time. */
+/** The lookups in progress: at most one for each group. */
 const lookups = new WeakMap<CoordinatedGroup, Promise<void>>();
 
 /** @param send may be called several times, so its request must be idempotent. */

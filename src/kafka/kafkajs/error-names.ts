@@ -6,7 +6,7 @@ export const DRIVER_AUTHENTICATION_FAILED = "KafkaJSSASLAuthenticationError";
 /** The connection has ended, or there was none. */
 export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
 
-/** They stay until somebody changes something. */
+/** Errors that last until somebody changes something. */
 export const DRIVER_FATAL = [
   DRIVER_AUTHENTICATION_FAILED,
   "KafkaJSServerDoesNotSupportApiKey",
@@ -19,7 +19,7 @@ export const DRIVER_OUTAGE = [
   "KafkaJSConnectionError",
   DRIVER_CLOSED,
   "KafkaJSRequestTimeoutError",
-  // Not retriable for kafkajs.
+  // Not retriable according to kafkajs.
   "KafkaJSLockTimeout",
   "KafkaJSTimeout",
   "KafkaJSGroupCoordinatorNotFound",

@@ -1,10 +1,10 @@
 /**
  * Decodes Fetch responses with `wire/decode-records.ts`, from version 4 (Kafka 0.11) on.
  *
- * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call, which
- * overflows the stack at about 100,000. It does not get the request, nor the topic and partition. So
- * the request leaves these for the response (`fetchContext`): the offsets, and with each partition a
- * `FetchPolicy`, which our fetches add.
+ * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call, which overflows the
+ * stack at about 100,000. Neither the request nor the topic and partition are passed to `decodeMessages`. So
+ * `fetchContext` stores them when the request is made: the offsets, and for each partition the `FetchPolicy`
+ * that our fetches add.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -13,15 +13,18 @@ import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/dec
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
-/** For fetches without a policy: those of tests. */
+/** For fetches without a policy, which only tests have. */
 const RECORD_MAX_BYTES = 64 * 1024 * 1024;
-/** The broker cannot read its own log at this offset: the length of a batch is corrupt. */
+/** Kafka's error code if the broker cannot read its own log at the offset, because the length of a batch is corrupt. */
 const CORRUPT_MESSAGE = 2;
 
 /** Limits of a consumer for one partition. They are passed in the partition's entry of the request. */
 export interface FetchPolicy {
   readonly recordMaxBytes: number;
-  /** `true`: a corrupt batch whose end is known is returned without records. By default it is an error. */
+  /**
+   * `true`: a corrupt batch whose end is known is returned without records. By default, a corrupt batch is an
+   * error.
+   */
   readonly skipsCorrupt?: boolean;
 }
 
@@ -50,7 +53,7 @@ interface FetchArguments {
   }[];
 }
 
-/** A response that is being decoded. */
+/** What is known about a response that is being decoded. */
 interface Context {
   readonly requested: ReadonlyMap<string, RequestedPartition>;
   readonly sets: ReadonlyMap<number, RecordSet>;
@@ -154,7 +157,7 @@ interface FetchModule {
   }) => (options: FetchArguments) => Protocol;
 }
 
-/** Leaves what a request asks for to the decoder of its response. */
+/** Stores what a request asks for, so that the decoder of its response can use it. */
 export const fetchContext: Replacement = {
   name: "fetch-context",
   module: "src/protocol/requests/fetch/index.js",

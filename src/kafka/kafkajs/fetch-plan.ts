@@ -1,7 +1,7 @@
 /**
- * The fetches of a process from one broker: which partitions are in which request, and what a response
- * means. A member's fetch is a cursor: partitions, each at an offset. All cursors share one fetch
- * session (KIP-227), in which the broker remembers what was requested.
+ * Plans a process's fetches from one broker: decides which partitions are in which request, and what a
+ * response means. A member's fetch is a cursor: a list of partitions, each with an offset. All cursors share
+ * one fetch session (KIP-227), in which the broker remembers what was requested.
  *
  *   a partition, when a request is built       in the request
  *   of a cursor, new to the session            requested
@@ -13,7 +13,7 @@
  *   in a response                              then
  *   the session is unknown, or has another     a new session; all cursors stay
  *   epoch
- *   another error of the whole response        cursors that were in the request fail
+ *   another error of the whole response        the cursors that were in the request fail
  *   session ID 0                               the broker has no session: the next request is whole again
  *   a partition without a cursor, or at        it is dropped: it responds to an earlier cursor
  *   another offset
@@ -23,9 +23,9 @@
  *
  *   a lost connection                          ends the session: the next one replaces it
  *
- * One request of the session is in flight at a time: `request` is called again after `applyResponse`
- * or `endSession`. A partition has one cursor at a time. A later cursor of the same owner takes it over;
- * one of another owner (another group) belongs in another plan: see `isTaken`.
+ * One request of the session is in flight at a time: `request` is called again after `applyResponse` or
+ * `endSession`. A partition has one cursor at a time. A later cursor of the same owner takes over the
+ * partition. A cursor of another owner (another group) must be in another plan: see `isTaken`.
  */
 
 import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
@@ -46,30 +46,30 @@ export interface FetchCursor {
 /** A cursor in a plan. */
 interface CursorEntry extends InFlightItem {
   readonly cursor: FetchCursor;
-  /** In the order of the cursor's partitions. Others may have taken some of them over. */
+  /** In the order of the cursor's partitions. Later cursors may have taken over some of them. */
   readonly slots: readonly Slot[];
-  /** How many partitions it still has. */
+  /** How many partitions the cursor still has. */
   left: number;
-  /** The number of the request before it. */
+  /** The number of the last request before this cursor was added. */
   readonly after: number;
 }
 
 /**
- * A partition that has a cursor, or that the broker remembers. It stays while cursors come and go,
- * because a map of cursors would be rebuilt again and again (`runtime/in-flight-set.ts`).
+ * A partition that has a cursor, or that the broker remembers. The slot is kept when its cursor ends, because
+ * a map of cursors would be rebuilt again and again (`runtime/in-flight-set.ts`).
  */
 interface Slot {
   readonly key: string;
   entry: CursorEntry | null;
-  /** As its cursor requests it; null: it has no cursor. */
+  /** The partition as its cursor requests it; null if it has no cursor. */
   requested: RequestedPartition | null;
-  /** Among the partitions with a cursor, the one with the lowest turn has waited longest. */
+  /** Of the partitions with a cursor, the one with the lowest turn has waited longest. */
   turn: number;
-  /** As the broker remembers it; null: the partition is not in the session. */
+  /** The partition as the broker remembers it; null if it is not in the session. */
   known: RequestedPartition | null;
   /** The log end offset; null if not known yet. */
   end: number | null;
-  /** It may differ from what the broker remembers, and is in the list of such partitions. */
+  /** `true` if the partition is in the list of those that may differ from what the broker remembers. */
   isChanged: boolean;
 }
 
@@ -109,7 +109,7 @@ export class FetchPlan<W extends FetchCursor> {
     });
   }
 
-  /** Returns the cursors whose last partition it takes over. */
+  /** Adds a cursor. Returns the cursors whose last remaining partition it takes over. */
   add(cursor: W): readonly W[] {
     const replaced: W[] = [];
     const slots = cursor.partitions.map((requested) => this.#slotOf(keyOf(requested)));
@@ -133,7 +133,7 @@ export class FetchPlan<W extends FetchCursor> {
     return replaced;
   }
 
-  /** From now on the cursor is at this offset of the partition. */
+  /** Moves the cursor to this offset of the partition. */
   advance({ entry }: W, index: number, requested: RequestedPartition): void {
     const slot = entry?.slots[index];
     if (slot === undefined || slot.entry !== entry) return;
@@ -160,13 +160,16 @@ export class FetchPlan<W extends FetchCursor> {
     }
   }
 
-  /** `true` if a request that contained it has a response: only then is it known that there are no records. */
+  /**
+   * `true` if a request that included the cursor has got a response: only then is it known that there are no
+   * records.
+   */
   wasRequested({ entry }: W, isInFlight: boolean): boolean {
     if (entry === undefined) return false;
     return entry.after < (isInFlight ? this.#requests - 1 : this.#requests);
   }
 
-  /** The cursor's partitions with known log end offsets, without records. */
+  /** The known log end offsets of the cursor's partitions, without records. */
   ends({ entry, partitions }: W): readonly FetchedSet[] {
     return (entry?.slots ?? []).flatMap((slot, at) => {
       const { end } = slot;
@@ -179,7 +182,7 @@ export class FetchPlan<W extends FetchCursor> {
     });
   }
 
-  /** Null if there is no cursor. */
+  /** Returns the next request; null if there is no cursor. */
   request(): Planned | null {
     if (this.#wanted === 0) return null;
     this.#requests += 1;
@@ -212,7 +215,7 @@ export class FetchPlan<W extends FetchCursor> {
     return { kind: "results", results };
   }
 
-  /** The connection, or the session, is gone. The next request makes the broker drop the session. */
+  /** Called when the connection or the session is lost. The next request makes the broker drop the session. */
   endSession(): void {
     this.#epoch = 0;
     for (const slot of this.#slots.values()) slot.known = slot.end = null;
@@ -246,7 +249,10 @@ export class FetchPlan<W extends FetchCursor> {
     this.#changed.push(slot);
   }
 
-  /** The longest waiting first, because a broker without sessions fills a response from the front. */
+  /**
+   * The partitions that have waited longest come first, because a broker without sessions fills a response in
+   * the order of the request.
+   */
   #whole(): Pick<Planned, "requested" | "forgotten"> {
     const wanted: Slot[] = [];
     for (const slot of this.#slots.values()) {

@@ -1,6 +1,6 @@
 /**
- * One of kafkajs' fetches as part of the shared fetch: the partitions that it requests, and the
- * response, decoded into the form that kafkajs reads.
+ * Handles one of kafkajs' fetches as part of the shared fetch: lists the partitions that it requests, and
+ * decodes the response into the form that kafkajs reads.
  */
 
 import type { DecodeMessageSet, Inflated } from "../wire/decode-records.ts";
@@ -11,7 +11,7 @@ import type { FetchPolicy } from "./fetch-decoder.ts";
 import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { loadInternal } from "./kafkajs.ts";
 
-/** The minimum of a partition's share of what its member may fetch. */
+/** The minimum share of a partition in the bytes that its member may fetch. */
 const PARTITION_MIN_BYTES = 64 * 1024;
 
 export interface FetchResult {
@@ -37,7 +37,7 @@ export interface Requested extends RequestedPartition {
   readonly policy: FetchPolicy;
 }
 
-/** Returns where each partition continues, by topic and partition; null if this fetch ends. */
+/** Returns the offset at which each partition continues, by topic and partition; null if this fetch ends. */
 export type TakeResult = (result: FetchResult) => NextOffset[] | null;
 
 export interface NextOffset {
@@ -54,7 +54,7 @@ export const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.j
 };
 export function requestedIn({ topics, maxBytes }: FetchRequest): Requested[] {
   const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
-  // kafkajs limits a whole response, and here a response is for many.
+  // kafkajs' limit is for a whole response, but here several members share a response.
   const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
   return topics.flatMap(({ topic, partitions }) =>
     partitions.map((each) => ({
@@ -118,9 +118,9 @@ interface DecodeHow {
 const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
 
 /**
- * Decodes the part of a response that is for one fetch.
+ * Decodes the part of a response that belongs to one fetch.
  *
- * @param partitions those requested. Others are skipped.
+ * @param partitions the requested partitions; others in the response are skipped.
  * @throws CorruptBatchError
  */
 export async function decodeResponse(
@@ -145,7 +145,7 @@ export function partitionsWithRecords(results: Iterable<readonly FetchedSet[]>):
   return count;
 }
 
-/** Starts at a random item and wraps around. */
+/** The items in the same order, from a random one on, wrapping around. */
 export function rotated<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;
   const first = Math.floor(Math.random() * items.length);

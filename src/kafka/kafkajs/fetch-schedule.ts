@@ -14,7 +14,7 @@
  *   records, from the second one         no records to a client above its quota, and counts each request
  *
  *   a response may have                  bytes
- *   at first                             4 MiB: records of many members are in memory before any of them
+ *   at first                             4 MiB: records of many members are in memory before any member
  *                                        has counted them
  *   after a throttled response without   a sixteenth, at least 1 KiB: a broker withholds a response that
  *   records                              exceeds what the quota leaves for about 10 s, and would do so
@@ -29,23 +29,26 @@
  */
 
 const SPACING_MS = 10;
-/** Requests in quick succession. */
+/** How many requests may start in quick succession. */
 const AT_ONCE = 4;
 const SPACING_OF_PARTITION_MS = 0.01;
 const AFTER_RESPONSE_MS = 1;
 const WAIT_MIN_MS = 10;
 const WAIT_MAX_MS = 1_000;
-/** Less than the 11 s over which brokers sum up a client's usage. */
+/** Shorter than the 11 s over which brokers sum up a client's usage. */
 const THROTTLED_PAUSE_MAX_MS = 8_000;
 
 const RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
-/** A broker returns the first batch in any case. */
+/** A broker returns the first batch even if it is larger. */
 const RESPONSE_MIN_BYTES = 1024;
 const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 interface Pacing {
-  /** Until then the requests so far suffice, evenly spaced: `spacedUntilMs` of the last one. */
+  /**
+   * The time up to which the requests so far would last if they were evenly spaced: the last result of
+   * `spacedUntilMs`.
+   */
   readonly untilMs: number;
   readonly respondedAtMs: number;
   readonly partitions: number;
@@ -59,7 +62,7 @@ export function startsInMs(pacing: Pacing, nowMs: number): number {
   return Math.max(0, spacedAtMs - nowMs, everybodyAtMs - nowMs);
 }
 
-/** For a request that starts now. */
+/** Updates the pacing for a request that starts now. */
 export function spacedUntilMs(
   { untilMs, partitions }: Pick<Pacing, "untilMs" | "partitions">,
   nowMs: number,
@@ -71,7 +74,7 @@ function spacingMs(partitions: number): number {
   return SPACING_MS + partitions * SPACING_OF_PARTITION_MS;
 }
 
-/** @param throttled responses in a row that were throttled and had no records. */
+/** @param throttled number of consecutive responses that were throttled and had no records. */
 export function throttledPauseMs(throttled: number): number {
   if (throttled < 2) return 0;
   return Math.min(THROTTLED_PAUSE_MAX_MS, 1_000 * 2 ** (throttled - 1));
@@ -82,7 +85,7 @@ interface LastResponse {
   readonly isWithheld: boolean;
 }
 
-/** @param bytes the limit of the previous response; `undefined` at first. */
+/** @param bytes the limit for the previous response; `undefined` at first. */
 export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
   if (bytes === undefined || last === undefined) return RESPONSE_MAX_BYTES;
   if (last.hasRecords) return Math.min(RESPONSE_MAX_BYTES, bytes * RESPONSE_FACTOR);
@@ -92,9 +95,9 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
 interface Waiting {
   /** `true` if every member that reads from this broker has a fetch. */
   readonly isEverybodyIn: boolean;
-  /** Time since the last records. */
+  /** Time since the last records arrived. */
   readonly quietMs: number;
-  /** The shortest of the fetches that have not been sent yet. */
+  /** The shortest wait that a fetch that has not been sent yet requests. */
   readonly requestedWaitMs: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Detects a broker that does not respond to Fetch requests, although it may respond to all others. A
- * broker waits at most a second for records (`fetch-schedule.ts`), so a request that waits longer is
- * not an idle one.
+ * Detects a broker that does not respond to Fetch requests, although it may respond to other requests. A
+ * broker waits at most a second for records (`fetch-schedule.ts`), so a missing response after that time does
+ * not mean that there are no records.
  *
  *   since the last check                         the broker is
  *   there was a time without a request           fine
@@ -12,27 +12,27 @@
  *   none of these, for SILENT_MS                 silent. The connection is closed, which ends its
  *                                                request; the next one uses a new connection
  *
- * It counts as silent until it responds to a Fetch request, or nothing has been fetched from it for a
- * while.
+ * The broker counts as silent until it responds to a Fetch request, or nothing has been requested from it for
+ * a while.
  */
 
 export const SILENT_MS = 10_000;
-/** Checks are 2.5 s apart. */
+/** If the time between two checks is longer, this process was late: checks are 2.5 s apart. */
 const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
 /** The state of a connection for fetches, observed from outside. */
 export interface FetchObservation {
-  /** Requests so far; null: none is in flight. */
+  /** The number of requests so far; null if none is in flight. */
   readonly requestNumber: number | null;
   /** Bytes read from the connection. */
   readonly bytesRead: number;
-  /** The request waits in this process. */
+  /** `true` if the request waits in this process. */
   readonly hasPending: boolean;
   readonly respondedAtMs: number;
 }
 
-/** `silent`: it has become silent, or still is on another connection. */
+/** `silent`: the broker has become silent, or is still silent on a new connection. */
 type FetchFinding = "nothing" | "silent" | "unused";
 
 export class FetchSilence {
@@ -42,7 +42,7 @@ export class FetchSilence {
   #requestNumber: number | null = null;
   #bytesRead = 0;
 
-  /** @param nowMs monotonic, as `respondedAtMs` is. */
+  /** @param nowMs monotonic, like `respondedAtMs`. */
   look(
     { requestNumber, bytesRead, hasPending, respondedAtMs }: FetchObservation,
     nowMs: number,

@@ -1,5 +1,5 @@
 /**
- * Connects the fetches of a group with the shared fetch: a policy for each partition, and records that
+ * Connects a group's fetches to the shared fetch: adds a policy for each partition, and passes on records that
  * arrive while a fetch continues.
  */
 
@@ -26,10 +26,11 @@ const ResponseBatch = loadInternal("src/consumer/batch.js") as new (
 ) => KafkajsBatch;
 
 /**
- * From now on the group's fetches pass a policy with each partition, for the decoder of the response.
+ * From now on, the group's fetches contain a policy for each partition, which the decoder of the response
+ * uses.
  *
- * @param takes by node: takes what arrives while a fetch continues.
- * @param fetches decides how long they last.
+ * @param takes for each node, the callback for batches that arrive while a fetch continues.
+ * @param fetches decides how long the fetches last.
  */
 export function addPolicy(
   group: ConsumerGroup,
@@ -65,8 +66,8 @@ export function addPolicy(
 }
 
 /**
- * Passes on what has arrived without kafkajs, which would start a new fetch for each record. Its position
- * advances as the batches are taken.
+ * Passes on batches that have arrived, bypassing kafkajs, which would start a new fetch for each record.
+ * kafkajs' position advances as the batches are taken.
  */
 function takeResult(
   group: ConsumerGroup,
@@ -76,7 +77,7 @@ function takeResult(
   const batches = responses.flatMap(({ topicName, partitions }) =>
     partitions.map((each) => batchOf(new ResponseBatch(topicName, `${each.fetchOffset}`, each))),
   );
-  // As in kafkajs: what arrived for a partition that is paused now is fetched again.
+  // As in kafkajs, records that arrived for a partition that is now paused are fetched again.
   const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));
   if (isPaused || !take(batches)) return null;
   return batches.map(({ topic, partition, last, from }) => {
@@ -88,7 +89,7 @@ export function batchOf(batch: KafkajsBatch): FetchedBatch {
   return new Batch(batch);
 }
 
-/** Creates a record only when it is read: a fetch has thousands that wait for their turn. */
+/** Creates each record only when it is read, because thousands of records of a fetch wait for their turn. */
 class Batch implements FetchedBatch {
   readonly topic: string;
   readonly partition: number;
@@ -105,7 +106,7 @@ class Batch implements FetchedBatch {
     this.corrupt = corruptInPlaceOf(batch.rawMessages);
     if (this.corrupt !== null) this.last = this.corrupt.behind - 1;
     else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
-    // Records that are appended while the broker reads arrive with the previous log end offset.
+    // If records are appended while the broker reads, they arrive with the log end offset from before.
     this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);
     this.#messages = batch.messages;
   }

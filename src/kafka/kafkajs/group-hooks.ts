@@ -4,9 +4,9 @@
  *   before each join     finish and commit what is in flight, while the partitions are still ours
  *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
  *
- * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`.
- * A consumer is recognized by its cluster object: kafkajs creates one for each consumer and passes it to
- * the assigners of that consumer's configuration, which is why the hooks are passed as an assigner.
+ * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`. A
+ * consumer is recognized by its cluster object. kafkajs creates one for each consumer and passes it to the
+ * assigners in that consumer's configuration; this is why the hooks are passed as an assigner.
  */
 
 import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
@@ -18,18 +18,18 @@ import { readTopicIds } from "./raw-request.ts";
 
 export interface ConsumerGroupHooks {
   /**
-   * Called before each join, including the first, when kafkajs has decided to join; the join waits for
-   * it. Handlers of other brokers' fetch loops may still run. Called once for concurrent joins. It
-   * should not reject: that counts as a failed join.
+   * Called before each join, including the first, when kafkajs has decided to join. The join waits for the
+   * returned promise. Handlers of other brokers' fetch loops may still be running. Called once for concurrent
+   * joins. The promise should not reject: a rejection counts as a failed join.
    */
   readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
   /**
-   * Called after each join with all assigned partitions, when the group's offsets have been read and
-   * before the first fetch; called again for a partition whose offset was out of range. Returns those
-   * that are read from their first offset. Must not throw.
+   * Called after each join with all assigned partitions, when the group's offsets have been read and before
+   * the first fetch; called again for a partition whose offset was out of range. Returns the partitions to
+   * read from their first offset. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
-  /** Called when joining has failed; resolves with `true` to try once more. */
+  /** Called when joining has failed; resolves with `true` to make another attempt. */
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
 }
 
@@ -135,7 +135,7 @@ export const commitMetadataHook: Replacement = {
   },
 };
 
-/** The same response, as if nothing had been committed for these. */
+/** The same response, but as if nothing had been committed for these partitions. */
 function withoutOffsets(
   { responses }: OffsetFetchResponse,
   restarted: readonly FetchedOffset[],

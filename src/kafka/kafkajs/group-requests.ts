@@ -1,6 +1,7 @@
 /**
- * Sends a member's heartbeats and commits without kafkajs if connections are shared. kafkajs creates
- * about twenty promises, and several buffers, for each. A thousand members send 400 a second.
+ * If connections are shared, sends a member's heartbeats and commits without kafkajs, which creates about
+ * twenty promises and several buffers for each request. A thousand members send 400 of these requests a
+ * second.
  *
  *   the coordinator                    the request is sent
  *   accepts the version, and its       as one of ours (`wire/group-requests.ts`)
@@ -28,8 +29,8 @@ const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHear
 const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitResponse };
 
 /**
- * Sends no heartbeat if the last one was less than `interval` ago, and returns the response of the one
- * in flight to all concurrent callers. The group's own `heartbeat` does the same.
+ * Sends no heartbeat if the last one was less than `interval` ago. Concurrent callers share the heartbeat in
+ * flight. The group's own `heartbeat` does the same.
  */
 export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   const ofKafkajs = group.heartbeat.bind(group);
@@ -57,7 +58,7 @@ export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   };
 }
 
-/** One attempt, as the member of the latest join. */
+/** Makes one attempt to commit, as the member of the latest join. */
 export async function commit(
   group: ConsumerGroup,
   offsets: readonly OffsetToCommit[],
@@ -75,7 +76,7 @@ export async function commit(
     if (isElsewhere(error)) await cluster.refreshMetadata();
     throw error;
   }
-  // kafkajs continues from there if it has read nothing yet.
+  // kafkajs continues from the committed offset if it has not read anything yet.
   const committed = offsetManager.committedOffsets();
   for (const { topic, partition, offset } of offsets) {
     const ofTopic = committed[topic];
@@ -88,7 +89,7 @@ async function exchange(pool: MemberPool, request: DirectRequest<GroupResponse>)
   if (errorCode !== 0) throw createErrorFromCode(errorCode);
 }
 
-/** There is only one version. */
+/** The fields of a request that has only one version. */
 function sent({ apiKey, apiName, versions }: RequestKind) {
   return { apiKey, apiName, apiVersion: Math.max(...versions) };
 }

@@ -1,9 +1,9 @@
 /**
- * The internals of kafkajs that this folder uses directly, with types: its connections, to send requests
- * that its producer and admin do not support.
+ * The internals of kafkajs that the code in this folder uses directly, with types. Its connections are used to
+ * send requests that its producer and admin do not support.
  *
- * Responses are used as decoded. kafkajs' own `parse` throws the first partition's error, and with that
- * loses which partitions succeeded.
+ * Responses are used as decoded: kafkajs' own `parse` throws the first partition's error, so that the
+ * information about which partitions succeeded is lost.
  */
 
 import type { Socket } from "node:net";
@@ -51,7 +51,7 @@ export interface Connection {
   readonly requestQueue: {
     /** Requests that are not sent yet. */
     readonly pending: readonly unknown[];
-    /** The latest response had a throttle time. */
+    /** `true` if the latest response had a throttle time. */
     readonly isThrottled: boolean;
     /** In epoch milliseconds. */
     readonly throttledUntil: number;
@@ -59,7 +59,7 @@ export interface Connection {
   };
   nextCorrelationId(): number;
   isAuthenticated(): boolean;
-  /** While an authentication waits for a response. */
+  /** Set while an authentication waits for a response. */
   readonly authHandlers: { onError(): void } | null;
   isConnected(): boolean;
   rejectRequests(error: Error): void;
@@ -84,7 +84,7 @@ export interface Broker {
 }
 
 export interface BrokerPool {
-  /** After `connect`. */
+  /** Set by `connect`. */
   readonly seedBroker: Broker;
   readonly versions: unknown;
   readonly rootLogger: unknown;
@@ -93,7 +93,7 @@ export interface BrokerPool {
   };
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  /** Uses the next address of the list. */
+  /** Switches to the next address in the list. */
   createSeedBroker(): Promise<void>;
   createBroker(options: object): Broker;
 }
@@ -132,7 +132,7 @@ export const { createErrorFromCode } = loadInternal("src/protocol/error.js") as 
 export const Encoder = loadInternal("src/protocol/encoder.js") as new () => Encoder;
 export const Decoder = loadInternal("src/protocol/decoder.js") as new (payload: Buffer) => Decoder;
 
-/** Connections to a cluster, without kafkajs' list of target topics (one bad topic breaks it). */
+/** Connections to a cluster, without kafkajs' list of target topics (a single bad topic breaks that list). */
 export function brokerPool(options: ClusterOptions): BrokerPool {
   return new ClusterClass(options).brokerPool;
 }
@@ -144,7 +144,7 @@ const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
   ) => Error;
 };
 
-/** The error of a connection that is closed by us. */
+/** The error for a connection that our code closes. */
 export function closedError(
   message: string,
   broker: { readonly host: string; readonly port: number },
@@ -153,9 +153,9 @@ export function closedError(
 }
 
 /**
- * Abandons the connections to a broker that does not respond; requests on them fail immediately. kafkajs'
- * own `disconnect` waits for the responses without a limit, because its check for timeouts ends with the
- * connection.
+ * Abandons the connections to a broker that does not respond; requests on them fail immediately. kafkajs' own
+ * `disconnect` waits for the responses without a limit, because its check for timeouts stops when the
+ * connection is closed.
  */
 export function cutOff(broker: Broker): void {
   for (const connection of broker.connectionPool.pool) {
@@ -166,9 +166,9 @@ export function cutOff(broker: Broker): void {
   broker.disconnect().catch(() => undefined);
 }
 
-/** Makes the pool use the next address of its list. The previous broker is cut off. */
+/** Makes the pool use the next address in its list, and cuts off the previous broker. */
 export async function nextSeed(pool: BrokerPool): Promise<void> {
-  // There is none before the first connection.
+  // There is no broker before the first connection.
   const before = pool.seedBroker as Broker | undefined;
   if (before !== undefined) cutOff(before);
   await pool.createSeedBroker();
@@ -204,7 +204,7 @@ export function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promis
   return sendThrough(broker.connectionPool, protocol);
 }
 
-/** Sends a Fetch on the connection for all other requests, where kafkajs would open one only for it. */
+/** Sends a Fetch on the connection for all other requests. kafkajs would open a connection only for fetches. */
 export async function fetchInTurn<Decoded>(broker: Broker, options: object): Promise<Decoded> {
   const [connection] = broker.connectionPool.pool;
   if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");

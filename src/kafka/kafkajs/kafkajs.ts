@@ -1,6 +1,6 @@
 /**
- * The only module that loads kafkajs. All others import its values from here and only types from the
- * package, so that nothing uses kafkajs without the replacements.
+ * The only module that loads kafkajs. All other modules import kafkajs' values from this one, and only types
+ * from the package, so that kafkajs is never used without the replacements.
  */
 
 import type * as Kafkajs from "kafkajs";
@@ -14,14 +14,14 @@ export const SUPPORTED_VERSION = "2.2.4";
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
 const kafkajs = loaded.exports as typeof Kafkajs;
-// For message sets of Kafka before 0.11, which kafkajs decodes. Its public interface allows this, so it
-// is done with any version.
+// kafkajs decodes message sets of Kafka before 0.11 with these codecs. They are set through its public
+// interface, so this is done with any version.
 for (const [type, codec] of Object.entries(CODECS)) {
   const bounded = { decompress: (buffer: Buffer) => atOnce(codec, buffer) };
   (kafkajs.CompressionCodecs as Record<number, () => unknown>)[Number(type)] = () => bounded;
 }
 
-/** For one message set, which kafkajs keeps in memory as a whole. */
+/** The limit for one message set, which kafkajs keeps in memory as a whole. */
 const MESSAGE_SET_MAX_BYTES = 64 * 1024 * 1024;
 
 async function atOnce(codec: Codec, buffer: Buffer): Promise<Buffer> {
@@ -31,7 +31,7 @@ async function atOnce(codec: Codec, buffer: Buffer): Promise<Buffer> {
   return inflated;
 }
 
-/** For a log line at the start: with any other version than the supported one, `replacements` is empty. */
+/** For a log line at startup. With any version other than the supported one, `replacements` is empty. */
 export const kafkajsInUse: {
   readonly version: string;
   readonly replacements: readonly string[];

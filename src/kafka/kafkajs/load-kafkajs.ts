@@ -1,10 +1,10 @@
 /**
  * Loads kafkajs with some of its modules replaced.
  *
- * kafkajs is no longer maintained, and what is wrong or slow in it is in internal modules. A replacement
- * is put into Node's require cache before kafkajs is loaded, so that kafkajs itself gets it from
- * `require`. That is safe only with the exact version that the replacements were written against: with
- * any other one, all replacements are omitted and kafkajs runs unchanged.
+ * kafkajs is no longer maintained, and its defects and slow parts are in internal modules. A replacement is
+ * put into Node's require cache before kafkajs is loaded, so that kafkajs itself gets it from `require`. This
+ * is safe only with the exact version that the replacements were written against. With any other version, all
+ * replacements are omitted and kafkajs runs unchanged.
  */
 
 import { createRequire } from "node:module";
@@ -14,13 +14,13 @@ import { dirname, join, sep } from "node:path";
 export type LoadInternal = (path: string) => unknown;
 
 export interface Replacement {
-  /** For the log line at the start. */
+  /** The name in the log line at startup. */
   readonly name: string;
   /** The module's path in the package. */
   readonly module: string;
   /**
-   * Creates the module's exports: new ones, or those that `load` returns for the module itself, changed
-   * in place. Loads only modules that no later replacement replaces.
+   * Creates the module's exports: new ones, or the original exports from `load`, changed in place. Must not
+   * load a module that a later replacement replaces.
    */
   readonly replace: (load: LoadInternal) => unknown;
 }
@@ -28,16 +28,16 @@ export interface Replacement {
 interface LoadedKafkajs {
   readonly exports: unknown;
   readonly version: string;
-  /** Names of the replacements in use; empty if the version is another one. */
+  /** Names of the replacements in use; empty with any version other than the supported one. */
   readonly active: readonly string[];
-  /** Internals of this copy. */
+  /** Loads internals of this copy. */
   readonly load: LoadInternal;
 }
 
 /**
- * Loads a separate copy of kafkajs, even if kafkajs has been loaded before. kafkajs requires some
- * modules when they are first used and gets them from the latest copy, so only one copy is in use at a
- * time; an earlier one is for comparison.
+ * Loads a separate copy of kafkajs, even if kafkajs has been loaded before. kafkajs requires some modules only
+ * when they are first used, and then gets those of the latest copy. So only one copy can be in use at a time;
+ * earlier copies are only for comparison.
  */
 export function loadKafkajs(
   supportedVersion: string,

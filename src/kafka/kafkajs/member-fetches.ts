@@ -1,5 +1,5 @@
 /**
- * How long the fetches of a member last, and what ends them. kafkajs checks leaders, partitions and the
+ * Decides how long a member's fetches last, and ends them. kafkajs checks leaders, partitions and the
  * assignment only when a fetch starts. A fetch that was started before a change would therefore miss a
  * partition for as long as it lasts.
  *
@@ -24,9 +24,9 @@ import { Signal } from "../../runtime/signal.ts";
 import type { FetchOnly, IsWanted } from "../membership.ts";
 import type { ConsumerGroup, KafkajsBatch, TopicMetadata } from "./consumer-group.ts";
 
-/** Only a safety net: every known change ends fetches. */
+/** Limits fetches only as a safety net: every known change ends them earlier. */
 const FETCH_MIN_MS = 300_000;
-/** Node keeps a list for each length of a timer, so there are 61 lengths. */
+/** Node keeps a list of timers for each duration, so only 61 durations are used. */
 const FETCH_STEP_MS = 10_000;
 const FETCH_STEPS = 60;
 
@@ -36,16 +36,16 @@ export class MemberFetches {
   readonly #endShared: () => void;
   /** Fires when fetches without a request are to end. */
   readonly #ends = new Signal();
-  /** Changes with everything that a new fetch checks. */
+  /** Incremented with each change that a new fetch would detect. */
   #changes = 0;
-  /** By node: what it was when the fetch started. */
+  /** By node: the value of `#changes` when the fetch started. */
   readonly #started = new Map<string, number>();
 
   /**
-   * From now on a change of the group's metadata ends fetches.
+   * From now on, a change in the group's metadata ends fetches.
    *
    * @param pollMs the member's longest poll.
-   * @param endShared ends those in the shared sessions.
+   * @param endShared ends the fetches in the shared sessions.
    */
   constructor(group: ConsumerGroup, pollMs: number, endShared: () => void) {
     this.#group = group;
@@ -71,19 +71,19 @@ export class MemberFetches {
     };
   }
 
-  /** All fetches end without records, and start again. */
+  /** Ends all fetches without records, so that new ones start. */
   end(): void {
     this.#changes += 1;
     this.#endShared();
     this.#ends.fire();
   }
 
-  /** A fetch that is about to be sent may lack a partition. */
+  /** Called when a partition is resumed, because a fetch that is about to be sent may lack it. */
   markResumed(): void {
     this.#changes += 1;
   }
 
-  /** @param fetch the group's own. */
+  /** @param fetch the group's own `fetch`. */
   async fetch(nodeId: string, fetch: GroupFetch, only: FetchOnly | null): Promise<KafkajsBatch[]> {
     const group = this.#group;
     this.#started.set(nodeId, this.#changes);
@@ -91,21 +91,22 @@ export class MemberFetches {
     if (group.maxWaitTime < this.#pollMs || readsFrom(group, nodeId, all)) {
       return await fetch.call(group, nodeId);
     }
-    // kafkajs would sleep, and many groups would wake up for nothing. It checks its metadata first.
+    // The broker leads none of the partitions. kafkajs checks its metadata, and would then sleep, and many
+    // groups would wake up for nothing.
     const found = await fetchOnly(group, fetch, nodeId, 0, all);
     const isChanged = this.#started.get(nodeId) !== this.#changes;
     if (found.length === 0 && !isChanged) await this.#ends.wait(someMinutes());
     return found;
   }
 
-  /** How long a fetch lasts that is about to use the shared session; null: it ends immediately. */
+  /** How long a fetch that is about to use the shared session lasts; null if it must end immediately. */
   lastsMs(nodeId: string, pollMs: number): number | null {
     if (this.#started.get(nodeId) !== this.#changes) return null;
     return pollMs < this.#pollMs ? pollMs : someMinutes();
   }
 }
 
-/** `true` if the group knows other leaders of the topic than these, by partition. */
+/** `true` if the leaders known to the group differ from these leaders of the topic's partitions. */
 export function isStale(group: ConsumerGroup, topic: string, leaders: readonly number[]): boolean {
   const known = group.cluster.brokerPool?.metadata?.topicMetadata.find(
     (each) => each.topic === topic,
@@ -116,7 +117,10 @@ export function isStale(group: ConsumerGroup, topic: string, leaders: readonly n
   return partitionMetadata.some(({ partitionId, leader }) => leaders[partitionId] !== leader);
 }
 
-/** 5 to 15 minutes. A thousand fetches that end together would delay one that starts then by a second. */
+/**
+ * Returns 5 to 15 minutes. If a thousand fetches ended together, a fetch that starts at that time would be
+ * delayed by a second.
+ */
 function someMinutes(): number {
   return FETCH_MIN_MS + FETCH_STEP_MS * Math.floor(Math.random() * (FETCH_STEPS + 1));
 }
@@ -139,7 +143,7 @@ function leadersOf({ topic, partitionMetadata }: TopicMetadata): string {
 /** The group's own `fetch`, before it is wrapped. */
 type GroupFetch = (this: ConsumerGroup, nodeId: string) => Promise<KafkajsBatch[]>;
 
-/** `true` if a fetch from the node would request any of them. False while that is unknown. */
+/** `true` if a fetch from the node would request any of the wanted partitions; `false` also while that is unknown. */
 export function readsFrom(group: ConsumerGroup, nodeId: string, isWanted: IsWanted): boolean {
   const wanted = Object.entries(activeOnly(group, isWanted))
     .map(([topic, partitions]) => ({ topic, partitions: [...partitions] }))
@@ -155,8 +159,8 @@ export function readsFrom(group: ConsumerGroup, nodeId: string, isWanted: IsWant
 }
 
 /**
- * Fetches only some of a consumer's partitions. Pausing the others would not do: it would affect fetches
- * from other brokers, which drop what has arrived for a paused partition.
+ * Fetches only some of a consumer's partitions. Pausing the other partitions instead would affect fetches from
+ * other brokers, in which records that arrive for a paused partition are dropped.
  *
  * @param maxWaitMs how long the broker may wait for a record.
  */
@@ -171,7 +175,7 @@ function fetchOnly(
   const narrowed = Object.create(group, {
     maxWaitTime: { value: maxWaitMs },
     getActiveTopicPartitions: { value: () => activeOnly(group, isWanted) },
-    // The changes of a join have to be made in the group itself.
+    // The changes that a join makes must be made in the group itself.
     recoverFromFetch: { value: (error: unknown) => group.recoverFromFetch(error) },
   }) as ConsumerGroup;
   return fetch.call(narrowed, nodeId);

@@ -1,6 +1,6 @@
 /**
- * The shared connections to a broker in the form that kafkajs expects: as the pool of connections of one
- * client. A client that is stopped or destroyed ends its own requests and no others.
+ * Presents the shared connections to a broker in the form that kafkajs expects: as one client's pool of
+ * connections. When a client is stopped or destroyed, only its own requests end.
  *
  *   kafkajs requests              result
  *   a connection                  resolves when the shared one is established
@@ -36,14 +36,14 @@ export class SharedMember {
   readonly #pools = new Set<MemberPool>();
   #isDestroyed = false;
 
-  /** @param socketFactory the client's. */
+  /** @param socketFactory the client's socket factory. */
   constructor(shared: SharedConnections, socketFactory: object) {
     usePools(socketFactory, (options, createOwn) => {
       return new MemberPool(this, shared.broker(options), options, createOwn);
     });
   }
 
-  /** From now on the pool has requests that may have to be abandoned. */
+  /** Registers a pool whose requests may have to be abandoned. */
   addPool(pool: MemberPool): void {
     this.#pools.add(pool);
   }
@@ -52,12 +52,12 @@ export class SharedMember {
     this.#pools.delete(pool);
   }
 
-  /** Its fetches in flight end without records. */
+  /** Ends the client's fetches in flight without records. */
   endFetches(): void {
     for (const pool of this.#pools) pool.endFetch();
   }
 
-  /** The last response to a fetch that continues, in epoch milliseconds; null if there is none. */
+  /** Time of the last response to a fetch that is still in flight, in epoch milliseconds; null if there is none. */
   fetchRespondedAtMs(): number | null {
     return latest([...this.#pools].map((pool) => pool.fetchRespondedAtMs()));
   }
@@ -66,7 +66,7 @@ export class SharedMember {
     return this.#isDestroyed;
   }
 
-  /** Its requests fail, and all later ones. */
+  /** Makes the client's requests fail, including all later ones. */
   destroy(): void {
     this.#isDestroyed = true;
     for (const pool of this.#pools) pool.abort("the client is closed");
@@ -79,7 +79,7 @@ export class MemberPool {
   rack: string | null | undefined;
   readonly sasl: unknown;
   readonly connectionTimeout: number;
-  /** For `cutOff`, which iterates over connections. */
+  /** The connections over which `cutOff` iterates. */
   readonly pool: readonly object[];
   readonly #member: SharedMember;
   readonly #shared: SharedBroker;
@@ -87,7 +87,7 @@ export class MemberPool {
   #own: OwnPool | null = null;
   #isOpen = false;
   readonly #waiting = new InFlightSet<Waiting>();
-  /** For joins. */
+  /** Aborted to end joins. */
   #ending = new AbortController();
 
   constructor(
@@ -142,7 +142,7 @@ export class MemberPool {
     return await this.#untilAbandoned(() => this.#shared.send(apiKey, protocol, signal));
   }
 
-  /** `true` if the broker accepts a version of it. */
+  /** `true` if the broker accepts a version of the request. */
   supports({ apiKey, versions }: RequestKind): boolean {
     return highestCommon(versions, this.#shared.connection.versions?.[apiKey]) !== null;
   }
@@ -164,7 +164,7 @@ export class MemberPool {
     return this.#shared.respondedAtMs(this.#member);
   }
 
-  /** kafkajs may open it again. */
+  /** Closes the pool, which kafkajs may open again. */
   async destroy(): Promise<void> {
     this.abort("Closed connection");
     const own = this.#own;
@@ -192,7 +192,7 @@ export class MemberPool {
     return { errorCode: 0, apiVersions };
   }
 
-  /** Fetches without a session block their connection, so they need their own. */
+  /** Sends a fetch without a session on a connection of its own, because such fetches block their connection. */
   async #sendByOwn(protocol: KeyedProtocol): Promise<unknown> {
     const { versions } = await this.#shared.connection.open();
     if (this.#own === null) {

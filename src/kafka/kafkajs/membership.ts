@@ -2,7 +2,8 @@
  * A member of a consumer group, implemented with kafkajs.
  *
  * Records are taken where kafkajs fetches: our wrapper around `ConsumerGroup.fetch` takes the batches and
- * passes kafkajs none, so that nothing waits in its queues at a rebalance. Its batch handlers do nothing.
+ * returns none to kafkajs, so that no records are in kafkajs' queues at a rebalance. kafkajs' batch handlers
+ * do nothing.
  */
 
 import type { Assigner, Consumer as KafkajsConsumer, PartitionAssigner } from "kafkajs";
@@ -28,14 +29,14 @@ import { commit, heartbeatOf } from "./group-requests.ts";
 import { AssignerProtocol, PartitionAssigners } from "./kafkajs.ts";
 import { isStale, MemberFetches, readsFrom } from "./member-fetches.ts";
 
-/** The topic watch reports changes earlier. */
+/** Changes of metadata are normally reported earlier, by the topic watch. */
 const METADATA_AGE_MAX_MS = 600_000;
 
 interface MembershipClient extends Pick<DriverClient, "kafka"> {
   destroy(): void;
-  /** For a client on shared connections. */
+  /** Set for a client on shared connections. */
   readonly fetches?: {
-    /** Those in flight end without records. */
+    /** Ends the fetches in flight without records. */
     end(): void;
     respondedAtMs(): number | null;
   };
@@ -126,7 +127,7 @@ export class KafkajsMembership implements Membership {
 
   stop(): Promise<void> {
     this.#topicWatch.delete(this.#watching);
-    // kafkajs would join again if it learned of a rebalance now.
+    // Otherwise kafkajs would join again if a heartbeat reported a rebalance now.
     if (this.#group !== null) this.#group.heartbeat = async () => undefined;
     return this.#consumer.stop();
   }
@@ -140,7 +141,7 @@ export class KafkajsMembership implements Membership {
     this.#client.destroy();
   }
 
-  /** The next fetch then queries the brokers, as kafkajs does when its metadata is old. */
+  /** If leaders have changed, makes the next fetch query the brokers, as kafkajs does when its metadata is old. */
   #found(leaders: TopicLeaders): void {
     const group = this.#group;
     const pool = group?.cluster.brokerPool;
@@ -154,7 +155,7 @@ export class KafkajsMembership implements Membership {
     this.endFetches();
   }
 
-  /** kafkajs has a new group for each `run`. */
+  /** The member for a group object; kafkajs creates a new one for each `run`. */
   #memberOf(group: ConsumerGroup): Member {
     if (this.#member !== null && this.#group === group) return this.#member;
     const endShared = (): void => this.#client.fetches?.end();
@@ -172,9 +173,9 @@ export class KafkajsMembership implements Membership {
 }
 
 /**
- * From now on the group's fetches and heartbeats go through the events.
+ * From now on, the group's fetches and heartbeats are passed through `GroupEvents`.
  *
- * @param takes takes what arrives while a fetch from a node continues.
+ * @param takes for each node, the callback for batches that arrive while a fetch continues.
  */
 export function watch(
   group: ConsumerGroup,
@@ -238,10 +239,10 @@ export class KafkajsMember implements Member {
     return readsFrom(this.#group, nodeId, isWanted);
   }
 
-  /** kafkajs moves it back on its own when it resets an offset. */
+  /** The position, which kafkajs itself moves when it resets an offset. */
   positionOf(topic: string, partition: number): number {
     const { offsetManager } = this.#group;
-    // The usual case, without a `Long`.
+    // The usual case, in which no `Long` is created.
     const resolved = Number(offsetManager.resolvedOffsets[topic]?.[partition]);
     if (resolved >= 0) return resolved;
     return Number(offsetManager.nextOffset(topic, partition).toString());
@@ -265,7 +266,7 @@ export class KafkajsMember implements Member {
     this.#onResumed();
   }
 
-  /** kafkajs keeps pauses over rebalances, even for partitions that were lost and regained. */
+  /** Needed because kafkajs keeps pauses across rebalances, even for partitions that were lost and regained. */
   resumeAll(): void {
     this.#group.resume(this.#group.paused());
   }
@@ -279,8 +280,8 @@ export function clientIdOf(memberId: string): string {
 }
 
 /**
- * Assigns partitions only to Switchyard's processes. Another program that joins one of its groups would
- * read calls and commit them, so that they would never be delivered.
+ * Assigns partitions only to Switchyard's processes. Otherwise another program that joins one of Switchyard's
+ * groups would read and commit calls, so that these would never be delivered.
  *
  *   the leader of the group is      a member that is another program     reported to
  *   a Switchyard process            gets no partitions                   the leader
@@ -295,7 +296,7 @@ export function ownMembersOnly(
 ): PartitionAssigner {
   return (config): Assigner => {
     const own = assigner(config);
-    // Clients in other languages cannot read an assignment without any bytes.
+    // Clients in other languages cannot read an assignment of zero bytes.
     const nothing = AssignerProtocol.MemberAssignment.encode({
       version: own.version,
       assignment: {},

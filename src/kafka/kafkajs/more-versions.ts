@@ -1,4 +1,4 @@
-/** Versions of requests that kafkajs does not have; `request-versions.ts` has the table. */
+/** Versions of requests that kafkajs does not support; `request-versions.ts` lists them in a table. */
 
 import type { LoadInternal } from "./load-kafkajs.ts";
 
@@ -47,7 +47,7 @@ interface Codec {
 
 type Create = (options: never) => Protocol;
 
-/** Definitions that replace kafkajs' own, by its names. */
+/** Definitions that replace kafkajs' own, by kafkajs' names of the requests. */
 export function moreVersions(
   requests: Readonly<Record<string, Definition>>,
   load: LoadInternal,
@@ -127,9 +127,9 @@ function describeConfigs(create: Create, { Decoder }: Codec): Create {
 
 /** Kafka's code for a broker's built-in default. */
 const DEFAULT = 5;
-/** A client that is not a broker. */
+/** The replica ID of a client that is not a broker. */
 const NO_REPLICA = -1;
-/** Unknown: the broker does not compare it with its own. */
+/** The leader epoch is unknown, so the broker does not compare it with its own. */
 const NO_EPOCH = -1;
 const READ_COMMITTED = 1;
 

@@ -1,6 +1,6 @@
 /**
- * Sends a request whose bytes are encoded and decoded elsewhere through one of kafkajs' connections, in
- * the highest version that the broker accepts.
+ * Sends requests that are encoded, and whose responses are decoded, by other code. Uses one of kafkajs'
+ * connections, and the highest version that the broker accepts.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -20,7 +20,7 @@ export interface RawTarget {
   readonly versions: BrokerVersions | null;
 }
 
-/** Counts as kafkajs' own error, which cannot be imported because kafkajs loads this file. */
+/** Treated like kafkajs' own error, which cannot be imported because kafkajs loads this file. */
 class NotConnectedError extends Error {
   override readonly name = DRIVER_CLOSED;
 }
@@ -56,11 +56,11 @@ export async function rawRequest<Result>(
 }
 
 /**
- * Reads topic IDs through one of kafkajs' connections. kafkajs itself has only version 6 of Metadata,
- * without IDs.
+ * Reads topic IDs through one of kafkajs' connections. kafkajs itself supports Metadata only up to version 6,
+ * which has no IDs.
  *
- * Returns the IDs of those topics that exist, by name, as UUIDs. Empty if the broker is too old to have
- * IDs. Creates no topic.
+ * Returns the IDs of existing topics, by name, as UUIDs. Empty if the broker is too old to have IDs. Does not
+ * create any topic.
  */
 export async function readTopicIds(
   broker: RawTarget,

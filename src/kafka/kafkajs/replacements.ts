@@ -21,13 +21,13 @@ interface FrameArguments {
   readonly request: {
     readonly apiKey: number;
     readonly apiVersion: number;
-    /** Our encoders leave the requested room; kafkajs' own leave none. */
+    /** Our encoders leave the requested room in front; kafkajs' own encoders leave none. */
     encode(roomBytes: number): Promise<{ readonly buffer: Buffer; readonly roomBytes?: number }>;
   };
 }
 
 /**
- * Frames requests with `wire/frame-request.ts`. kafkajs copies the whole request twice for that, through
+ * Frames requests with `wire/frame-request.ts`. To do so, kafkajs copies the whole request twice, through
  * buffers that it fills with zeros.
  */
 const requestFrame: Replacement = {
@@ -48,7 +48,7 @@ const requestFrame: Replacement = {
 
 const PRODUCE_MODULE = "src/protocol/requests/produce/v3/request.js";
 
-/** The parts of kafkajs' Encoder that its users need; a request must return one. */
+/** The parts of kafkajs' Encoder that its callers use. A request must return an Encoder. */
 interface Encoder {
   buf: Buffer;
   offset: number;
@@ -58,9 +58,9 @@ interface Encoder {
  * Encodes our producer's requests with `wire/encode-produce.ts`. kafkajs grows a buffer for every record
  * and computes CRC-32C in JavaScript.
  *
- * Replaces kafkajs' version 3 of the request, to which its versions 4 to 7 delegate. A broker that
- * accepts only versions below 3 (Kafka before 0.11) still gets kafkajs' own encoding. So does kafkajs'
- * own producer, which is not used here.
+ * Replaces kafkajs' version 3 of the request, to which its versions 4 to 7 delegate. kafkajs' own encoding is
+ * still used for a broker that accepts only versions below 3 (Kafka before 0.11), and by kafkajs' own
+ * producer, which is not used here.
  */
 const produceEncoder: Replacement = {
   name: "encode-produce",
@@ -85,7 +85,7 @@ const produceEncoder: Replacement = {
   },
 };
 
-/** Our batches have their own producer IDs. kafkajs has one for the whole request. */
+/** `true` for our requests, in which each batch has its own producer ID. In kafkajs, the whole request has one. */
 function isOurs(produce: object): produce is ProduceRequest {
   const [topic] = (produce as ProduceRequest).topicData;
   return topic?.partitions[0]?.producerId !== undefined;
@@ -106,13 +106,13 @@ interface Options {
 }
 
 interface Builder {
-  /** Without an address, the next configured one. */
+  /** Connects to the address, or without one to the next configured address. */
   build(to?: Partial<Address>): Promise<unknown>;
 }
 
 /**
- * The configured addresses in turn, as host and port. kafkajs cuts them at the first colon, of which an
- * IPv6 address has many.
+ * Returns the configured addresses in turn, as host and port. kafkajs splits an address at its first colon,
+ * which breaks IPv6 addresses.
  */
 const seedAddresses: Replacement = {
   name: "seed-addresses",
@@ -140,11 +140,11 @@ interface Cluster {
 
 /**
  * Keeps the brokers' responses to the request for a group's coordinator. kafkajs queries one broker after
- * another, drops all errors, and reports that there is no coordinator, which looks like an outage: a
- * consumer without the permission on its group would wait forever.
+ * another, drops all errors, and reports that there is no coordinator. This looks like an outage, so a
+ * consumer without permission for its group would wait forever.
  *
  *   the last broker's response             the error is
- *   no coordinator now, or no response     that of kafkajs
+ *   no coordinator now, or no response     kafkajs' own
  *   anything else: no permission           the broker's
  */
 const coordinatorResponse: Replacement = {
@@ -177,7 +177,7 @@ const coordinatorResponse: Replacement = {
   },
 };
 
-/** A broker's error that waiting does not fix. */
+/** `true` for a broker's error that waiting does not fix. */
 function isLasting(error: unknown): boolean {
   if (!(error instanceof Error) || DRIVER_OUTAGE.some((name) => name === error.name)) return false;
   return "type" in error && !("retriable" in error && error.retriable === true);
@@ -192,8 +192,8 @@ interface Runner {
 }
 
 /**
- * Ends the fetch loops of a consumer that is stopped. When the brokers of a cluster change, kafkajs ends
- * its fetch loops and creates new ones. A stop in between ends only the old ones:
+ * Ends the fetch loops of a consumer that is stopped. When the brokers of a cluster change, kafkajs ends its
+ * fetch loops and creates new ones. A stop in between ends only the old loops:
  *
  *   a fetch of a stopped consumer        kafkajs                              here
  *   its loop has been asked to end       does not start it                    the same
@@ -213,7 +213,7 @@ const stoppedFetch: Replacement = {
       try {
         return await fetch.call(this, nodeId);
       } catch (error) {
-        // By then the other loops have been asked to end.
+        // By the time this runs, the other loops have been asked to end.
         setImmediate(() => this.consumerGroup.endFetches?.());
         throw error;
       }
@@ -222,7 +222,7 @@ const stoppedFetch: Replacement = {
   },
 };
 
-/** In an order in which none loads a module that a later one replaces. */
+/** The order matters: no replacement may load a module that a later one replaces. */
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
   produceEncoder,

@@ -1,6 +1,6 @@
 /**
- * Two timers of kafkajs' request queue, and its map of requests without a response. Each connection has
- * a queue.
+ * Replaces two timers of kafkajs' request queue, and the queue's map of requests without a response. Each
+ * connection has a queue.
  *
  *   timer                      kafkajs                       here
  *   check of pending requests  always running, every         only while requests are pending: until
@@ -11,13 +11,14 @@
  * A request is pending while the broker has requested a pause (throttling) or too many are in flight.
  * Otherwise it is sent immediately.
  *
- * A connection with a request that timed out is closed, as in Java's client: a broker responds in order,
- * so nothing more can arrive on it. kafkajs would continue to use it, 30 s for each request.
+ * A connection with a request that timed out is closed, as in Java's client: a broker responds in order, so
+ * nothing more can arrive on it. kafkajs would continue to use the connection, and each request would time out
+ * after 30 s.
  *
- * A response with a throttle time (KIP-219) means that the broker reads nothing more from the connection
- * for that time. kafkajs sends pending requests before it has read that. Here the throttle time is
- * applied first, and from then on one request is sent at a time, until a response has none: requests that
- * wait in the broker can neither be moved to another connection nor excluded from the timeouts.
+ * A response with a throttle time (KIP-219) means that the broker reads nothing more from the connection for
+ * that time. kafkajs sends pending requests before it has read the throttle time. Here the throttle time is
+ * applied first, and one request is sent at a time until a response has no throttle time, because requests
+ * that wait in the broker can neither be moved to another connection nor excluded from the timeouts.
  *
  * While a connection authenticates again (`sessions.ts`), its other requests wait in order.
  */
@@ -29,7 +30,7 @@ const OVERLOADED_CHECK_MS = 10;
 /** SaslHandshake and SaslAuthenticate. */
 const AUTHENTICATION_KEYS: ReadonlySet<number> = new Set([17, 36]);
 
-/** The part of kafkajs' RequestQueue that the timers need. */
+/** The part of kafkajs' RequestQueue that the code here uses. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
   inflight: RequestsInFlight;
@@ -65,17 +66,17 @@ interface Fulfilled {
   readonly payload: Buffer;
 }
 
-/** The part of the replacement that others use. */
+/** The part of the replacement that other code uses. */
 export interface HoldingQueue {
   /** Called when the broker requests a pause. */
   onThrottled: ((request: string, throttleMs: number) => void) | null;
-  /** The latest response had a throttle time. */
+  /** `true` if the latest response had a throttle time. */
   readonly isThrottled: boolean;
   /** Called when a request has timed out. */
   onTimedOut: (() => void) | null;
-  /** From now on only requests of an authentication are sent. */
+  /** From now on, only sends requests that belong to an authentication. */
   hold(): void;
-  /** Sends those that waited, if the connection still exists. */
+  /** Sends the requests that waited, if the connection still exists. */
   release(): void;
 }
 
@@ -156,7 +157,7 @@ class RequestsInFlight {
     this.#requests.splice(at, 1);
   }
 
-  /** A copy, because requests may leave while the caller iterates. */
+  /** A copy, because requests may be removed while the caller iterates. */
   values(): readonly SocketRequest[] {
     return this.#requests.slice();
   }
@@ -216,7 +217,7 @@ export const requestQueue: Replacement = {
         this.isThrottled = throttleMs > 0;
         if (!this.isThrottled) return;
         this.maybeThrottle(throttleMs);
-        // The broker does not read them before that.
+        // The broker does not read these requests before the throttle time is over.
         for (const request of this.inflight.values()) request.sentAt += throttleMs;
         this.onThrottled?.(apiName, throttleMs);
       }

@@ -1,5 +1,5 @@
 /**
- * Negotiates the versions of kafkajs' own requests, and adds some newer ones. `lookup` is the only place
+ * Negotiates the versions of kafkajs' own requests, and adds some newer versions. `lookup` is the only place
  * where kafkajs chooses a version.
  *
  *   a broker                            kafkajs                      here
@@ -9,8 +9,8 @@
  *   accepts other versions than         sends what the first broker  negotiates with each broker
  *   another one                         accepts
  *
- * The newer versions are those with an encoding like kafkajs' last one. With them no request that
- * changes or describes topics is sent in the lowest version that Kafka 4 accepts, or the one above it.
+ * Newer versions are added if their encoding is like that of kafkajs' last one. As a result, no request that
+ * changes or describes topics is sent in the lowest or second-lowest version that Kafka 4 accepts.
  *
  *   request          kafkajs   and here   which adds
  *   CreateTopics     0 to 3    4          nothing in these bytes
@@ -31,7 +31,7 @@ import { type Definition, moreVersions } from "./more-versions.ts";
 const REQUESTS = "src/protocol/requests/index.js";
 const API_KEYS = "src/protocol/requests/apiKeys.js";
 const BROKER = "src/broker/index.js";
-/** kafkajs' names of requests that differ from Kafka's. */
+/** Kafka's names of the requests that kafkajs names differently. */
 const KAFKAS_NAMES: Readonly<Record<string, string>> = { GroupCoordinator: "FindCoordinator" };
 const NO_API_VERSIONS = "API Versions not supported";
 
@@ -86,7 +86,7 @@ export const brokerVersions: Replacement = {
           throw worded(error, this.brokerAddress, kind("ApiVersions"));
         });
         addressOf.set(versions, this.brokerAddress);
-        // Otherwise kafkajs concludes that the broker is too old to know this request.
+        // Otherwise kafkajs concludes that the broker is too old to accept this request.
         const accepted = versions[saslAuthenticate.apiKey];
         if (accepted !== undefined && this.connectionPool.sasl != null)
           commonVersion(saslAuthenticate, accepted, this.brokerAddress);
@@ -96,7 +96,7 @@ export const brokerVersions: Replacement = {
   },
 };
 
-/** The requests that kafkajs encodes for us, by its own names. */
+/** The requests that kafkajs encodes for us, by kafkajs' names. */
 const USED = [
   ...["Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"],
   ...["GroupCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup", "SaslHandshake"],
@@ -104,7 +104,7 @@ const USED = [
   ...["SaslAuthenticate", "DeleteGroups"],
 ];
 
-/** @param load of the kafkajs in use. */
+/** @param load loads internals of the kafkajs in use. */
 export function kindsOfKafkajs(load: LoadInternal): readonly RequestKind[] {
   const { requests } = load(REQUESTS) as RequestsModule;
   return USED.map((name) => kindOf(apiKeyOf(load, name), name, requests[name]));

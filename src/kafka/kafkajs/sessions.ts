@@ -1,6 +1,6 @@
 /**
- * Authenticates again on an open connection before the broker ends its session (KIP-368). Each
- * connection does so with the first request after its time has come.
+ * Authenticates again on an open connection before the broker ends its session (KIP-368). Each connection does
+ * so before the first request that is sent after the connection's time to authenticate has come.
  *
  *   since the authentication            kafkajs                     here
  *   under 85 to 95 % of the session     sends the request, or       sends the request
@@ -10,13 +10,13 @@
  *   later, and under 1.1 s              authenticates, is rejected  waits until then, authenticates
  *
  * kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is about to expire:
- * brokers reject an authentication within a second of the last one. The percentage differs between
- * connections, so that those which were opened together do not authenticate together.
+ * brokers reject an authentication within a second after the last one. The percentage differs between
+ * connections, so that connections that were opened together do not authenticate together.
  *
- * During an authentication a broker accepts no other request. Other requests wait until it is done;
- * kafkajs would send those that it was already encoding. A failed authentication, including the first,
- * leaves the connection unusable: it is closed, and its requests are repeated on another one with the
- * current credentials. So is a connection with a request that times out.
+ * During an authentication a broker accepts no other request on the connection. Other requests wait until the
+ * authentication is done; kafkajs would send requests that it was already encoding. A failed authentication,
+ * including the first, leaves the connection unusable: the connection is closed, and its requests are repeated
+ * on another one with the current credentials. A connection is also closed if any of its requests times out.
  */
 
 import assert from "node:assert/strict";
@@ -32,7 +32,7 @@ const AGAIN_AFTER_MS = 1_100;
 const SHARE_MIN = 0.85;
 const SHARE_MAX = 0.95;
 
-/** @param share of the session after which it is time. */
+/** @param share the part of the session after which it is time to authenticate. */
 export function isTimeToAuthenticate(
   sinceLoginMs: number,
   sessionMs: number,
@@ -48,9 +48,9 @@ interface Connection {
   readonly port: number;
   readonly socketFactory: object;
   readonly socket?: net.Socket;
-  /** By `process.hrtime`; null: not authenticated. */
+  /** Time by `process.hrtime`; null if the connection is not authenticated. */
   readonly authenticatedAt: [number, number] | null;
-  /** A kind of Long, in milliseconds; 0: unlimited. */
+  /** A kind of `Long`, in milliseconds; 0 if unlimited. */
   readonly sessionLifetime: { toString(): string };
   isAuthenticated(): boolean;
 }
@@ -73,7 +73,8 @@ export const sessions: Replacement = {
         const broker = hostAndPort(this.host, this.port);
         this.requestQueue.onThrottled = (request, throttleMs) =>
           throttled(this.socketFactory, { broker, request, throttleMs });
-        // Under a symbol of the module, and called only through it.
+        // The method's key is a symbol that the module does not export, and the method is called only by this
+        // key.
         const isAuthentication = ({ description }: symbol) => description === AUTHENTICATION;
         const symbol = Object.getOwnPropertySymbols(this).find(isAuthentication);
         assert(symbol !== undefined, "kafkajs' connection has no method to authenticate");
@@ -96,7 +97,8 @@ export const sessions: Replacement = {
         try {
           await authenticateToBroker();
         } catch (error) {
-          // kafkajs would start again on it, in the middle of this authentication.
+          // Otherwise kafkajs would start another authentication on this connection, in the middle of this
+          // one.
           this.#close("cannot authenticate", error);
           throw error;
         }
@@ -109,7 +111,7 @@ export const sessions: Replacement = {
           if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
           await authenticateToBroker();
         } catch (error) {
-          // Its requests fail like those of a lost connection, and are repeated.
+          // The connection's requests fail as if the connection were lost, and are repeated.
           this.#close("cannot authenticate again", error);
         } finally {
           this.requestQueue.release();

@@ -1,6 +1,6 @@
 /**
- * The connections to the brokers that all members of a process share. A broker responds to the requests
- * of a connection in order, so a request that has to wait blocks those behind it.
+ * The connections to the brokers that all members of a process share. A broker responds to the requests of a
+ * connection in order, so a request that has to wait blocks the requests behind it.
  *
  *   request                          a broker may take              connection
  *   Fetch                            as long as it may wait for     one for the fetches of all
@@ -10,12 +10,12 @@
  *   any other (heartbeats, leaving,  no time                        one for all of these
  *   committed offsets, metadata)
  *
- * A broker that throttles reads nothing more from a connection for up to a second after each response.
- * Fetches wait for that. While the connection for commits or for other requests is blocked, a request
- * uses one that is not, so a thousand heartbeats do not wait for one another until their sessions end.
- * Heartbeats that the broker has not read yet are sent once more this way.
+ * A broker that throttles reads nothing more from a connection for up to a second after each response. Fetches
+ * wait for that time. While the connection for commits or for other requests is blocked, a request uses a
+ * connection that is not blocked, so that a thousand heartbeats do not wait for one another until their
+ * sessions end. Heartbeats that the broker has not read yet are sent again on such a connection.
  *
- * Unused connections are closed: those for joins immediately, the others after a minute.
+ * Unused connections are closed: connections for joins almost immediately, the others after a minute.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -35,9 +35,9 @@ const LOOK_EVERY_MS = 2_500;
 const UNUSED_MS = 60_000;
 /** A member that has joined sends a SyncGroup next. */
 const UNUSED_JOIN_MS = 250;
-/** To one broker. A thousand members that start together should not open a thousand connections. */
+/** Maximum connections to one broker: a thousand members that start together should not open a thousand connections. */
 const CONNECTIONS_MAX = 256;
-/** While a broker throttles: each connection handles about one request a second. */
+/** The limit while a broker throttles, because each connection then handles about one request a second. */
 const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
@@ -49,7 +49,7 @@ export class SharedConnections {
 
   /**
    * @param source opens connections.
-   * @param isThrottled `true` while the broker throttles any connection of this process.
+   * @param isThrottled returns `true` while the broker throttles any connection of this process.
    */
   constructor(
     source: BrokerPool,
@@ -78,7 +78,7 @@ export class SharedConnections {
     return broker;
   }
 
-  /** Requests in flight fail. */
+  /** Closes all connections; requests in flight fail. */
   close(): void {
     clearInterval(this.#looks);
     for (const broker of this.#brokers.values()) broker.close();
@@ -90,9 +90,9 @@ export class SharedBroker {
   readonly connection: BrokerConnection;
   readonly #commits: BrokerConnection;
   readonly #joins: ExclusiveConnections;
-  /** Used while the broker throttles. */
+  /** Connections that are used while the broker throttles. */
   readonly #spare: ExclusiveConnections;
-  /** More than one only if two groups read the same partition: a session can contain it once. */
+  /** More than one only if two groups read the same partition, because a session can contain a partition only once. */
   readonly #fetches: SharedFetch[] = [];
   readonly #createConnection: () => BrokerConnection;
   readonly #outages: FetchOutages;
@@ -139,7 +139,7 @@ export class SharedBroker {
     send: (connection: BrokerConnection) => Promise<Result>,
   ): Promise<Result> {
     const connection = apiKey === COMMIT.apiKey ? this.#commits : this.connection;
-    // A quota is the same for all connections.
+    // All connections share the same quota.
     const wouldWait = connection.wouldWait || (connection.isInUse && this.#isThrottled());
     return wouldWait ? this.#spare.use(send) : send(connection);
   }
@@ -154,17 +154,17 @@ export class SharedBroker {
     return fetch.fetch(member, request, take);
   }
 
-  /** The member's fetch ends without records. */
+  /** Ends the member's fetch without records. */
   endFetch(member: object): void {
     for (const fetch of this.#fetches) fetch.end(member);
   }
 
-  /** The last response that the member's fetch has waited through, in epoch milliseconds. */
+  /** Time of the last response that did not end the member's fetch, in epoch milliseconds. */
   respondedAtMs(member: object): number | null {
     return latest(this.#fetches.map((fetch) => fetch.respondedAtMs(member)));
   }
 
-  /** The member fetches no more. */
+  /** Called when the member stops fetching. */
   leave(member: object): void {
     for (const fetch of this.#fetches) fetch.leave(member);
   }
@@ -185,13 +185,16 @@ export class SharedBroker {
   }
 }
 
-/** Null if none is known. */
+/** The latest of the known times; null if none is known. */
 export function latest(times: readonly (number | null)[]): number | null {
   const known = times.filter((atMs) => atMs !== null);
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** A member that has stopped waiting must not keep a connection until the coordinator responds. */
+/**
+ * Stops waiting when the signal aborts, so that a stopped member does not occupy a connection until the
+ * coordinator responds.
+ */
 async function untilAborted<Result>(
   connection: BrokerConnection,
   send: (connection: BrokerConnection) => Promise<Result>,
@@ -208,13 +211,13 @@ async function untilAborted<Result>(
 }
 
 interface ExclusiveConnectionsOptions {
-  /** This many requests may wait for each connection before another one is opened. */
+  /** How many requests may wait for each connection before another connection is opened. */
   readonly waitingPerConnection: number;
   /** A connection that has been unused for this time is closed. */
   readonly unusedMs: number;
 }
 
-/** Connections for requests that must not wait for others, each for one request at a time. */
+/** Connections for requests that must not wait for other requests. Each connection has one request at a time. */
 class ExclusiveConnections {
   readonly #createConnection: () => BrokerConnection;
   readonly #waitingPerConnection: number;

@@ -1,6 +1,7 @@
 /**
- * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` decides what
- * is requested and what a response means, `fetch-schedule.ts` when. One request is in flight at a time.
+ * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` decides what is
+ * requested and what a response means, and `fetch-schedule.ts` decides when. One request is in flight at a
+ * time.
  *
  *   a member's fetch ends                         with
  *   when one of its partitions has records        them, and known log end offsets of its other partitions
@@ -11,10 +12,11 @@
  *   when the member leaves, fetches again, or     nothing
  *   ended it
  *
- * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is then set aside, and the
- * others continue meanwhile. Its partitions are requested again with its member's next fetch.
+ * A batch of a few kilobytes may inflate to hundreds of megabytes. The fetch that it belongs to is then set
+ * aside, and the others continue meanwhile. The partitions of a fetch that was set aside are requested again
+ * with the member's next fetch.
  *
- * Nothing is committed here, and only offsets that a member has requested are requested.
+ * This code commits nothing, and requests only offsets that a member has requested.
  */
 
 import type { Inflated } from "../wire/decode-records.ts";
@@ -53,10 +55,10 @@ import {
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 
-/** Fetches set aside at a time. Each keeps its response; one more blocks the others. */
+/** How many fetches may be set aside at a time. Each keeps its response in memory; one more fetch blocks the others. */
 const ASIDE_MAX = 4;
 
-/** Called for a broker that does not respond to Fetch requests, and when that is over. */
+/** Is notified when a broker does not respond to Fetch requests, and when it responds again. */
 export interface FetchOutages {
   readonly reportSilence: (error: Error) => void;
   readonly reportResponse: () => void;
@@ -67,7 +69,7 @@ export class SharedFetch {
   readonly #outages: FetchOutages;
   readonly #silence = new FetchSilence();
   #requestCount = 0;
-  /** A request was sent, and its response has not arrived. */
+  /** `true` if a request was sent and its response has not arrived. */
   #isWaiting = false;
   readonly #plan = new FetchPlan<MemberFetch>();
   readonly #members = new Map<object, FetchingMember>();
@@ -77,20 +79,20 @@ export class SharedFetch {
   #without = 0;
   #isNextTimed = false;
   #isInFlight = false;
-  /** Records are being decoded: a fetch that ended now would have to fetch its own again. */
+  /** `true` while records are decoded: a fetch that ended now would have to fetch its records again. */
   #isDecoding = false;
-  /** Their time is over, and they wait for a response. */
+  /** Fetches whose time is over, but which wait for a response. */
   #late: MemberFetch[] = [];
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #respondedAtMs = Number.NEGATIVE_INFINITY;
-  /** Responses in a row that were throttled and had no records. */
+  /** Number of consecutive responses that were throttled and had no records. */
   #throttled = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #responseMaxBytes = responseMaxBytes();
-  /** The same as a time of day; null: never. */
+  /** When the broker last responded, as a time of day; null if never. */
   #respondedDate: number | null = null;
   #recordsAtMs = performance.now();
-  /** The shortest wait of the fetches that are not sent yet. */
+  /** The shortest wait that a fetch that has not been sent yet requests. */
   #requestedWaitMs = Number.POSITIVE_INFINITY;
 
   constructor(connection: BrokerConnection, outages: FetchOutages) {
@@ -117,10 +119,11 @@ export class SharedFetch {
     return this.#plan.isTaken({ owner: member, partitions: requestedIn(request) });
   }
 
-  /** @param take gets what arrives first, and may keep the fetch going. */
+  /** @param take is called with the records that arrive; the fetch continues if it returns offsets. */
   fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     return new Promise((resolve, reject) => {
-      // A batch may be larger than a partition's share: then a response contains only the first partition.
+      // A batch may be larger than a partition's share; the response then contains only the first partition.
+      // So a random partition is first.
       const partitions = [...rotated(requestedIn(request))];
       const fetching = this.#memberOf(member);
       const cursor: MemberFetch = {
@@ -148,13 +151,13 @@ export class SharedFetch {
     });
   }
 
-  /** The member's fetch ends without records. */
+  /** Ends the member's fetch without records. */
   end(member: object): void {
     const cursor = this.#members.get(member)?.cursor;
     if (cursor != null) this.#settle(cursor).resolve(NOTHING);
   }
 
-  /** When the broker last responded to a request with the member's fetch, in epoch milliseconds. */
+  /** When the broker last responded to a request that included the member's fetch, in epoch milliseconds. */
   respondedAtMs(member: object): number | null {
     const cursor = this.#members.get(member)?.cursor ?? null;
     return cursor !== null && this.#plan.wasRequested(cursor, this.#isInFlight)
@@ -162,7 +165,7 @@ export class SharedFetch {
       : null;
   }
 
-  /** The member fetches no more. */
+  /** Called when the member stops fetching. */
   leave(member: object): void {
     if (!this.#members.has(member)) return;
     for (const cursor of [...this.#plan.cursors(), ...this.#aside]) {
@@ -192,7 +195,7 @@ export class SharedFetch {
     const nowMs = performance.now();
     const inMs = Math.max(startsInMs(pacing, nowMs), this.#pausedUntilMs - nowMs);
     this.#isNextTimed = true;
-    // A timer would wake up the process once more, and only after a millisecond.
+    // A timer would cost another wake-up, and would fire only after a millisecond.
     if (inMs === 0) setImmediate(() => void this.#sendNext());
     else setTimeout(() => void this.#sendNext(), inMs);
   }
@@ -201,7 +204,7 @@ export class SharedFetch {
     this.#isNextTimed = false;
     this.#isInFlight = true;
     try {
-      // The request is built once there is a connection, as late as possible.
+      // The request is built as late as possible: when there is a connection.
       await this.connection.open();
       const planned = this.#plan.request();
       if (planned === null) return;
@@ -213,7 +216,7 @@ export class SharedFetch {
       const response = await this.connection.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
       const hasRecords = response.sets.some(({ records }) => records.length > 0);
-      // A response that names a partition, such as one with another leader, was not withheld.
+      // A response that contains a partition, such as one whose leader has moved, was not withheld.
       const isWithheld = this.connection.throttledForMs > 0 && response.sets.length === 0;
       this.#responseMaxBytes = responseMaxBytes(this.#responseMaxBytes, { hasRecords, isWithheld });
       this.#throttled = isWithheld ? this.#throttled + 1 : 0;
@@ -241,8 +244,9 @@ export class SharedFetch {
       for (const cursor of meaning.cursors) this.#settle(cursor).reject(error);
     }
     if (meaning.kind !== "results") return;
-    // One limit of inflated bytes, because a broker fills a response with partitions of many members.
-    // When it is used up, records are left for another response, so each partition must be first once.
+    // All members share one limit of inflated bytes, because a response contains partitions of many members.
+    // When the limit is used up, the remaining records are left for another response, so each partition must
+    // come first at some time.
     const inflated = { bytes: 0, left: partitionsWithRecords(meaning.results.values()) };
     for (const [cursor, sets] of rotated([...meaning.results])) {
       if (!this.#plan.has(cursor)) continue;
@@ -252,7 +256,7 @@ export class SharedFetch {
         if (this.#aside.size >= ASIDE_MAX || !this.#plan.has(cursor)) return;
         this.#plan.remove(cursor);
         this.#aside.add(cursor);
-        // Its member's next fetch may come any moment.
+        // The member's next fetch may start at any moment.
         this.#detach(cursor);
         aside.resolve();
       });
@@ -279,7 +283,7 @@ export class SharedFetch {
       if (cursor.take === undefined) this.#settle(cursor).resolve(result);
       else if (this.#plan.has(cursor)) this.#take(cursor, cursor.take(result));
       else if (this.#aside.has(cursor)) {
-        // It is no longer in the plan, so it cannot continue. Its member fetches again.
+        // This fetch is no longer in the plan, so it cannot continue. The member starts another one.
         cursor.take(result);
         this.#settle(cursor).resolve(NOTHING);
       }
@@ -294,7 +298,7 @@ export class SharedFetch {
     inflated: Inflated,
     comesInPieces: () => void,
   ): Promise<FetchResult> {
-    // A fetch that continues reports them when it is over.
+    // A fetch that may continue reports the log end offsets when its time is over.
     const ends = cursor.take === undefined ? this.#plan.ends(cursor) : [];
     const others = ends.filter((end) => !sets.some((set) => isSame(set, end)));
     const how = { inflated, comesInPieces };
@@ -358,9 +362,9 @@ export class SharedFetch {
   }
 }
 
-/** A member's fetch, as the shared fetch keeps it. */
+/** The shared fetch's state for one member. */
 interface FetchingMember {
-  /** The fetch that waits for a response. A member has one at a time: a later one ends it. */
+  /** The fetch that waits for a response. A member has one fetch at a time: a later fetch ends it. */
   cursor: MemberFetch | null;
 }
 

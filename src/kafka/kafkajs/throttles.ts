@@ -1,6 +1,6 @@
 /**
- * Reports the pauses that brokers request. As with pools (`connection-pools.ts`), a client is recognized
- * by its socket factory, which each of its connections has.
+ * Reports the pauses that brokers request. As in `connection-pools.ts`, a client is recognized by its socket
+ * factory, to which each of its connections refers.
  */
 
 export interface Throttle {
@@ -14,7 +14,7 @@ type Report = (throttle: Throttle) => void;
 
 const reportOf = new WeakMap<object, Report>();
 
-/** From now on the throttles of the client with this socket factory are reported. */
+/** From now on, calls `report` when a broker throttles the client with this socket factory. */
 export function reportThrottles(socketFactory: object, report: Report): void {
   reportOf.set(socketFactory, report);
 }

@@ -4,18 +4,18 @@
  *   state       means                                             sent with the next request
  *   idle        nothing is in flight                              yes, if it has records
  *   in-flight   a batch is sent, without a response               no
- *   waiting     the last try failed, and the next one has a time  no
+ *   waiting     the last attempt failed; the next one is timed     no
  *
  * One batch is in flight at a time, which keeps the order whatever is retried. Its records stay in the
  * queue until it is acknowledged, so retrying or splitting it only changes counts.
  *
- * A broker recognizes a batch that it already has by its producer ID and sequences, and acknowledges it.
- * These must therefore never be used for two batches: the buffer keeps both together, and starts at 0
- * only with an ID that it has never had.
+ * By the producer ID and the sequences, a broker recognizes a batch that it already has, and acknowledges it.
+ * An ID with its sequences must therefore never be used for two batches: the buffer keeps the ID and the next
+ * sequence together, and starts at sequence 0 only with an ID that it has never had.
  *
- * A bundle is a batch of its own. One that is larger than the topic allows is sent as the records that
- * it contains. A record that may be compressed is compressed once the broker has rejected it, and is
- * then a batch of its own as well.
+ * A bundle is a batch of its own. A bundle that is larger than the topic allows is sent as individual records.
+ * A record that may be compressed is compressed after the broker has rejected it as too large, and is then
+ * also a batch of its own.
  */
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
@@ -25,18 +25,18 @@ import { compressRecord } from "../wire/encode-produce.ts";
 import type { ProducerId } from "./producer-id.ts";
 import { WriteFailures } from "./write-failures.ts";
 
-/** One `send`. */
+/** One call of `send`. */
 export interface SendCall extends InFlightItem {
-  /** Records that are not acknowledged yet. */
+  /** The number of records that are not acknowledged yet. */
   unacknowledged: number;
   readonly rejected: RejectedRecord[];
-  /** Its records are returned if their topic is not writable. */
+  /** `true` if records are to be returned when their topic is not writable. */
   readonly giveBack: boolean;
   readonly resolve: (rejected: readonly RejectedRecord[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A record, and the `send` that it belongs to. */
+/** A record, and the `send` call that it belongs to. */
 export interface WaitingRecord {
   readonly record: OutgoingRecord;
   readonly bytes: number;
@@ -50,7 +50,7 @@ export interface BufferedTopic {
   batchWasTooLarge(bytes: number): void;
 }
 
-/** Ends the call's wait for a record that its topic does not accept. */
+/** Returns a record that its topic does not accept to the call, which stops waiting for it. */
 export function givenBack(
   call: SendCall,
   record: OutgoingRecord,
@@ -62,15 +62,15 @@ export function givenBack(
   if (call.unacknowledged === 0) call.resolve(call.rejected);
 }
 
-/** Bytes of an encoded record besides its payload. */
+/** Bytes of an encoded record without its payload. */
 export const RECORD_OVERHEAD_BYTES = 24;
-/** Acknowledged records are dropped when there are this many, and they are half of the queue. */
+/** Acknowledged records are dropped when there are this many and they make up half of the queue. */
 const COMPACT_AT = 4_096;
 const SEQUENCE_MODULUS = 2 ** 31;
-/** Far more tiny records than a batch should contain. */
+/** Maximum records of a batch: a limit that only tiny records reach. */
 const BATCH_RECORDS_MAX = 20_000;
 
-/** One item for each record in a bundle. Its call waits for all of them. */
+/** Returns one item for each record in a bundle. The bundle's call then waits for all of them. */
 export function unbundled({ record, call }: WaitingRecord): readonly WaitingRecord[] {
   const records = record.bundle?.records() ?? [];
   call.unacknowledged += records.length - 1;
@@ -79,16 +79,19 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
   });
 }
 
-/** An array that waits for a record reaches the old generation, and keeps alive what it has held (0043). */
+/**
+ * A shared empty array: an array of the buffer's own would reach the old generation while it waits for
+ * records, and keep its former records in memory (0043).
+ */
 const EMPTY: never[] = [];
 
 export class PartitionBuffer {
   readonly topic: BufferedTopic;
   readonly partition: number;
-  /** The node that accepts the records; null if there is none at the moment. */
+  /** The node that accepts the records; null if there is currently none. */
   leader: number | null = null;
   state: "idle" | "in-flight" | "waiting" = "idle";
-  /** It is in the queue of buffers that are to be sent. */
+  /** `true` if the buffer is in the queue of buffers to be sent. */
   isQueued = false;
   readonly block = new WriteFailures();
   #records: OutgoingRecord[] = EMPTY;
@@ -99,12 +102,12 @@ export class PartitionBuffer {
   #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
-  /** Records and bytes of the latest batch. */
+  /** Number of records in the latest batch. */
   #count = 0;
   #batchBytes = 0;
-  /** The latest batch may have been written: it must be repeated unchanged. */
+  /** `true` if the latest batch may have been written, so that it must be repeated unchanged. */
   #mayBeWritten = false;
-  /** It has had a bundle at some time, or has compressed a record. */
+  /** `true` if the buffer has ever had a bundle or compressed a record. */
   #hasBundles = false;
 
   constructor(topic: BufferedTopic, partition: number) {
@@ -116,7 +119,7 @@ export class PartitionBuffer {
     return this.#head === this.#records.length;
   }
 
-  /** The latest batch may have been written. */
+  /** `true` if the latest batch may have been written. */
   get mayBeWritten(): boolean {
     return this.#mayBeWritten;
   }
@@ -131,7 +134,7 @@ export class PartitionBuffer {
     return this.#sequence;
   }
 
-  /** Failed tries in a row. */
+  /** The number of consecutive failed attempts. */
   get failures(): number {
     return this.#failures;
   }
@@ -150,7 +153,7 @@ export class PartitionBuffer {
     if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
   }
 
-  /** The next batch: at least one record, and as many more as fit. Not for an empty buffer. */
+  /** Forms the next batch: at least one record, and as many more as fit. Must not be called if the buffer is empty. */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
       if (this.#hasBundles) this.#unbundle();
@@ -173,8 +176,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * The producer ID for the latest batch: the current one, unless the batch may already be written under
-   * another one.
+   * The producer ID for the latest batch: the current ID, unless the batch may already have been written under
+   * another ID.
    */
   idFor(current: ProducerId): ProducerId {
     if (this.#id !== null && (this.#id === current || this.#mayBeWritten)) return this.#id;
@@ -189,8 +192,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Makes the next batch smaller; a single record is compressed, or otherwise rejected. If it may be
-   * written, a new ID is used.
+   * Makes the next batch smaller; a single record is compressed or, if this is impossible, rejected. If the
+   * batch may have been written, a new ID is used.
    */
   shrink(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
@@ -212,8 +215,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Returns the records of sends that requested it. Not while a batch is in flight. A batch that may be
-   * written is dropped: the next one needs a new ID.
+   * Returns records to the `send` calls that requested this. Must not be called while a batch is in flight. A
+   * batch that may have been written is dropped; the next batch then needs a new ID.
    */
   giveBack({ by, error }: WriteFailures): void {
     const records = this.#records.slice(this.#head);
@@ -235,7 +238,7 @@ export class PartitionBuffer {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** The broker accepts nothing more under the buffer's ID, which has been dropped. */
+  /** Called when the broker accepts nothing more under the buffer's ID, which has been dropped. */
   rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;
@@ -244,8 +247,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Removes all records, because the topic was recreated without this partition. If a batch may be
-   * written, the caller has dropped the buffer's ID.
+   * Removes all records, because the topic was recreated without this partition. If a batch may have been
+   * written, the caller must have dropped the buffer's ID.
    */
   abort(): readonly WaitingRecord[] {
     const given = this.#records.slice(this.#head).map((record, index) => ({
@@ -272,7 +275,7 @@ export class PartitionBuffer {
     return first !== undefined && this.#isBundle(this.#head) ? recordCount(first) : this.#count;
   }
 
-  /** If the next record is a bundle that is too large, replaces it by its records. */
+  /** If the next item is a bundle that is too large, replaces it with its records. */
   #unbundle(): void {
     const [record, call] = [this.#records[this.#head], this.#calls[this.#head]];
     const bytes = this.#bytes[this.#head] ?? 0;

@@ -1,4 +1,4 @@
-/** The producer ID under which batches are numbered, so that brokers write each of them only once. */
+/** The producer ID under which batches are numbered, so that brokers write each batch only once. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
@@ -12,7 +12,7 @@ export interface ProducerId {
   readonly producerEpoch: number;
 }
 
-/** Writes without idempotence. */
+/** The ID for writing without idempotence. */
 export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
 
 export class ProducerIds {
@@ -20,7 +20,7 @@ export class ProducerIds {
   readonly #outages: OutageLog;
   readonly #identity: Identity;
   #current: Promise<ProducerId> | null = null;
-  /** The ID that `#current` resolved with. */
+  /** The ID with which `#current` resolved. */
   #id: ProducerId | null = null;
 
   constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {
@@ -29,7 +29,7 @@ export class ProducerIds {
     this.#identity = connection;
   }
 
-  /** Never an ID that was current before another one. Throws if no broker returns one. */
+  /** The current ID, which is never one that was replaced before. Throws if no broker returns an ID. */
   current(): Promise<ProducerId> {
     this.#current ??= this.#request().then(
       (id) => {
@@ -44,7 +44,7 @@ export class ProducerIds {
     return this.#current;
   }
 
-  /** The brokers no longer accept it. A newer one stays. */
+  /** Drops an ID that must not be used any longer. A newer ID stays. */
   drop(id: ProducerId | null): void {
     if (id === null || id !== this.#id) return;
     this.#id = null;

@@ -2,9 +2,9 @@
  * The producer of the port: all callers' records go into a queue per partition, and each broker gets one
  * request at a time with the next batch of every queue that it leads.
  *
- * While a request is in flight the next one fills up, so that batches are large under load, and without
- * load a record does not wait. Idempotent, because after a lost connection it is unclear if a batch was
- * written: the same batch under the same sequence is not written again.
+ * While a request is in flight the next one fills up, so that batches are large under load, and without load a
+ * record does not wait. Idempotent, because after a lost connection it is unclear if a batch was written: a
+ * repeated batch with the same sequence is not written again.
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
@@ -122,7 +122,7 @@ export class KafkaProducer implements WatchedProducer {
     this.#rounds.add(topic, record, bytes, call);
   }
 
-  /** Key, value and headers. */
+  /** Bytes of key, value and headers. */
   #payloadBytes({ key, value, headers, sharedHeaders }: OutgoingRecord): number {
     let bytes = (key?.length ?? 0) + (value?.length ?? 0) + headersBytes(headers);
     if (sharedHeaders !== undefined) {

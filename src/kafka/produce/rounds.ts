@@ -1,11 +1,11 @@
 /**
- * Sends what waits in the buffers, and handles the brokers' responses.
+ * Sends the records that wait in the buffers, and handles the brokers' responses.
  *
  *   a buffer has records and          then
  *   no request to its leader is in    its next batch is part of the next request to the leader
  *     flight
  *   a request is in flight            it waits for the response
- *   it has just failed                it waits a while (50 ms to 2 s), and the others continue
+ *   it has just failed                it waits 50 ms to 2 s, and the others continue
  *   it has no leader                  it waits until one is found
  */
 
@@ -24,14 +24,17 @@ import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
 import { BLOCK_AFTER_MS } from "./write-failures.ts";
 
-/** For one request; the broker's `socket.request.max.bytes` is 100 MB. */
+/** Maximum bytes of one request; the broker's `socket.request.max.bytes` is 100 MB. */
 const REQUEST_MAX_BYTES = 8_000_000;
-/** How long brokers wait for the replicas; less than the driver's request timeout. */
+/** How long brokers wait for the replicas; shorter than the driver's request timeout. */
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
-/** The response for a topic whose records have the producer's time. */
+/** The append time in a response if the topic's records have the producer's time. */
 const NOT_ITS_TIME = "-1";
-/** An election costs one or two tries, and so does a coordinator that is still loading. */
+/**
+ * Logs a warning from this attempt on: an election, or a coordinator that is still loading, costs only one or
+ * two attempts.
+ */
 const WARN_AT = 3;
 
 type Batches = ReadonlyMap<PartitionBuffer, readonly OutgoingRecord[]>;
@@ -45,9 +48,9 @@ export class ProduceRounds {
   readonly #ids: ProducerIds;
   readonly #options: ProducerOptions;
   readonly #clock: Clock;
-  /** Idle buffers with records, in the order in which they became that. */
+  /** Idle buffers with records, in the order in which they were added to this queue. */
   #queued: PartitionBuffer[] = [];
-  /** Nodes that got a request; true while one is in flight. */
+  /** Nodes to which requests were sent; true while one is in flight. */
   readonly #isBusy = new Map<number, boolean>();
   #busy = 0;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -87,7 +90,7 @@ export class ProduceRounds {
     else if (buffer.state === "idle") this.#queue(buffer);
   }
 
-  /** Sends after the current synchronous code, so that concurrent callers share requests. */
+  /** Sends after the current synchronous code has run, so that concurrent callers share requests. */
   soon(): void {
     if (this.#isScheduled || this.#isClosed) return;
     this.#isScheduled = true;
@@ -105,7 +108,7 @@ export class ProduceRounds {
     this.#client.destroy();
   }
 
-  /** Topics that are not writable now. */
+  /** Topics that are currently not writable. */
   blocked(): readonly BlockedTopic[] {
     const nowMs = this.#clock.nowMs();
     return [...this.#topics.all()].flatMap((topic) => {
@@ -115,7 +118,7 @@ export class ProduceRounds {
     });
   }
 
-  /** Checks the topic when it may have rejected writes for long enough. */
+  /** Sets a timer to check the topic when it may have rejected writes for long enough. */
   #watch(topic: ProduceTopic): void {
     topic.mayBeBlocked = true;
     if (topic.isWatched || this.#isClosed) return;
@@ -153,7 +156,7 @@ export class ProduceRounds {
     for (const buffer of queued) {
       const { leader } = buffer;
       if (buffer.isEmpty) {
-        // Its records were returned, or its partition is gone and they wait elsewhere.
+        // The buffer's records were returned, or its partition is gone and they wait elsewhere.
         buffer.isQueued = false;
       } else if (leader === null) {
         buffer.isQueued = false;
@@ -169,7 +172,7 @@ export class ProduceRounds {
     for (const [nodeId, buffers] of requests) void this.#round(nodeId, buffers);
   }
 
-  /** One request to one broker. */
+  /** Sends one request to one broker, and handles the response. */
   async #round(nodeId: number, buffers: readonly PartitionBuffer[]): Promise<void> {
     this.#isBusy.set(nodeId, true);
     this.#busy += 1;
@@ -220,7 +223,10 @@ export class ProduceRounds {
     return response;
   }
 
-  /** A batch that may have been written before has the earlier time. */
+  /**
+   * Reports append times, but not for a batch that may have been written by an earlier attempt, and then has
+   * that time.
+   */
   #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
     const respondedAtMs = performance.now();
     for (const { topicName, partitions } of topics) {
@@ -246,14 +252,14 @@ export class ProduceRounds {
         else if (!buffer.isEmpty) this.#queue(buffer);
       }
     }
-    // No broker omits a partition. But a buffer without a response would wait forever.
+    // Brokers do not omit partitions, but a buffer without a response would wait forever.
     for (const buffer of batches.keys()) {
       if (buffer.state !== "in-flight") continue;
       buffer.recordFailure(true);
       failed.push(buffer);
     }
     this.#retry(failed);
-    // A probe is returned with the first error.
+    // The record of a probe is returned at the first error.
     const nowMs = this.#clock.nowMs();
     for (const { topic, block } of failed) {
       if (block.isBlocked(nowMs)) this.#giveBack(this.topic(topic.name));
@@ -306,7 +312,7 @@ export class ProduceRounds {
     return false;
   }
 
-  /** No response: the batches may be written or not. */
+  /** Called if there is no response: the batches may or may not have been written. */
   #handleFailure(nodeId: number, error: Error, buffers: readonly PartitionBuffer[]): void {
     this.#brokers.drop(nodeId);
     for (const buffer of buffers) {

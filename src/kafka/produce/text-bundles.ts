@@ -1,17 +1,17 @@
 /**
- * Collects records for one topic in a bundle per partition, for callers that write very many records that
- * are not urgent: a record costs only its bytes, and no object is created for it.
+ * Collects records for one topic in a bundle per partition, for callers that write very many records that are
+ * not urgent: a record takes up only its bytes, and no object is created for it.
  *
  *   the topic's partitions   then
  *   are known                a record is added to the bundle of its key's partition
- *   are not known            to one without a partition, whose records are placed one by one
+ *   are not known            to a bundle without a partition, whose records are placed one by one
  */
 
 import { ByteText } from "../../domain/byte-text.ts";
 import { partitionOfKey } from "../wire/murmur2.ts";
 import { RecordBundle } from "../wire/record-bundle.ts";
 
-/** Kept for later; each has as many bytes as it ever needed. */
+/** How many bundles are kept for reuse; each keeps as many bytes as it ever needed. */
 const SPARE_MAX = 16;
 const UNPLACED = -1;
 
@@ -20,18 +20,18 @@ export class TextBundles {
   readonly #topic: string;
   readonly #key = new ByteText();
   #taken: RecordBundle[] = [];
-  /** By partition + 1; the first one has no partition. */
+  /** Indexed by partition + 1; the first bundle has no partition. */
   #open: (RecordBundle | undefined)[] = [];
   #spare: RecordBundle[] = [];
   #current: RecordBundle | null = null;
 
-  /** @param partitions current number of the topic's partitions; 0 if unknown. */
+  /** @param partitions returns the current number of the topic's partitions; 0 if unknown. */
   constructor(topic: string, partitions: () => number) {
     this.#topic = topic;
     this.#partitions = partitions;
   }
 
-  /** Starts a record. Its value is what is added until `end`, synchronously. */
+  /** Starts a record. Its value is the text that is added until `end`, all synchronously. */
   open(key: string): ByteText {
     const text = this.#key;
     text.length = 0;
@@ -51,7 +51,7 @@ export class TextBundles {
     return bytes;
   }
 
-  /** Everything collected, as records to send. Return them with `giveBack` afterwards. */
+  /** Takes all collected bundles, to be sent. The caller returns them with `giveBack` afterwards. */
   take(): readonly RecordBundle[] {
     const taken = this.#taken;
     this.#taken = [];
@@ -59,7 +59,7 @@ export class TextBundles {
     return taken;
   }
 
-  /** They were sent or dropped, so their bytes can be reused. */
+  /** Takes back bundles that were sent or dropped, so that their bytes can be reused. */
   giveBack(bundles: readonly RecordBundle[]): void {
     this.#spare = [...this.#spare, ...bundles].slice(0, SPARE_MAX);
   }

@@ -1,4 +1,7 @@
-/** A topic that is written: chooses each record's partition, and keeps records until the topic is known. */
+/**
+ * A topic to which records are written: chooses each record's partition, and keeps records until the
+ * partitions are known.
+ */
 
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
@@ -12,7 +15,7 @@ import {
 } from "./partition-buffer.ts";
 import { WriteFailures } from "./write-failures.ts";
 
-/** Fits a batch limit of 1 MiB, Kafka's default. Estimates may be slightly too low. */
+/** Below a batch limit of 1 MiB, Kafka's default, because estimates may be slightly too low. */
 const BATCH_MAX_BYTES = 1_000_000;
 
 const NO_LEADER = "LEADER_NOT_AVAILABLE";
@@ -26,21 +29,21 @@ export class ProduceTopic {
    * buffer keeps its producer ID and sequence in case its partition comes back.
    */
   readonly buffers: PartitionBuffer[] = [];
-  /** Why the brokers hide it, as last logged; null: it is visible. */
+  /** Why the brokers hide the topic, as last logged; null if the topic is visible. */
   reportedError: string | null = null;
-  /** Its metadata is incomplete, and a timer will fetch it again. */
+  /** `true` if the metadata is incomplete and a timer will fetch it again. */
   isRetryTimed = false;
-  /** Failures of the whole topic: the brokers do not have it. */
+  /** Failures of the whole topic: it does not exist. */
   readonly block = new WriteFailures();
-  /** Failures of partitions that records name and that the topic does not have. */
+  /** Failures because records name a partition that the topic does not have. */
   readonly #absence = new WriteFailures();
-  /** A timer checks its failures. */
+  /** `true` while a timer is set to check the topic's failures. */
   isWatched = false;
-  /** A record was added, or returned immediately, since the topics were last checked. */
+  /** `true` if a record was added, or returned immediately, since topics were last refreshed. */
   wasUsed = true;
-  /** How often they were checked since. */
+  /** How often topics have been refreshed since the topic was last used. */
   idleRounds = 0;
-  /** The topic or one of its partitions has rejected a write, and may still do so. */
+  /** `true` if the topic or one of its partitions has rejected a write and may still do so. */
   mayBeBlocked = false;
   #batchMaxBytes: number;
   #unplaced: WaitingRecord[] = [];
@@ -53,12 +56,12 @@ export class ProduceTopic {
     this.#batchMaxBytes = Math.min(BATCH_MAX_BYTES, recordMaxBytes);
   }
 
-  /** Limit of a batch with several records. */
+  /** Maximum bytes of a batch with several records. */
   get batchMaxBytes(): number {
     return this.#batchMaxBytes;
   }
 
-  /** 0 if unknown. */
+  /** The number of partitions; 0 if unknown. */
   get partitions(): number {
     return this.#partitions;
   }
@@ -67,30 +70,30 @@ export class ProduceTopic {
     return this.#partitions > 0 && this.#current.every(({ leader }) => leader !== null);
   }
 
-  /** The failures of the topic, or of one of its partitions; null: all of it is writable. */
+  /** The failures of the topic or of one of its partitions; null if the whole topic is writable. */
   blockNow(nowMs: number): WriteFailures | null {
     const blocks = [this.block, this.#absence, ...this.buffers.map(({ block }) => block)];
     return blocks.find((block) => block.isBlocked(nowMs)) ?? null;
   }
 
-  /** A partition that a record has named for long enough, and that does not exist; null if there is none. */
+  /** A partition that does not exist although records have named it for long enough; null if there is none. */
   absentPartition(nowMs: number): number | null {
     return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
 
-  /** `true` if something that it rejects is going to be retried. */
+  /** `true` if a write that the topic rejects is going to be retried. */
   get isRejecting(): boolean {
     if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
     return this.#current.some(({ leader }) => leader === null);
   }
 
-  /** The failures at the place where the record would wait, if it would wait without success. */
+  /** The failures of the topic or partition for which the record would wait in vain; null if it would not. */
   blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;
-    // A record without a key is placed in turn, and may still go to another partition.
+    // A record without a key is placed round-robin, and may still go to another partition.
     if (record.key === null && record.partition === undefined) return null;
     const buffer = this.#bufferOf(record);
     if (buffer === null || !buffer.block.isBlocked(nowMs)) return null;
@@ -99,7 +102,7 @@ export class ProduceTopic {
   }
 
   /**
-   * Returns the records that wait without success.
+   * Returns the records that wait in vain to their callers.
    *
    * @param withdraw called with each buffer before its records are returned.
    */
@@ -124,14 +127,14 @@ export class ProduceTopic {
     }
   }
 
-  /** Without the buffers of removed partitions. */
+  /** The buffers, without those of removed partitions. */
   get #current(): readonly PartitionBuffer[] {
     return this.buffers.length === this.#partitions
       ? this.buffers
       : this.buffers.slice(0, this.#partitions);
   }
 
-  /** Records whose partition is unknown. */
+  /** `true` if there are records whose partition is unknown. */
   get isWaiting(): boolean {
     return this.#unplaced.length > 0;
   }
@@ -140,7 +143,7 @@ export class ProduceTopic {
     return this.isWaiting || this.buffers.some((buffer) => !buffer.isEmpty);
   }
 
-  /** The buffer that the record now waits in; null while the topic is unknown. */
+  /** Adds a record. Returns the buffer in which it now waits; null while the topic is unknown. */
   add(record: OutgoingRecord, bytes: number, call: SendCall): PartitionBuffer | null {
     this.wasUsed = true;
     const buffer = this.#bufferOf(record);
@@ -151,17 +154,17 @@ export class ProduceTopic {
 
   /**
    * Applies partitions and leaders. Returns the buffers that have records and a leader. Records for a
-   * partition that is gone, because the topic was recreated, are placed again. Those that name it wait
-   * for it.
+   * partition that is gone, because the topic was recreated, are placed again; records that name such a
+   * partition wait for it.
    *
-   * @param dropId called before a batch is dropped that may be written.
+   * @param dropId called before a batch that may have been written is dropped.
    */
   update(
     { partitionMetadata }: TopicMetadata,
     nowMs: number,
     dropId: (buffer: PartitionBuffer) => void,
   ): PartitionBuffer[] {
-    // Its partitions have rejected records because there was no topic.
+    // The partitions have rejected records because the topic did not exist.
     if (this.block.sinceMs !== null)
       for (const buffer of this.buffers) buffer.block.recordSuccess();
     this.block.recordSuccess();
@@ -178,12 +181,12 @@ export class ProduceTopic {
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;
       buffer.block.recordSuccess();
-      // Its response comes first: then the topic is looked up again.
+      // The response must come first; the topic is then looked up again.
       if (buffer.state === "in-flight") continue;
       if (buffer.mayBeWritten) dropId(buffer);
       moved.push(...buffer.abort());
     }
-    // The keys of a bundle may belong to other partitions by now.
+    // The keys in a bundle may belong to other partitions by now.
     const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
       each.record.bundle === undefined ? each : unbundled(each),
     );
@@ -200,28 +203,28 @@ export class ProduceTopic {
       this.#absence.recordRejection("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
   }
 
-  /** By the first record that waits for a partition. */
+  /** The partition that the first unplaced record names. */
   get #named(): number | null {
     const found = this.#unplaced.find(({ record }) => record.partition !== undefined);
     return found?.record.partition ?? null;
   }
 
   /**
-   * The broker accepts only smaller batches. Halving ends above half of its limit: a single record is
-   * never the reason.
+   * Called when the broker accepts only smaller batches. Halving ends above half of the broker's limit,
+   * because the reason is never a single record.
    */
   batchWasTooLarge(bytes: number): void {
     this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);
   }
 
-  /** Murmur2 of the key as in Java; without a key, in turn. */
+  /** Chooses the partition by murmur2 of the key, as in Java; without a key, round-robin. */
   #bufferOf(record: OutgoingRecord): PartitionBuffer | null {
     const count = this.#partitions;
     if (record.partition !== undefined) {
       return record.partition < count ? (this.buffers[record.partition] ?? null) : null;
     }
     if (count === 0) return null;
-    // Read once, because some records decode it each time.
+    // The key is read only once, because some records decode it each time.
     const { key } = record;
     if (key !== null) return this.buffers[positiveHash(key) % count] ?? null;
     this.#next = (this.#next + 1) % count;
@@ -229,7 +232,7 @@ export class ProduceTopic {
   }
 }
 
-/** The deliveries of a call share the key object. */
+/** Cached, because the deliveries of a call share the key object. */
 let lastKey: Buffer | null = null;
 let lastHash = 0;
 

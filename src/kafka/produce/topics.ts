@@ -1,5 +1,5 @@
 /**
- * The topics that a producer writes, and the lookups of their partitions and leaders.
+ * The topics that a producer writes to, and the lookups of their partitions and leaders.
  *
  *   a topic                                  is looked up
  *   is new, or a leader has changed          immediately, together with others at the same time
@@ -22,7 +22,7 @@ import type { PartitionBuffer } from "./partition-buffer.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
-/** Refreshes until a topic is dropped: five minutes. */
+/** After this many refreshes (five minutes) an unused topic is dropped. */
 const IDLE_ROUNDS_MAX = 15;
 
 interface ProduceTopicsOptions {
@@ -35,7 +35,7 @@ interface ProduceTopicsOptions {
   readonly onRejected: (topic: ProduceTopic) => void;
   /** Called with buffers that have records and a leader, after each lookup of leaders. */
   readonly onLeaders: (buffers: readonly PartitionBuffer[]) => void;
-  /** Called with a buffer whose batch may be written, before it drops its records. */
+  /** Called before a buffer whose batch may have been written drops its records. */
   readonly dropId: (buffer: PartitionBuffer) => void;
 }
 
@@ -44,7 +44,7 @@ export class ProduceTopics {
   readonly #topics = new Map<string, ProduceTopic>();
   readonly #wanted = new Set<ProduceTopic>();
   #isRequesting = false;
-  /** Pending while a lookup was incomplete. */
+  /** Set if a lookup was incomplete, until the next one. */
   #timer: NodeJS.Timeout | null = null;
   #failures = 0;
   #refreshedAtMs: number;
@@ -63,7 +63,7 @@ export class ProduceTopics {
     return topic;
   }
 
-  /** Looks up the topic's leaders, in one request with concurrent lookups. */
+  /** Looks up the topic's leaders. Concurrent lookups share a request. */
   lookup(topic: ProduceTopic): void {
     if (this.#isClosed) return;
     const isFirst = this.#wanted.size === 0;
@@ -71,14 +71,14 @@ export class ProduceTopics {
     if (isFirst && !this.#isRequesting) setImmediate(() => void this.#request());
   }
 
-  /** The same for records without a leader, unless a timer is already set. */
+  /** Looks up leaders for records whose partition has none, unless a timer is already set to do so. */
   lookupInTurn(topic: ProduceTopic): void {
     if (!topic.isRetryTimed) this.lookup(topic);
   }
 
-  /** Looks up all topics if the last time is long ago. */
+  /** Looks up all topics if they were last refreshed long ago. */
   refresh(nowMs: number): void {
-    // Also if the clock was set back.
+    // The absolute value, so that topics are also refreshed if the clock was set back.
     if (Math.abs(nowMs - this.#refreshedAtMs) < AGE_MAX_MS) return;
     this.#refreshedAtMs = nowMs;
     for (const topic of this.#topics.values()) {
@@ -87,7 +87,7 @@ export class ProduceTopics {
     }
   }
 
-  /** It may belong to a removed destination, and may itself have been deleted. */
+  /** `true` if the topic is no longer written to: its destination may have been removed, and the topic deleted. */
   #isIdle(topic: ProduceTopic): boolean {
     topic.idleRounds = topic.wasUsed || topic.hasRecords ? 0 : topic.idleRounds + 1;
     topic.wasUsed = false;
@@ -95,7 +95,10 @@ export class ProduceTopics {
     return topic.idleRounds >= (isMissing ? 1 : IDLE_ROUNDS_MAX);
   }
 
-  /** If it is written again, its buffers start at 0, which needs an ID that they have never had. */
+  /**
+   * Drops the topic and its producer IDs: if it is written to again, its buffers start at sequence 0, which
+   * requires an ID that they have never had.
+   */
   #forget(topic: ProduceTopic): void {
     this.#topics.delete(topic.name);
     this.#wanted.delete(topic);
@@ -151,7 +154,7 @@ export class ProduceTopics {
     if (topic.isRejecting) this.#options.onRejected(topic);
   }
 
-  /** Logs it once a minute. */
+  /** Logs the rejection, at most once a minute. */
   reportRejected(topic: string, by: BlockedBy, error: string): void {
     const { outages } = this.#options;
     const hint = "Its records wait until it can be written; other topics continue.";
@@ -184,14 +187,17 @@ export class ProduceTopics {
     if (topics.length === 0) {
       this.#failures = 0;
     } else if (this.#timer === null) {
-      // A topic that is added later does not postpone those that wait.
+      // A topic that is added later does not postpone the lookup of waiting topics.
       this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
       this.#failures += 1;
     }
     if (this.#wanted.size > 0) void this.#request();
   }
 
-  /** Checks all topics for those that are still incomplete. A list of them would grow. */
+  /**
+   * Looks up the topics that are still incomplete. All topics are checked, because a list of incomplete ones
+   * would grow.
+   */
   #inTurn(): void {
     this.#timer = null;
     for (const topic of this.#topics.values()) {

@@ -8,14 +8,14 @@
  *   blocked   2 s of refusing                        are returned immediately; one probes every 2 s if
  *                                                    only a write can show that the topic is writable
  *
- * Only an error response counts: a missing topic, no leader, an error. No response is an outage of the
- * brokers, in which other topics are not writable either: records wait. If the clock was set back, every
- * earlier time counts as long ago.
+ * Only an error response counts: the topic is missing, there is no leader, or another error. A missing
+ * response means an outage of the brokers, in which other topics are not writable either, so records wait. If
+ * the clock was set back, every earlier time counts as long ago.
  */
 
 import type { BlockedBy } from "../port.ts";
 
-/** A topic rejects writes for this long before its records are returned. */
+/** How long a topic may reject writes before its records are returned. */
 export const BLOCK_AFTER_MS = 2_000;
 const PROBE_EVERY_MS = 2_000;
 
@@ -45,7 +45,7 @@ export class WriteFailures {
     return this.#sinceMs !== null && Math.abs(nowMs - this.#sinceMs) >= BLOCK_AFTER_MS;
   }
 
-  /** Returns true from time to time: the current record may be sent to find out if the topic is writable. */
+  /** Returns true from time to time, if the current record may be sent to find out if the topic is writable. */
   mayProbe(nowMs: number): boolean {
     if (Math.abs(nowMs - this.#probedAtMs) < PROBE_EVERY_MS) return false;
     this.#probedAtMs = nowMs;

@@ -1,6 +1,6 @@
 /**
- * Inflates LZ4 frames and Snappy in pieces. Both formats can express "repeat `length` bytes from
- * `distance` bytes ago", so both keep the last bytes that were written (`History`).
+ * Inflates LZ4 frames and Snappy in pieces. Both formats can express "repeat `length` bytes from `distance`
+ * bytes ago", so for both, the bytes that were written last are kept (`History`).
  */
 
 const LZ4_MAGIC = 0x184d2204;
@@ -86,15 +86,15 @@ function* repeated(
 
 const PIECE_BYTES = 256 * 1024;
 
-/** A decompressor's output, in pieces. It keeps as much of it as later parts may repeat. */
+/** A decompressor's output, in pieces. Keeps as many of the last bytes as later parts may repeat. */
 class History {
   readonly #bytes: Buffer;
   readonly #keepBytes: number;
   #end = 0;
-  /** The first byte that was not returned yet. */
+  /** Position of the first byte that has not been returned yet. */
   #given = 0;
 
-  /** @param keepBytes the largest distance. */
+  /** @param keepBytes the largest distance that a repetition may have. */
   constructor(keepBytes: number) {
     this.#keepBytes = keepBytes;
     this.#bytes = Buffer.allocUnsafeSlow(keepBytes + 2 * PIECE_BYTES);
@@ -115,7 +115,7 @@ class History {
     return piece;
   }
 
-  /** Writes at most what fits now. Returns how many bytes of the source were written. */
+  /** Writes as many bytes as currently fit. Returns how many bytes of the source were written. */
   literal(source: Buffer, start: number, length: number): number {
     const bytes = Math.min(length, this.#room);
     this.#bytes.set(source.subarray(start, start + bytes), this.#end);
@@ -123,7 +123,7 @@ class History {
     return bytes;
   }
 
-  /** Repeats at most what fits now. Returns how many bytes were written. */
+  /** Repeats as many bytes as currently fit. Returns how many bytes were written. */
   repeat(distance: number, length: number): number {
     if (distance <= 0 || distance > this.#end) throw new Error(`a distance of ${distance}`);
     const bytes = Math.min(length, this.#room);
@@ -133,7 +133,7 @@ class History {
     } else if (distance >= bytes) {
       this.#bytes.copyWithin(this.#end, this.#end - distance, end - distance);
     } else {
-      // Some of the bytes that it repeats are those that it writes.
+      // The repeated bytes may include bytes that this loop has just written.
       for (let at = this.#end; at < end; at += 1) this.#bytes[at] = this.#bytes[at - distance] ?? 0;
     }
     this.#end = end;
@@ -146,8 +146,8 @@ class History {
 }
 
 /**
- * All writers of Snappy compress 64 KiB at a time. The format allows larger distances, which are an error
- * here.
+ * All writers of Snappy compress 64 KiB at a time. The format allows distances larger than this limit, but
+ * here they are an error.
  */
 const SNAPPY_DISTANCE_MAX = 1024 * 1024;
 
@@ -155,7 +155,7 @@ const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 /** The magic and two versions. */
 const XERIAL_HEADER_BYTES = 16;
 
-/** The raw blocks in xerial's framing, or null if it is something else. */
+/** The raw blocks in xerial's framing, or null if the buffer does not have this framing. */
 export function xerialBlocks(buffer: Buffer): Buffer[] | null {
   if (!buffer.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return null;
   const blocks: Buffer[] = [];

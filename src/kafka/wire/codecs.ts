@@ -4,14 +4,14 @@
  *
  *   type     written by clients as
  *   gzip     one gzip stream
- *   snappy   Java: xerial framing (a header, then blocks with their length); librdkafka: one raw block
+ *   snappy   Java: xerial framing (a header, then blocks with their lengths); librdkafka: one raw block
  *   lz4      LZ4 frames, with blocks independent of each other
  *   zstd     zstd frames, with or without the content's size
  *
- * A batch within the size limit of a topic can inflate to a thousand times as much, and Kafka sets no
- * limit: `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two ways.
- * `decompress` is the fast one, for nearly all batches: one call, one buffer, and it rejects what would
- * be larger. `pieces` handles any batch with limited memory (`inflation.ts`).
+ * A batch within the size limit of a topic can inflate to a thousand times as much, and Kafka sets no limit:
+ * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two functions.
+ * `decompress` is the fast one, for nearly all batches: one call, one buffer, and null if the result would
+ * exceed a limit. `pieces` handles any batch with limited memory (`inflation.ts`).
  */
 
 import { promisify } from "node:util";
@@ -23,7 +23,7 @@ import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-piec
 export interface Codec {
   /** Null if the result would be larger. Throws if the buffer is invalid. */
   decompress(buffer: Buffer, maxBytes: number): Promise<Buffer | null>;
-  /** The same in pieces of at most 512 KiB, as they are requested. */
+  /** Inflates in pieces of at most 512 KiB, each when it is requested. */
   pieces(buffer: Buffer): AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
@@ -72,14 +72,14 @@ const snappyCodec: Codec = {
 
 const lz4Codec: Codec = {
   decompress: async (buffer, maxBytes) => {
-    // 255 is LZ4's highest ratio; only a frame that could exceed the limit is checked exactly.
+    // 255 is LZ4's highest ratio, so the block sizes are read only if the frame could exceed the limit.
     if (buffer.length * 255 > maxBytes && lz4BytesMax(buffer) > maxBytes) return null;
     return decompressFrame(buffer);
   },
   pieces: lz4Pieces,
 };
 
-/** By Kafka's codes for the compressions. */
+/** Codecs by Kafka's codes for the compressions. */
 export const CODECS: Readonly<Record<number, Codec>> = {
   1: zlibCodec(gunzipped, createGunzip),
   2: snappyCodec,
@@ -97,7 +97,7 @@ async function inflateSnappy(block: Buffer): Promise<Buffer> {
   return typeof inflated === "string" ? Buffer.from(inflated) : inflated;
 }
 
-/** An upper bound from an LZ4 frame's block sizes; its header contains the largest block size. */
+/** An upper bound for the inflated bytes of an LZ4 frame, from its blocks and the largest block size in its header. */
 function lz4BytesMax(frame: Buffer): number {
   const flags = frame.readUInt8(4);
   const blockMaxBytes = 2 ** (8 + 2 * ((frame.readUInt8(5) >> 4) & 0x07));

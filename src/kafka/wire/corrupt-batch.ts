@@ -12,7 +12,7 @@ const HEADER_BYTES = 61;
 type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
 
 /**
- * The offsets of a corrupt batch, as far as its header and what follows it can be trusted.
+ * The offsets of a corrupt batch, as far as its header and the data after it can be trusted.
  *
  *   the offset after the batch is the lowest of these above `from` and not after the log end offset
  *     its first offset plus the difference to its last one
@@ -23,9 +23,9 @@ type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
  *     another batch follows it in the response, or
  *     the header's difference agrees with its count of records
  *
- * So a wrong header never skips records of other batches.
+ * So a wrong header never causes records of other batches to be skipped.
  *
- * @param records starts with the batch
+ * @param records the bytes of the response, from the start of the batch on
  * @param from the requested offset
  * @param end the log end offset
  */
@@ -69,7 +69,7 @@ function offsetIn(records: Buffer, start: number): number | null {
 
 const corruptIn = new WeakMap<readonly unknown[], CorruptBatch>();
 
-/** An empty list that represents a batch that is to be skipped. */
+/** An empty list of records, which represents a batch to be skipped. */
 export function noRecordsOf(batch: CorruptBatch): readonly unknown[] {
   const none: readonly unknown[] = [];
   corruptIn.set(none, batch);

@@ -1,12 +1,12 @@
 /**
- * Decodes one record batch (magic 2) in one pass. The content of its records stays encoded.
+ * Decodes one record batch (magic 2) in one pass. The content of the records stays encoded.
  *
  *   the batch                                        then
  *   has a wrong CRC-32C, or an invalid length        `CorruptBatchError`
  *   has lost records at its end to compaction        one control record represents them
  *
- * The driver does not pass on control records, and its position moves past the batch. Without one it
- * would request a batch without records again and again, as fast as the broker responds.
+ * The driver does not pass on this control record, but its position moves past the batch. Without a control
+ * record, the driver would request a batch without records again and again, as fast as the broker responds.
  */
 
 import { crc32c } from "@node-rs/crc32";
@@ -30,41 +30,41 @@ const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** Bytes of the batch that starts at `start`, or null if its length cannot be read. */
+/** The size in bytes of the batch that starts at `start`, or null if its length cannot be read. */
 export function batchBytes(buffer: Buffer, start: number): number | null {
   if (buffer.length - start < BATCH_LENGTH_END) return null;
   return BATCH_LENGTH_END + buffer.readInt32BE(start + 8);
 }
 
-/** The batch's magic byte, or null if it is truncated. Message sets of Kafka before 0.11 have 0 or 1. */
+/** The batch's magic byte, or null if it is truncated. In message sets of Kafka before 0.11, the byte is 0 or 1. */
 export function magicAt(buffer: Buffer, start: number): number | null {
   return buffer[start + MAGIC_AT] ?? null;
 }
 
-/** What a consumer requests of one partition. */
+/** What a consumer requests from one partition. */
 export interface Wanted {
   readonly topic: string;
   readonly partition: number;
-  /** The first offset. Batches may start before it. */
+  /** The requested offset. A batch may start before this offset. */
   readonly from: number;
   /** The log end offset. */
   readonly end: number;
-  /** A compressed record that is larger is read in part (`inflation.ts`). */
+  /** The limit above which only a part of a compressed record is read (`inflation.ts`). */
   readonly recordMaxBytes: number;
   /** Called before a batch is inflated in pieces, which may take seconds. */
   readonly comesInPieces?: (() => void) | undefined;
 }
 
 export interface Decoded {
-  /** Bytes that the messages keep in memory in addition to the batch itself. */
+  /** Bytes that the messages keep in memory, in addition to the batch itself. */
   readonly inflatedBytes: number;
-  /** The offset to continue at if the batch contains more than was read at once, otherwise null. */
+  /** The offset at which to continue if only a part of the batch was read, otherwise null. */
   readonly next: number | null;
 }
 
 /**
- * @param batch exactly one batch. Its messages are added to `messages`: all of them, or those from
- *   `wanted.from` on, as far as they fit in memory at once.
+ * @param batch exactly one batch. Its messages are added to `messages`: all of them; or, if they do not fit in
+ *   memory at once, as many as fit from `wanted.from` on.
  */
 export async function decodeBatch(
   batch: Buffer,
@@ -142,7 +142,7 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
   if (codec === null) {
     throw new CorruptBatchError(`it names compression ${type}, which does not exist`, baseOffset);
   }
-  // Compaction leaves batches without records and without compressed data.
+  // Compaction may leave a batch without records, which has no compressed data.
   if (batch.length === RECORDS_AT) return { ...plain, records: batch, start: RECORDS_AT };
   const compressed = batch.subarray(RECORDS_AT);
   try {
@@ -171,7 +171,7 @@ function readRecords(batch: RecordBatch, count: number, messages: FetchedRecord[
   }
 }
 
-/** Exact below 2^53. */
+/** Reads a 64-bit integer; exact below 2^53. */
 function int64(buffer: Buffer, at: number): number {
   return buffer.readInt32BE(at) * 2 ** 32 + buffer.readUInt32BE(at + 4);
 }

@@ -7,15 +7,15 @@
  *                                                    always whole (KIP-74)
  *   a batch that inflates to more than the limit     its first part, from the requested offset; the next
  *                                                    fetch starts after that
- *   more, and its share is used up                   it is left for the next fetch
+ *   more, after the partition's share is used up     left for the next fetch
  *   a message set of Kafka before 0.11               the driver decodes it
  *   anything else                                    `CorruptBatchError` if it is first; after other
  *                                                    batches it is left for the next fetch
  *
- * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated
- * bytes of all partitions of a response have a limit, of which each partition has an equal share: one
- * that used up all of it would be read far ahead of the others. A batch is decoded whole, so a share can
- * be exceeded at the cost of later partitions. Therefore another partition is first each time.
+ * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated bytes
+ * of all partitions of a response have a common limit, of which each partition has an equal share: a partition
+ * that used up the whole limit would be read far ahead of the others. Because a batch is decoded whole, a
+ * share can be exceeded at the cost of later partitions. Therefore each request starts with another partition.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -36,30 +36,30 @@ const LAST_DELTA_AT = 23;
 /** Inflated bytes of the batches of one response; the last batch may exceed it. */
 export const INFLATED_FETCH_MAX_BYTES = PART_MAX_BYTES;
 
-/** State for one response. */
+/** State while one response is decoded. */
 export interface Inflated {
   bytes: number;
-  /** Partitions whose records are not decoded yet; they share the rest of the limit. Absent: one. */
+  /** The number of partitions whose records are not decoded yet, which share the rest of the limit; 1 if absent. */
   left?: number;
 }
 
 /** Decodes records that are not in batches. */
 export type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 
-/** By list of records, the end of the batches that it was read from. */
+/** For each list of decoded records, the end of the batches from which the list was read. */
 const endOf = new WeakMap<readonly unknown[], number>();
 
 /**
- * The first offset after the batches of these decoded records: compaction leaves batches whose last
- * offset has no record, or that have none at all. Null for message sets, and if there was no batch.
+ * The first offset after the batches of these decoded records: after compaction, a batch may have no record at
+ * its last offset, or no records at all. Null for message sets, and if there was no batch.
  */
 export function endOfBatches(messages: readonly unknown[]): number | null {
   return endOf.get(messages) ?? null;
 }
 
 /**
- * @param records everything that the response has for one partition
- * @param inflated the inflated bytes of its other partitions, updated here
+ * @param records all bytes of records that the response contains for one partition
+ * @param inflated the inflated bytes of the response's other partitions; updated here
  */
 export async function decodeRecords(
   records: Buffer,
@@ -90,7 +90,7 @@ export async function decodeRecords(
       throw new CorruptBatchError(`its version is ${magic ?? "cut off"}`, offsetAt(records, start));
     }
     if (magic !== 2) {
-      // Older messages precede newer ones; what follows them is left for the next fetch.
+      // Older messages precede batches. Anything after the messages is left for the next fetch.
       return messages.length > 0 ? messages : decodeMessageSet(records);
     }
     if (isCut) {
@@ -103,13 +103,13 @@ export async function decodeRecords(
     let decoded: Decoded;
     try {
       decoded = await decodeBatch(batch, messages, wanted);
-      // The checksum does not cover the first offset.
+      // Checked here because the checksum does not cover the first offset.
       if (end > wanted.end && !goesOn(offsetAt(records, start), end, next)) {
         throw behindTheEnd(end, wanted.end, offsetAt(records, start));
       }
     } catch (error) {
       if (start === 0 || !(error instanceof CorruptBatchError)) throw error;
-      // The batches before it are passed on first, so that the group commits up to the corrupt one.
+      // The batches before the corrupt one are passed on first, so that the group commits up to it.
       messages.length = whole;
       return messages;
     }
@@ -122,7 +122,7 @@ export async function decodeRecords(
   }
 }
 
-/** How many bytes may be inflated, including those of the previous partitions. */
+/** Up to how many bytes may be inflated in total, including the previous partitions. */
 function shareOf(inflated: Inflated): number {
   const { bytes, left = 1 } = inflated;
   inflated.left = Math.max(1, left - 1);
@@ -130,8 +130,8 @@ function shareOf(inflated: Inflated): number {
 }
 
 /**
- * `true` if the batch starts at the next offset. A broker notes the log end offset before it reads, and
- * what is appended in between is after that offset.
+ * `true` if the batch continues at the next offset. Batches at or above the log end offset are possible,
+ * because a broker determines that offset before it reads, and more may be appended in between.
  */
 function goesOn(first: number, end: number, next: number): boolean {
   return first <= next && next < end;

@@ -15,15 +15,15 @@ import {
 
 /** Bytes of a record batch before its records. */
 const BATCH_HEADER_BYTES = 61;
-/** The part of it that its length does not count: base offset and the length itself. */
+/** Bytes of the header that the batch's length does not count: the base offset and the length itself. */
 const BATCH_LENGTH_END = 12;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
 const MAGIC = 2;
-/** The producer's timestamps, no transaction; without compression, and with zstd. */
+/** Batch attributes: the producer's timestamps, no transaction. `COMPRESSED` means compression with zstd. */
 const PLAIN = 0;
 const COMPRESSED = 4;
-/** The length of Kafka's null: there is no transactional ID. */
+/** The length that encodes null, for the transactional ID. */
 const NO_STRING = -1;
 
 export interface ProduceRequest {
@@ -41,7 +41,7 @@ interface PartitionBatch {
   readonly producerId: string | number;
   readonly producerEpoch: number;
   readonly firstSequence: number;
-  /** The time of records without their own. */
+  /** The timestamp of records that have none. */
   readonly nowMs: number;
 }
 
@@ -53,7 +53,7 @@ interface MeasuredBatch {
 /**
  * The encoded request without its frame.
  *
- * @param roomBytes left in front of it, for the frame.
+ * @param roomBytes bytes left free in front of the request, for the frame.
  */
 export function encodeProduce(request: ProduceRequest, roomBytes = 0): Buffer {
   const shared: SharedHeaders = new Map();
@@ -97,7 +97,7 @@ function writeBatch(
 ): number {
   const start = sizeAt + 4;
   const { count } = measured;
-  // The broker fills in base offset and leader epoch.
+  // The broker fills in the base offset and the leader epoch.
   target.writeBigInt64BE(0n, start);
   target.writeInt32BE(0, start + BATCH_LENGTH_END);
   target.writeInt8(MAGIC, start + 16);
@@ -116,10 +116,10 @@ function writeBatch(
   return end;
 }
 
-/** Encodes a record as the compressed records of a batch that contains nothing else. */
+/** Encodes a record as the compressed content of a batch that contains only this record. */
 export function compressRecord(message: OutgoingMessage): Buffer {
   const shared = new Map();
-  // Its time is in the batch header, which is written each time.
+  // The record's time is in the batch header, which is written for each attempt.
   const measured = measureRecords([message], 0, shared);
   const records = Buffer.allocUnsafe(measured.totalBytes);
   writeRecords(records, 0, measured, shared);

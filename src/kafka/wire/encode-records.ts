@@ -1,13 +1,13 @@
 /**
- * Writes the records of a batch (record format version 2): sizes first, then the bytes, once.
+ * Writes the records of a batch (record format version 2): measures all sizes first, then writes each byte
+ * only once.
  *
  *   record = length, attributes (0), timestamp delta, offset delta, key, value, headers
  *
  * The deliveries of a call share key, value and most headers: shared headers are encoded once for all
  * records of a request that have the same array.
  *
- * A bundle is already encoded. It is a batch of its own, and copied unchanged. So is a record that is
- * compressed.
+ * A bundle or a compressed record is already encoded, is a batch of its own, and is copied unchanged.
  */
 
 import type {
@@ -26,20 +26,20 @@ export interface OutgoingMessage extends RecordContent {
   readonly partition?: number;
   /** Milliseconds since the epoch; absent: the time of encoding. */
   readonly timestamp?: number;
-  /** Its records are the whole batch. */
+  /** A bundle, whose records are the whole batch. */
   readonly bundle?: Bundle | undefined;
-  /** If it has bytes, they are the whole batch. */
+  /** If it has bytes, these are the content of the whole batch. */
   readonly compression?: Compression | undefined;
 }
 
-/** Encoded shared headers by their array, for the records of one request. */
+/** The encoded form of each array of shared headers, for the records of one request. */
 export type SharedHeaders = Map<RecordHeaders, Buffer>;
 
 export interface MeasuredRecords {
   readonly messages: readonly OutgoingMessage[];
   /** The number of records; a bundle has many. */
   readonly count: number;
-  /** Bytes of each record, without the length in front. */
+  /** Size of each record in bytes, without the length in front. */
   readonly recordBytes: Int32Array;
   readonly totalBytes: number;
   readonly firstTimestampMs: number;
@@ -116,14 +116,14 @@ export function writeRecords(
   return at;
 }
 
-/** Bytes of key, value and headers. */
+/** Encoded size of key, value and headers in bytes. */
 export function contentBytes(message: OutgoingMessage, shared: SharedHeaders): number {
   const { encoded } = message;
   if (encoded !== undefined) return encoded.length;
   return sizedBytes(message.key) + sizedBytes(message.value) + headersBytes(message, shared);
 }
 
-/** Returns the position after it. */
+/** Writes key, value and headers, and returns the position after them. */
 export function writeContent(
   target: Buffer,
   start: number,

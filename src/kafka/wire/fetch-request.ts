@@ -3,7 +3,7 @@
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
-/** Only followers know the value. */
+/** For fields whose value only followers know. */
 const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
@@ -16,19 +16,19 @@ export interface RequestedPartition {
 }
 
 export interface FetchWithSession {
-  /** 0: none yet. */
+  /** 0 if there is no session yet. */
   readonly sessionId: number;
   /** 0 starts a session. */
   readonly sessionEpoch: number;
   readonly maxWaitMs: number;
   readonly maxBytes: number;
-  /** New in the session, or requested at another offset. */
+  /** Partitions that are new in the session, or are requested at another offset. */
   readonly requested: readonly RequestedPartition[];
   /** Partitions that leave the session. */
   readonly forgotten: readonly { readonly topic: string; readonly partition: number }[];
 }
 
-/** @param roomBytes left free in front. */
+/** @param roomBytes bytes left free in front. */
 export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer {
   const requested = Map.groupBy(fetch.requested, ({ topic }) => topic);
   const forgotten = Map.groupBy(fetch.forgotten, ({ topic }) => topic);

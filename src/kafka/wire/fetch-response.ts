@@ -1,4 +1,7 @@
-/** The layout of a Fetch response: of version 11 wholly, of versions 4 to 10 enough to find its partitions. */
+/**
+ * The layout of a Fetch response: the whole layout for version 11; for versions 4 to 10, only what is needed
+ * to find partitions.
+ */
 
 export interface RecordSet {
   readonly topic: string;
@@ -9,7 +12,7 @@ export interface RecordSet {
   readonly end: number;
 }
 
-/** The partitions of a response, by the position of their records: of the length in front of them. */
+/** The partitions of a response, by the position of the length in front of their records. */
 export function recordSets(payload: Buffer, version: number): ReadonlyMap<number, RecordSet> {
   const sets = new Map<number, RecordSet>();
   let at = version < 7 ? 4 : 10; // throttle time; then error code and session id
@@ -49,12 +52,12 @@ export interface FetchedSet extends RecordSet {
 export interface FetchResponse {
   /** Kafka's error code; 0: none. */
   readonly errorCode: number;
-  /** 0: the broker has no session. */
+  /** 0 if the broker has no session for the fetches. */
   readonly sessionId: number;
   readonly sets: readonly FetchedSet[];
 }
 
-/** Reads a response of version 11. Records stay encoded, and are views of it. */
+/** Reads a response of version 11. Records stay encoded, as views of the response. */
 export function readFetchResponse(payload: Buffer): FetchResponse {
   const sets: FetchedSet[] = [];
   let at = 10;

@@ -1,6 +1,6 @@
 /**
- * A fetched record. One object is both the driver's message and the record that the stages get, because
- * a fetch has thousands that wait for their turn.
+ * A fetched record. The same object is the driver's message and the record that the stages get, because
+ * thousands of records of a fetch wait for their turn.
  */
 
 import type { IncomingRecord, Omitted, RecordHeaders, VisitHeader } from "../../domain/record.ts";
@@ -15,27 +15,27 @@ export interface RecordBatch {
   /** The records' timestamps are relative to this. */
   readonly firstTimestampMs: number;
   readonly maxTimestampMs: number;
-  /** The broker has set the timestamps: all records have the largest one. */
+  /** `true` if the broker has set the timestamps, so that all records have the batch's largest timestamp. */
   readonly isStamped: boolean;
   readonly producerId: string;
   readonly inTransaction: boolean;
   readonly isControlBatch: boolean;
-  /** By offset delta: records that were read in part. Null if there are none. */
+  /** By offset delta, records that were read in part. Null if there are none. */
   readonly omitted: ReadonlyMap<number, Omitted> | null;
-  /** Set later, because the decoder does not know it. */
+  /** Set later, because it is unknown during decoding. */
   topic: string;
   partition: number;
 }
 
-/** Instead of a start: the record represents others that were removed. */
+/** Used as the start of a record that represents removed records. */
 export const REMOVED = -1;
 
-/** Each field is decoded whenever it is read, because few are read more than once. */
+/** A field is decoded each time it is read, because few fields are read more than once. */
 export class FetchedRecord implements IncomingRecord {
   readonly offset: number;
   readonly #batch: RecordBatch;
   readonly #timestampDelta: number;
-  /** The position of its content in the batch. */
+  /** The position of the record's content in the batch. */
   readonly #start: number;
   readonly #end: number;
 
@@ -86,7 +86,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#batch.reader.bytesFrom(this.#start, this.#end);
   }
 
-  /** The memory that it uses. */
+  /** The memory that the record uses. */
   get bytes(): number {
     return this.#end - this.#start + 64;
   }
@@ -96,7 +96,7 @@ export class FetchedRecord implements IncomingRecord {
     return omitted === null ? undefined : omitted.get(this.offset - firstOffset);
   }
 
-  /** The driver does not pass on such records. */
+  /** `true` for control records, which the driver does not pass on. */
   get isControlRecord(): boolean {
     return this.#start === REMOVED || this.#batch.isControlBatch;
   }
@@ -106,7 +106,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#batch;
   }
 
-  /** Sets the topic and partition of the record, and of all others in its batch. */
+  /** Sets the topic and partition of all records in this record's batch. */
   setPlace(topic: string, partition: number): void {
     this.#batch.topic = topic;
     this.#batch.partition = partition;
@@ -115,7 +115,7 @@ export class FetchedRecord implements IncomingRecord {
 
 const NO_HEADERS: RecordHeaders = [];
 
-/** A message in a set of Kafka before 0.11, as the driver decodes it. It has no headers. */
+/** A message from a message set of Kafka before 0.11, as decoded by the driver. Such messages have no headers. */
 export interface OldMessage {
   readonly offset: string;
   readonly timestamp: string;
@@ -146,7 +146,7 @@ class OldRecord implements IncomingRecord {
   }
 }
 
-/** The record of a message. Costs nothing for messages from `decode-batch.ts`. */
+/** The record for a message. A message from `decode-batch.ts` is already a record. */
 export function recordOf(
   topic: string,
   partition: number,

@@ -1,22 +1,25 @@
 /**
- * Keeps the headers of a record that fit next to its key and value, in their order. They arrive one at a
- * time, and only those that may be kept are in memory.
+ * Keeps those of a record's headers, in their order, that fit into the limit together with key and value.
+ * Headers arrive one at a time, and only headers that may be kept are in memory.
  *
  *   a header                                     then
- *   fits next to those so far                    it is kept
- *   does not, and is larger than each of them    it is omitted
- *   does not, and one of them is larger          the largest is omitted instead
+ *   fits in addition to the kept ones            it is kept
+ *   does not, and is larger than all kept ones   it is omitted
+ *   does not, and a kept one is larger           the largest is omitted instead
  */
 
 import type { CutHeaders } from "../../domain/record.ts";
 
 interface Kept {
-  /** In the record format. */
+  /** The header in the record format. */
   readonly encoded: Buffer;
   readonly name: Buffer;
 }
 
-/** Smaller headers are never omitted for another one: finding the largest of them would take long. */
+/**
+ * Headers smaller than this are never omitted in favor of another header: searching for the largest of many
+ * would take long.
+ */
 const LARGE_BYTES = 1_024;
 
 export class FittingHeaders {
@@ -36,13 +39,13 @@ export class FittingHeaders {
     return [...this.#kept].map(({ encoded }) => encoded);
   }
 
-  /** Null if none was omitted. */
+  /** What was omitted; null if nothing was. */
   get cut(): CutHeaders | null {
     if (this.#count === 0) return null;
     return { count: this.#count, bytes: this.#bytes, largest: this.#largest };
   }
 
-  /** Returns `true` if a header of this size is to be read; makes room for it. */
+  /** Returns `true` if a header of this size is to be read, and makes room for it. */
   wants(bytes: number): boolean {
     while (bytes > this.#left) {
       let largest: Kept | undefined;
@@ -65,18 +68,21 @@ export class FittingHeaders {
     if (encoded.length >= LARGE_BYTES) this.#large.add(kept);
   }
 
-  /** `true` if even a small header has no room: there may be millions of them. */
+  /**
+   * `true` if there is no room even for a small header, so that the rest, perhaps millions of headers, can be
+   * skipped.
+   */
   get isFull(): boolean {
     return this.#large.size === 0 && this.#left < LARGE_BYTES;
   }
 
-  /** Omits this many headers with this many bytes together, whose names were not read. */
+  /** Counts as omitted this many headers, whose names were not read, with this many bytes together. */
   leaveOutAll(count: number, bytes: number): void {
     this.#count += count;
     this.#bytes += bytes;
   }
 
-  /** @param name its start. */
+  /** @param name the start of the header's name. */
   leaveOut(name: Buffer, bytes: number): void {
     this.#count += 1;
     this.#bytes += bytes;

@@ -1,6 +1,6 @@
 /**
- * Adds the frame to an encoded request: length, API key and version, correlation ID, client ID. A request
- * that leaves room for the frame in front of itself is not copied.
+ * Adds the frame to an encoded request: length, API key and version, correlation ID, client ID. A request that
+ * has room for the frame in front is not copied.
  */
 
 interface RequestHeader {
@@ -18,9 +18,9 @@ export function frameBytes(clientId: string): number {
 }
 
 /**
- * Request header version 1, and the request after it.
+ * Writes request header version 1, followed by the request.
  *
- * @param roomBytes in front of the payload, for the header: as many as it needs, or 0.
+ * @param roomBytes free bytes in front of the payload: as many as the header needs, or 0.
  */
 export function frameRequest(header: RequestHeader, payload: Buffer, roomBytes = 0): Buffer {
   const client = Buffer.from(header.clientId);

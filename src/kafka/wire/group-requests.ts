@@ -4,11 +4,11 @@
  */
 
 const NULL_TEXT = -1;
-/** In addition to the strings: their lengths, the generation. */
+/** Bytes in addition to those of the strings: the strings' lengths and the generation. */
 const MEMBER_BYTES = 2 + 4 + 2;
 const PARTITION_BYTES = 4 + 8 + 2;
 
-/** A group member as of its latest join. */
+/** A group member, as of its latest join. */
 interface MemberOfGroup {
   readonly groupId: string;
   readonly generationId: number;
@@ -27,7 +27,7 @@ interface OffsetsOfTopic {
 const THROTTLE_BYTES = 4;
 
 export interface GroupResponse {
-  /** 0: none. For a commit, the error of the first partition that has one. */
+  /** Kafka's error code; 0 if there is no error. For a commit, the code of the first partition that has an error. */
   readonly errorCode: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Inflates a batch that is too large to be kept in memory, in pieces, and keeps only a part of it.
+ * Inflates, in pieces, a batch that is too large to be kept in memory, and keeps only a part of it.
  *
  *   a record of the batch                          in the part
  *   is before the requested offset                 not at all
@@ -8,10 +8,10 @@
  *                                                  headers (`fitting-headers.ts`)
  *   comes when the part is full                    not at all: the next fetch starts there
  *
- * A batch whose parts are requested in turn is inflated once: its inflation waits between two fetches.
- * Only a few wait at a time. A batch whose inflation no longer waits starts again.
+ * A batch whose parts are requested one after another is inflated only once: its inflation is suspended
+ * between two fetches. Only a few inflations are suspended at a time; others are dropped, and start again.
  *
- * Nothing is committed here. Each record of the batch has an offset, so a commit may be within it:
+ * This code commits nothing. Each record of the batch has its own offset, so a commit may be within the batch:
  *
  *   a crash                                    the next owner
  *   while the first part is inflated, or its   reads the batch again, and repeats nothing
@@ -28,11 +28,11 @@ import { type Codec, codecOf } from "./codecs.ts";
 import { FittingHeaders, NAME_BYTES } from "./fitting-headers.ts";
 import { KeptRecords, type Part, varint } from "./kept-records.ts";
 
-/** Bytes of the records in a part, each with its object. The last one may exceed it. */
+/** Maximum bytes of the records in a part, including their objects. The last record may exceed this limit. */
 export const PART_MAX_BYTES = 4 * 1024 * 1024;
-/** A zstd window may have 128 MiB, so only a few wait. */
+/** How many inflations may be suspended: few, because a zstd window may have 128 MiB. */
 const WAITING_MAX = 2;
-/** Some codecs inflate in this thread, so other work runs after this many pieces. */
+/** After this many pieces, other work can run, because some codecs inflate in this thread. */
 const PIECES_AT_ONCE = 8;
 /** Attributes, two varlongs and a varint. */
 const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
@@ -42,13 +42,13 @@ interface BatchToInflate {
   readonly key: string;
   readonly type: number;
   readonly compressed: Buffer;
-  /** The number of records in the batch's header. */
+  /** The number of records according to the batch's header. */
   readonly count: number;
   readonly recordMaxBytes: number;
 }
 
 const waiting = new Map<string, Inflation>();
-/** One at a time, which limits the memory that they use together. */
+/** Batches are inflated one at a time, which limits the memory that inflations use. */
 let turn: Promise<unknown> = Promise.resolve();
 
 /**
@@ -94,9 +94,9 @@ class Inflation {
   #at = 0;
   #isEnded = false;
   #pieceCount = 0;
-  /** Records that were read or skipped. */
+  /** The number of records that were read or skipped. */
   #read = 0;
-  /** Remaining bytes of the record that is read in part. */
+  /** Remaining bytes of the record that is being read in part. */
   #fieldsLeft = 0;
   /** The offset delta at which the next part starts. */
   next = -1;
@@ -141,7 +141,7 @@ class Inflation {
     await this.#pieces.return?.();
   }
 
-  /** Keeps what fits of a record: its value, then its key, then headers. */
+  /** Keeps as much of a large record as fits: its value, then its key, then headers. */
   async #large(length: number, from: number, kept: KeptRecords): Promise<void> {
     const limit = this.#batch.recordMaxBytes;
     this.#fieldsLeft = length;
@@ -193,7 +193,7 @@ class Inflation {
     return headers;
   }
 
-  /** This many bytes of the record that is read in part have been read. */
+  /** Counts bytes as read of the record that is being read in part. */
   #pass(bytes: number): void {
     this.#fieldsLeft -= bytes;
     if (this.#fieldsLeft < 0) throw new RangeError("a length that its fields do not fit");
@@ -209,7 +209,7 @@ class Inflation {
     return bytes;
   }
 
-  /** Null if it is Kafka's null, or exceeds the limit. */
+  /** Reads a field; null if it is Kafka's null or exceeds the limit. */
   async #field(bytes: number, limit: number): Promise<Buffer | null> {
     if (bytes >= 0 && bytes <= limit) return this.#take(bytes);
     await this.#leave(Math.max(0, bytes));
@@ -274,7 +274,7 @@ class Inflation {
     if (this.#left < length) throw new RangeError(`a length of ${length}`);
   }
 
-  /** Reads pieces until there are this many bytes, or no more. */
+  /** Reads pieces until this many bytes are available, or there are no more pieces. */
   async #ensure(length: number): Promise<void> {
     if (this.#left >= length || this.#isEnded) return;
     const parts = this.#left === 0 ? [] : [this.#pending.subarray(this.#at)];
@@ -289,7 +289,7 @@ class Inflation {
       parts.push(value);
       bytes += value.length;
     }
-    // A single piece is not copied, because most of what is inflated is skipped.
+    // A single piece is not copied, because most inflated bytes are skipped.
     const [first] = parts;
     this.#pending = first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
     this.#at = 0;

@@ -12,14 +12,14 @@ export interface Part {
   readonly count: number;
   /** By offset delta: the records that were read in part. */
   readonly omitted: ReadonlyMap<number, Omitted>;
-  /** The offset delta to continue with; null at the end of the batch. */
+  /** The offset delta at which to continue; null at the end of the batch. */
   readonly next: number | null;
 }
 
 interface PartOfRecord {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** Each in the record format. */
+  /** The headers, each in the record format. */
   readonly headers: readonly Buffer[];
 }
 
@@ -44,7 +44,7 @@ export class KeptRecords {
     this.last = delta;
   }
 
-  /** @param headers encoded, consecutive. */
+  /** @param headers the encoded headers, one after another. */
   addPart(
     prefix: Buffer,
     { key, value, headers }: PartOfRecord,

@@ -1,6 +1,6 @@
 /**
- * Requests offsets of partitions, and reads the response: versions 2 to 5 of ListOffsets. Brokers of
- * Kafka 0.11 and later accept one of them. A process requests all of its partitions every ten seconds.
+ * Encodes requests for offsets of partitions, and reads the responses: versions 2 to 5 of ListOffsets. Brokers
+ * of Kafka 0.11 and later accept one of them. A process requests all of its partitions every ten seconds.
  *
  *   version   adds
  *   4         the leader epoch, in both directions
@@ -8,23 +8,26 @@
  */
 
 const WITH_EPOCH = 4;
-/** Unknown: the broker does not compare it with its own. */
+/** The leader epoch is unknown, so the broker does not compare it with its own. */
 const NO_EPOCH = -1;
 
 const NO_REPLICA = -1;
-/** Everything in the log, open transactions included. */
+/** The isolation level that includes open transactions. */
 const READ_UNCOMMITTED = 0;
 const PARTITION_BYTES = 4 + 8;
 
 export interface ListedOffset {
   readonly topic: string;
   readonly partition: number;
-  /** 0: none. */
+  /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
   readonly offset: number;
 }
 
-/** @param topics partitions by topic. @param timestamp in epoch milliseconds, or one of Kafka's negative values. */
+/**
+ * @param topics the partitions of each topic. @param timestamp in epoch milliseconds, or one of Kafka's
+ * negative values.
+ */
 export function encodeListOffsets(
   topics: ReadonlyMap<string, readonly number[]>,
   timestamp: number,
@@ -69,7 +72,7 @@ export function readListedOffsets(payload: Buffer, version: number): readonly Li
     for (; partitions > 0; partitions -= 1) {
       const partition = payload.readInt32BE(at);
       const errorCode = payload.readInt16BE(at + 4);
-      // After its timestamp.
+      // The offset follows the partition's error code and timestamp.
       const offset = Number(payload.readBigInt64BE(at + 14));
       listed.push({ topic, partition, errorCode, offset });
       at += partitionBytes;

@@ -9,7 +9,7 @@ const M = 0x5bd1e995;
 /**
  * As a signed 32-bit integer, like `org.apache.kafka.common.utils.Utils.murmur2`.
  *
- * @param length of the key, if the array is longer.
+ * @param length the key's length, if the array is longer.
  */
 export function murmur2(key: Uint8Array, length = key.length): number {
   const whole = length & ~3;
@@ -29,7 +29,7 @@ export function murmur2(key: Uint8Array, length = key.length): number {
   return hash ^ (hash >>> 15);
 }
 
-/** The partition of a key, out of `partitions`. */
+/** The partition of a key in a topic with this many partitions. */
 export function partitionOfKey(key: Uint8Array, partitions: number, length = key.length): number {
   return (murmur2(key, length) & 0x7fffffff) % partitions;
 }

@@ -1,11 +1,11 @@
 /**
- * Encoded records for one partition, written where they stay until they are sent: no object is created
- * per record. For callers that write very many.
+ * Encoded records for one partition, written in the place where they stay until they are sent, so that no
+ * object is created per record. For callers that write very many records.
  *
  *   record = length, attributes (0), timestamp delta (0), offset delta, key, value, no headers
  *
- * The lengths of a record and of its value are known last. Two bytes are reserved for each, which nearly
- * all need. If that is wrong, the bytes after it are moved.
+ * The lengths of a record and of its value are known only at its end. Two bytes are reserved for each length,
+ * which is right for nearly all records. If a length needs more or fewer bytes, the bytes after it are moved.
  */
 
 import { ByteText } from "../../domain/byte-text.ts";
@@ -27,7 +27,7 @@ export class RecordBundle implements OutgoingRecord {
   readonly value = null;
   readonly headers: RecordHeaders = [];
   readonly bundle = this;
-  /** Absent if unknown. Its records are then placed one by one. */
+  /** Absent if the partition is unknown; the records are then placed one by one. */
   partition?: number;
   count = 0;
   readonly #out = new ByteText(FIRST_BYTES);
@@ -39,7 +39,10 @@ export class RecordBundle implements OutgoingRecord {
     this.topic = topic;
   }
 
-  /** Empties it, for records of this partition. Not while it is being sent. */
+  /**
+   * Clears the bundle and reuses it for records of this partition. Must not be called while the bundle is
+   * being sent.
+   */
   begin(partition: number | null): void {
     if (partition === null) delete this.partition;
     else this.partition = partition;
@@ -57,9 +60,10 @@ export class RecordBundle implements OutgoingRecord {
   }
 
   /**
-   * Starts a record. Its value is what is added until `end`. A record without `end` is overwritten.
+   * Starts a record. Its value is the text that is added until `end`. If `end` is not called, the next record
+   * overwrites it.
    *
-   * @param key its first `keyBytes` bytes count.
+   * @param key an array whose first `keyBytes` bytes are the key.
    */
   open(key: Uint8Array, keyBytes: number): ByteText {
     const out = this.#out;
@@ -91,7 +95,7 @@ export class RecordBundle implements OutgoingRecord {
     return bytes;
   }
 
-  /** The same records one by one, as views of the bundle: valid until it starts again. */
+  /** The same records one by one, as views of the bundle, which are valid until the bundle is cleared. */
   records(): readonly OutgoingRecord[] {
     const { topic, encoded } = this;
     const reader = new RecordReader(encoded, 0);
@@ -101,7 +105,7 @@ export class RecordBundle implements OutgoingRecord {
     });
   }
 
-  /** Writes the length of everything after the place reserved for it. */
+  /** Writes the length of everything after the bytes that are reserved for this length. */
   #putLength(at: number): void {
     const out = this.#out;
     const from = at + LENGTH_BYTES;
@@ -116,18 +120,18 @@ export class RecordBundle implements OutgoingRecord {
   }
 }
 
-/** Larger records have their own blocks. */
+/** Records that do not fit in a block of this size have their own blocks. */
 const BLOCK_BYTES = 64 * 1024;
 
 let block = Buffer.alloc(0);
 let used = 0;
 
 /**
- * A record that waits to be written: its bytes, copied to a block that contains only such records. As
- * objects it would keep a whole fetch and blocks of small buffers in memory, and the garbage collector
- * would copy it.
+ * The bytes of a record that waits to be written, copied to a block that contains only such records. Kept as
+ * an object, the record would hold a whole fetch and blocks of small buffers in memory, and the garbage
+ * collector would copy it.
  *
- * Sent like the record itself. Its fields are read from the bytes on demand.
+ * The result is sent like the record itself. Its fields are read from the bytes on demand.
  */
 export function packRecord(record: OutgoingRecord): OutgoingRecord {
   const shared = new Map();

@@ -2,8 +2,8 @@
  * Reads the records of a batch one at a time. Key, value and header values are views of the buffer, not
  * copies.
  *
- * At first a record is only checked. Its fields are created on demand: most records of a fetch wait for
- * their turn, and each garbage collection would copy their fields.
+ * At first a record is only checked. Its fields are created on demand: most records of a fetch wait for their
+ * turn, and meanwhile each garbage collection would copy their fields.
  *
  * The content of a record is its key, its value and its headers, in the record format.
  */
@@ -27,8 +27,8 @@ export class RecordReader {
   }
 
   /**
-   * Skips a record, and describes it in fields of this object, because a fetch has thousands. Throws a
-   * RangeError for a record that does not match its length or the buffer.
+   * Skips a record, and describes it in fields of this object; an object for each of the thousands of records
+   * would cost too much. Throws a RangeError if the record does not match its length or the buffer.
    */
   next(): void {
     const length = this.#varint();
@@ -50,7 +50,7 @@ export class RecordReader {
     return this.#buffer.subarray(start, end);
   }
 
-  /** The key of a content that was checked before. Does not move the reader. */
+  /** The key in a record's content, which was checked before. Does not move the reader. */
   keyAt(start: number): Buffer | null {
     const resumeAt = this.#at;
     this.#at = start;
@@ -76,7 +76,7 @@ export class RecordReader {
     return headers;
   }
 
-  /** A header is much cheaper this way, because its value need not be a separate buffer. */
+  /** Visits the headers. Much cheaper than returning them, because a value need not be a separate buffer. */
   eachHeaderAt(start: number, visit: VisitHeader): void {
     const resumeAt = this.#at;
     this.#at = start;
@@ -138,7 +138,7 @@ export class RecordReader {
     return (zigzag >>> 1) ^ -(zigzag & 1);
   }
 
-  /** Exact below 2^53, which timestamps and their differences do not reach. */
+  /** Reads a varlong; exact below 2^53, which timestamps and their differences do not reach. */
   #varlong(): number {
     const buffer = this.#buffer;
     const start = this.#at;
@@ -175,7 +175,7 @@ const SLOT_SHIFT = 24;
 interface Known {
   readonly text: string;
   readonly length: number;
-  /** From its first byte on, plus its last bytes: the words may overlap. */
+  /** The name from its first byte on, in words of four bytes. `lastWord` has its last four bytes, and may overlap. */
   readonly words: Int32Array;
   readonly lastWord: number;
 }
@@ -184,12 +184,12 @@ const known = new Array<Known | null>(SLOTS).fill(null);
 
 /**
  * Returns the header name that these bytes contain in UTF-8. A process reads the same few names in every
- * record, so their strings are cached, and bytes are compared four at a time: decoding names was most of
- * the cost of reading a record's headers.
+ * record, so the strings are cached, and bytes are compared four at a time. Without the cache, decoding names
+ * is most of the cost of reading a record's headers.
  *
  *   the name                                    its string
- *   is the last one on its slot                 is the cached one
- *   is another one, of 4 to 64 bytes            is created, and cached on its slot
+ *   is the last one in its slot                 is the cached one
+ *   is another one, of 4 to 64 bytes            is created, and cached in its slot
  *   is shorter or longer                        is created
  */
 export function headerName(bytes: DataView, start: number, length: number): string {
@@ -207,7 +207,10 @@ export function headerName(bytes: DataView, start: number, length: number): stri
   return made;
 }
 
-/** The slot for a name of 4 to 64 bytes. It differs for all our names, which a test checks. */
+/**
+ * The slot for a name of 4 to 64 bytes. All of Switchyard's own header names have different slots, which a
+ * test checks.
+ */
 export function headerSlot(name: string): number {
   const bytes = Buffer.from(name);
   return slotOf(bytes.length, bytes.readInt32BE(bytes.length - WORD));

@@ -1,5 +1,5 @@
 /**
- * The requests that are encoded here, with the versions that can be sent. kafkajs encodes all others;
+ * The requests that our code encodes, with the versions that can be sent. kafkajs encodes all others;
  * `kafkajs/request-versions.ts` lists both.
  *
  *   request                  versions   brokers of Kafka from

@@ -19,24 +19,24 @@ export type BrokerVersions = Readonly<Record<number, AcceptedVersions>>;
 
 export interface RequestKind {
   readonly apiKey: number;
-  /** Kafka's name for it, such as `ListOffsets`. */
+  /** Kafka's name for the request, such as `ListOffsets`. */
   readonly apiName: string;
   /** Versions that can be sent, ascending. */
   readonly versions: readonly number[];
 }
 
-/** Kafka's name of the error, which counts as a permanent one. */
+/** Kafka's name of the error, which counts as permanent. */
 const TYPE = "UNSUPPORTED_VERSION";
 
-/** A broker accepts no version of a request that can be sent. */
+/** The broker does not accept any of the versions of a request that can be sent. */
 export class NoCommonVersionError extends Error {
   override readonly name = "NoCommonVersionError";
   readonly type = TYPE;
-  /** For kafkajs: a retry does not help. */
+  /** Prevents kafkajs from retrying, which would not help. */
   readonly retriable = false;
 }
 
-/** Null if there is none. @param accepted undefined: the broker does not have the request. */
+/** Null if there is no common version. @param accepted undefined if the broker does not support the request. */
 export function highestCommon(
   versions: readonly number[],
   accepted: AcceptedVersions | undefined,

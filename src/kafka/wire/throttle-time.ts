@@ -1,12 +1,13 @@
 /**
- * The throttle time in a response: the broker has responded immediately, and reads nothing more from the
- * connection for this time (KIP-219). Nearly all responses contain it, at one of two positions.
+ * Reads the throttle time in a response: the broker has responded immediately, but does not read from the
+ * connection again for this time (KIP-219). Nearly all responses contain a throttle time, at one of two
+ * positions.
  */
 
 interface Place {
-  /** The first version of the response that has it. */
+  /** The first version of the response that has a throttle time. */
   readonly since: number;
-  /** The first version in which tagged fields precede it. */
+  /** The first version in which tagged fields precede the throttle time. */
   readonly flexibleSince?: number;
   readonly isAtEnd?: true;
 }
@@ -51,7 +52,8 @@ const BYTES = 4;
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
   const place = PLACES[apiKey];
   if (place === undefined || apiVersion < place.since) return 0;
-  // No version that we send has fields after it. Tagged fields before it are not in use.
+  // If the throttle time is at the end, no version that we send has fields after it. Tagged fields before it
+  // are not in use.
   const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
   const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? 1 : 0;
   if (at < 0 || at + BYTES > payload.length) return 0;

@@ -1,9 +1,8 @@
 /**
- * Requests topic IDs, which distinguish a topic from another one of the same name that was created after
- * the first was deleted.
+ * Requests topic IDs, which distinguish a topic from a deleted topic that had the same name.
  *
- * Version 10 of Metadata (Kafka 2.8 and later) has them. It uses Kafka's flexible encoding: lengths are
- * unsigned varints of length plus one, and every structure ends with tagged fields.
+ * Version 10 of Metadata (Kafka 2.8 and later) contains topic IDs. It uses Kafka's flexible encoding: a length
+ * is an unsigned varint of the length plus one, and every structure ends with tagged fields.
  */
 
 const ABSENT_ID = "00000000-0000-0000-0000-000000000000";

@@ -5,7 +5,7 @@
 
 const THROTTLE_BYTES = 4;
 
-/** No topic is created. */
+/** The request does not create topics. */
 export function encodeLeadersRequest(topics: readonly string[]): Buffer {
   const bytes = topics.reduce((sum, topic) => sum + 2 + Buffer.byteLength(topic), 4 + 1);
   const buffer = Buffer.alloc(bytes);
@@ -24,8 +24,8 @@ export function isSameResponse(one: Buffer, other: Buffer): boolean {
 }
 
 /**
- * By topic the leaders of its partitions, from 0 on. Topics with an error, or with a partition without a
- * leader, are omitted.
+ * For each topic, the leaders of its partitions, from 0 on. Topics with an error, or with a leaderless
+ * partition, are omitted.
  *
  * @param payload the response after its correlation ID.
  */
@@ -37,7 +37,7 @@ export function readLeaders(payload: Buffer): ReadonlyMap<string, readonly numbe
     return payload.readInt32BE(at - 4);
   };
   const skipText = (): void => {
-    // Negative: null.
+    // A negative length means null.
     at += 2 + Math.max(0, payload.readInt16BE(at));
   };
   for (let brokers = int32(); brokers > 0; brokers -= 1) {

@@ -5,7 +5,7 @@
  * take a slower path.
  */
 
-/** Bytes of a value in the range of int32. */
+/** Encoded bytes of a value in the range of int32. */
 export function varintBytes(value: number): number {
   const zigzag = (value << 1) ^ (value >> 31);
   // Five bytes hold 32 bits; clz32 of 0 is 32, which must still take one byte.
@@ -32,7 +32,7 @@ function zigzag64(value: number): bigint {
   return BigInt.asUintN(64, value < 0 ? ~(BigInt(value) << 1n) : BigInt(value) << 1n);
 }
 
-/** Bytes of an integer below 2^53. */
+/** Encoded bytes of an integer below 2^53. */
 export function varlongBytes(value: number): number {
   if (isInt32(value)) return varintBytes(value);
   let bytes = 1;

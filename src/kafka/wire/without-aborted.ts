@@ -8,14 +8,14 @@
  *     transaction that started at or before its offset   removed
  *   anything else                                        kept
  *
- * The broker returns the records of aborted transactions, and lists these transactions in its response.
+ * The broker returns the records of aborted transactions too, and lists these transactions in its response.
  */
 
 interface FetchedMessage {
   readonly offset: string | number;
   readonly key: Buffer | null;
   readonly isControlRecord?: boolean;
-  /** Absent in message sets, which have no transactions. */
+  /** Absent for messages of message sets, which have no transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
 }
 
