@@ -149,7 +149,7 @@ export class BackPressure {
     );
 
   /**
-   * The time until the next heartbeat is due: there is nothing to do earlier, since most consumers are idle
+   * The time until the next heartbeat. Waking up earlier would be useless, because most consumers are idle
    * most of the time.
    */
   #untilHeartbeat({ heardAtMs }: Member): number {

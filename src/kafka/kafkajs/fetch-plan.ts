@@ -63,7 +63,7 @@ interface Slot {
   entry: CursorEntry | null;
   /** The partition as its cursor requests it; null if it has no cursor. */
   requested: RequestedPartition | null;
-  /** Of the partitions with a cursor, the one with the lowest turn has waited longest. */
+  /** The partition with the lowest turn has waited longest among the partitions with a cursor. */
   turn: number;
   /** The partition as the broker remembers it; null if it is not in the session. */
   known: RequestedPartition | null;

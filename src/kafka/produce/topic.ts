@@ -87,7 +87,7 @@ export class ProduceTopic {
     return this.#current.some(({ leader }) => leader === null);
   }
 
-  /** The failures of the topic or partition for which the record would wait in vain; null if it would not. */
+  /** The failures of the topic or partition that would keep the record waiting; null if there are none. */
   blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
@@ -102,7 +102,7 @@ export class ProduceTopic {
   }
 
   /**
-   * Returns the records that wait in vain to their callers.
+   * Returns the records that wait for a topic or partition that is not writable to their callers.
    *
    * @param withdraw called with each buffer before its records are returned.
    */
