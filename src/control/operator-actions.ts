@@ -147,7 +147,7 @@ const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
   const { id, stages, sinceMs } = process;
-  // Lists are shared, because sources often have the same destinations.
+  // Sources with the same destinations share a list, because many have the same ones.
   const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
   const all = [...groups.values()].map((same) => ({
     sources: same.map(([source]) => source),

@@ -60,7 +60,7 @@ export type Verdict =
       readonly error: string;
     };
 
-/** Returns which of the topics exist to which records are returned. */
+/** Checks whether the topics to which records are returned exist. */
 export interface Places {
   readonly exists: (topic: string) => boolean;
 }

@@ -39,7 +39,7 @@ export interface Item {
   unit: Unit | null;
 }
 
-/** A delivery and what its attempt has found out so far. */
+/** A delivery, with the results of its attempt so far. */
 export interface Call {
   readonly item: Item;
   readonly delivery: Delivery;

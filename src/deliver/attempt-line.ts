@@ -95,7 +95,7 @@ function requestFields({ endpoint, result }: EndpointResult, endpointName: strin
 
 const UNUSABLE: readonly DeadLetterReason[] = ["undecodable", "unknown-schema", "invalid-call"];
 
-/** Reasons that concern the record rather than its delivery. */
+/** Returns true for reasons that concern the record rather than its delivery. */
 export function isUnusable(reason: DeadLetterReason): boolean {
   return UNUSABLE.includes(reason);
 }

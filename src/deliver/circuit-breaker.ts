@@ -81,7 +81,7 @@ export class CircuitBreaker {
   #places = RAMP_FIRST;
   #underWay = 0;
   #succeededAgain = 0;
-  /** A retry is in progress while the circuit is open. */
+  /** True if a retry is in progress while the circuit is open. */
   #isTried = false;
   /**
    * Incremented when the circuit opens and when slots are halved. A request gets this value as its ticket; a retry that
@@ -176,7 +176,7 @@ export class CircuitBreaker {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }
 
-  /** The open time ended a while ago, and no delivery has arrived since. */
+  /** Returns true if the open time ended a while ago, and no delivery has arrived since then. */
   #isIdle(nowMs: number): boolean {
     return nowMs > this.#untilMs + PROBE_WITHIN_MS || this.#untilMs - nowMs > this.#openMs;
   }

@@ -28,7 +28,7 @@ export interface EndpointResult {
   readonly outcome: Outcome;
 }
 
-/** The endpoint was unavailable, so no request was sent. */
+/** The result for an endpoint that was unavailable, so that no request was sent. */
 export interface Skipped {
   readonly kind: "skipped";
 }

@@ -111,7 +111,7 @@ export class DestinationHealth {
     return this.#acceptedAtMs;
   }
 
-  /** Paused or disabled. */
+  /** The hold of a paused or disabled destination; null if it is neither. */
   get still(): HoldCause | null {
     return this.#still;
   }

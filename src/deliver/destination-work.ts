@@ -51,7 +51,7 @@ import { RequestRate } from "./request-rate.ts";
 import { RequestRounds, skipped } from "./request-rounds.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 
-/** Far below the margin for a last attempt (`choose-retry-delay.ts`). */
+/** The interval is far below the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
 
 export class DestinationWork {
@@ -63,7 +63,7 @@ export class DestinationWork {
   readonly #slots: SlotScheduler;
   readonly #waiting: WaitingDeliveries<Item>;
   readonly #rate: RequestRate;
-  /** The next delivery waits for the rate limit. */
+  /** True if the next delivery waits for the rate limit. */
   #isLimited = false;
   #isReleasing = false;
   readonly #cancels;
@@ -113,7 +113,7 @@ export class DestinationWork {
     this.#pump();
   }
 
-  /** Dead-letters canceled deliveries, those in memory now and others when they are fetched. */
+  /** Dead-letters canceled deliveries: those in memory immediately, the others when they are fetched. */
   cancel(earlyReleases: readonly EarlyRelease[]): void {
     this.#cancels.are(earlyReleases);
     if (earlyReleases.length > 0) this.#disbandAll();
@@ -276,7 +276,7 @@ export class DestinationWork {
     this.#joinFollowing(item, unit, nowMs);
   }
 
-  /** Adds the deliveries with the same key that fit to the unit. */
+  /** Adds deliveries with the same key to the unit, if there is room for them. */
   #joinFollowing(before: Item, unit: Unit, nowMs: number): void {
     let next = this.#waiting.following(before);
     while (next !== null && next.unit === null && !unit.isClosed && this.#joins(next, unit, nowMs))

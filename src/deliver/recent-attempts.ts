@@ -18,7 +18,7 @@
  */
 
 const RECENT_MS = 60_000;
-/** Attempts leave the last minute in steps of this length. */
+/** The last minute is divided into steps of this length. */
 const SPAN_MS = 5_000;
 const SPANS = RECENT_MS / SPAN_MS;
 const RUN_MS = 10_000;
@@ -29,7 +29,7 @@ const FEW_MASK = (1 << FEW) - 1;
 const ACCEPTED_AGAIN = 3;
 
 export class RecentAttempts {
-  /** The attempts in each step, then the failures in each. */
+  /** The number of attempts in each step, followed by the number of failures in each step. */
   readonly #spans = new Uint32Array(2 * SPANS);
   #span = 0;
   #attempts = 0;
@@ -38,7 +38,7 @@ export class RecentAttempts {
   /** Failures since the endpoint or destination was last not failing. */
   #failedInAll = 0;
   #isAcceptedEver = false;
-  /** Consecutive attempts with the same result, up to the latest. */
+  /** The number of consecutive attempts, up to the latest, with the same result. */
   #run = 0;
   #isRunOfFailures = false;
   #runSinceMs = 0;

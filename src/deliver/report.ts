@@ -193,7 +193,7 @@ function logAttempt(
   else log.error(fields, "delivery.attempted");
 }
 
-/** Exports whether the destination is failing or on hold. Returns a function that ends this. */
+/** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
 function watch(
   { metrics, clock }: Pick<ReportDeps, "metrics" | "clock">,
   destination: DestinationId,

@@ -267,7 +267,7 @@ function tracesOf(
   return (calls, { traceparent }) => traceAttempt(ports, calls, traceparent);
 }
 
-/** Settings and pauses are applied together, whichever changes. */
+/** Settings and pauses are applied together when either of them changes. */
 function goingBy(
   { clock, operatorActions }: DeliverDeps,
   { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,

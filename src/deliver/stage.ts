@@ -216,7 +216,7 @@ class Fleet {
     await running.joined;
   }
 
-  /** Only needed for `requestsPerSecond`. */
+  /** Counts partitions, which is needed only for `requestsPerSecond`. */
   async #count(): Promise<void> {
     const { topics } = this.#config;
     const limited = [...this.#wanted.values()].filter((each) => each.requestsPerSecond !== null);

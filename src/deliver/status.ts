@@ -85,7 +85,7 @@ function stateOf({
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
 }
 
-/** If one attempt requested several endpoints, the result that decided it. */
+/** The latest result. If one attempt requested several endpoints, the result that decided the attempt. */
 function latest(
   endpoints: readonly EndpointStatus[],
   deliver: AttemptedDestination["deliver"],

@@ -1,7 +1,7 @@
 /** What a stage does at a corrupt batch of its topic: halt, or skip the batch. */
 export type OnCorruptBatch = "stop" | "skip";
 
-/** A record batch that cannot be read as its producer wrote it. */
+/** A record batch that differs from what its producer wrote, so that it cannot be read. */
 export interface CorruptBatch {
   readonly topic: string;
   readonly partition: number;
@@ -25,7 +25,7 @@ export class CorruptBatchError extends Error {
   readonly corruption: string;
   /** The offset of the batch's first record, as far as it can be read. */
   readonly offset: number;
-  /** Null until the fetch response has been searched for it. */
+  /** The batch; null until the fetch response has been searched for it. */
   readonly at: CorruptBatch | null;
   readonly topic: string | null;
   readonly partition: number | null;

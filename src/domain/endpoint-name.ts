@@ -22,7 +22,7 @@ export function endpointText(name: string | undefined, key: string): string {
 /** An endpoint's key before its result, as in `switchyard-last-result`. */
 const KEY_OF_OUTCOME = /\b[0-9a-f]{16}(?==)/g;
 
-/** Replaces the keys in a sentence about results by names. */
+/** In a sentence about results, replaces endpoint keys with names. */
 export function withEndpointNames(
   sentence: string,
   names: ReadonlyMap<string, string> | undefined,

@@ -13,12 +13,12 @@ const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
 /** Testing is cheaper than replacing, and most strings contain no such character. */
 const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** For whole lines of output, which contain line feeds and colors of our own. */
+/** For whole lines of output, which contain line feeds and colors that Switchyard writes. */
 export function visibleText(text: string): string {
   return ANY_CONTROL.test(text) ? text.replace(CONTROL, escaped) : text;
 }
 
-/** For a piece of data inside a line: an ID, a name, a sentence that quotes one. */
+/** For a piece of data inside a line, such as an ID, a name, or a sentence that quotes one of these. */
 export function visibleCell(text: string): string {
   return text.replace(CONTROL_OR_C0, escaped);
 }

@@ -62,7 +62,7 @@ export class HeaderFields {
     const index = this.#count++;
     const isSame = this.#names[index] === name;
     const field = isSame ? this.#fields[index] : this.#fieldOf.get(name);
-    // The name is stored again each time: comparing a string with itself takes no time.
+    // The name is stored even if it is equal, because comparing a string with itself later takes no time.
     if (index < REMEMBERED_MAX) this.#names[index] = name;
     if (index < REMEMBERED_MAX && !isSame) this.#fields[index] = field ?? ABSENT;
     return field ?? ABSENT;

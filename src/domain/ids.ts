@@ -18,7 +18,7 @@ export type EndpointKey = Brand<string, "EndpointKey">;
 
 const DESTINATION_ID = /^[a-z0-9-]{1,64}$/;
 
-/** Returns true if an external string is a valid ID: nothing else becomes a label of a metric. */
+/** Returns true if an external string is a valid ID. Only valid IDs become metric labels. */
 export function isDestinationId(text: string): text is DestinationId {
   return DESTINATION_ID.test(text);
 }

@@ -53,7 +53,7 @@ export function asIsoTimestamp(value: unknown): string | null {
   return atMs === null ? null : isoTimestamp(atMs);
 }
 
-/** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError if it is not an instant. */
+/** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError if the argument is not an instant. */
 export const isoTimestamp = isoTimestamps();
 
 /** `00` to `59`. */
@@ -104,7 +104,7 @@ function inRange(atMs: number): number | null {
 
 const ZERO = 0x30;
 const WRITTEN = "0000-00-00T00:00:00.000Z";
-/** The day that was read last, as `yyyymmdd`, and its start. */
+/** The last day that was read, as `yyyymmdd`, and its start. */
 let [readDay, readDayMs] = [Number.NaN, Number.NaN];
 
 /**

@@ -17,7 +17,7 @@ export interface TopicNames {
   readonly audiences: string;
   readonly deletionRequests: string;
   readonly deadLetters: string;
-  /** Marks dead letters as replayed. */
+  /** The topic that marks dead letters as replayed. */
   readonly deadLetterReplays: string;
   readonly attempts: string;
   readonly operatorEvents: string;

@@ -112,7 +112,7 @@ export function boundedResolve(
     startNext();
   }
 
-  /** Returns the cached addresses if the new lookup takes too long, whether queued or running. */
+  /** Returns the cached addresses if the new lookup has been queued or running for too long. */
   async function losePatience({ entry, ended: { signal } }: Queued): Promise<void> {
     try {
       await clock.sleep(PATIENCE_MS, signal);

@@ -27,7 +27,9 @@ const CONTAINER_HOSTS = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 const METADATA_HOST = "http://169.254.169.254";
 
-/** Returns credentials that are valid for several minutes. Throws `TokenError`, which quotes no secret. */
+/**
+ * Returns credentials that are valid for several minutes. Throws `TokenError`, whose message never contains a secret.
+ */
 export function awsCredentials(
   region: string,
   env: AwsEnvironment,

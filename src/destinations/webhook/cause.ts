@@ -48,7 +48,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "tls-protocol",
   HOSTNAME_MISMATCH: "tls-wrong-host",
   PATH_LENGTH_EXCEEDED: "tls",
-  // OpenSSL has more reasons than Node has error codes for.
+  // Node does not have an error code for every reason that OpenSSL reports.
   UNSPECIFIED: "tls",
   EPROTO: "tls",
   RESPONSE_TOO_LARGE: "protocol",

@@ -259,7 +259,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#breakOff("timeout");
   }
 
-  /** If the status line has arrived, the status decides. */
+  /** Ends the exchange. If the status line has arrived, the result is decided by the status. */
   #breakOff(cause: Cause): void {
     const head = this.#status === 0 ? this.#kept.bounds.head.read() : null;
     if (head !== null) {
@@ -294,7 +294,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     else queueMicrotask(() => this.#tell(result));
   }
 
-  /** undici would swallow an error thrown here, but a broken invariant has to end the process. */
+  /** undici would swallow an error that is thrown here, but a broken invariant must end the process. */
   #tell(result: SendResult): void {
     try {
       this.#done(result);
