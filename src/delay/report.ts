@@ -83,7 +83,7 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
     const zeros = before.counts.flatMap(({ destination, delay }) => {
       if (counted.has(`${delay}/${destination}`)) return [];
-      // A waiting destination may have become part of the rest.
+      // A waiting destination may have lost its own label.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
       const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
       if (!isZero) deliveriesWaiting.remove({ destination, delay });

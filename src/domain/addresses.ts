@@ -70,7 +70,7 @@ export function addressRange(ip: string): string {
  * The IP address that a URL contains literally, or null if the URL has a host name. The URL parser has
  * already turned `0x7f.1`, `2130706433` and `0177.0.0.1` into `127.0.0.1`.
  *
- * @param hostname from a parsed URL, so IPv6 is in brackets.
+ * @param hostname the host of a parsed URL, so IPv6 is in brackets.
  */
 export function literalAddress(hostname: string): string | null {
   const bare = withoutBrackets(hostname);

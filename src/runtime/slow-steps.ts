@@ -6,7 +6,7 @@ export interface SlowSteps {
   /**
    * Returns the result of `step`, which is tracked until it has settled.
    *
-   * @param what has not happened while the step lasts: the start of a sentence, such as
+   * @param what the start of a sentence about what has not happened while the step lasts, such as
    *   `the brokers have not acknowledged a write`.
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
