@@ -5,16 +5,16 @@
  *   what happens                                     log line
  *   a connection fails, the broker was reachable     warn   kafka.broker.unreachable
  *   a response times out, the broker was reachable   the same
- *   either, the broker was unreachable               the same, once a minute, with the time since then
+ *   either, the broker was already unreachable       the same, once a minute, with the time since then
  *   a response to a fetch times out                  the same, until a fetch gets a response
  *   a response, the broker was unreachable           info   kafka.broker.reachable, with the duration
  *   a connection opens, the broker was unreachable   the same, unless connections kept opening: a
- *     because none did                               frozen broker accepts them
+ *     because no connection had opened               frozen broker accepts connections
  *   something fails while a broker is unreachable    debug
- *   something fails, no broker is known to be        waits for 10 s, by which an outage is detected
+ *   something fails, no broker is known to be        waits 10 s, within which an outage is detected
  *     unreachable
  *     ... and one is, or was within 10 s             debug
- *     ... and none is                                warn, the same text once a minute
+ *     ... and none is, or was                        warn, the same text once a minute
  *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below error   debug  kafka.client
  */

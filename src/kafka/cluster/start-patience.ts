@@ -6,7 +6,7 @@
  *   that stay until somebody changes something
  *   a closed client                                                not at all
  *   fewer brokers than replicas, an unknown topic, two concurrent  15 s: brokers that have just
- *   authentications, an error without a reason                     started know little
+ *   authentications, an error without a reason                     started lack metadata
  *   anything else: brokers restart, elect, load, are slow          without a limit
  */
 
@@ -32,7 +32,7 @@ const STAYS: ReadonlySet<string> = new Set([
 export function patienceMs(error: unknown): number {
   const types = errorTypes(error);
   if (error instanceof ClosedError || [...types].some((type) => STAYS.has(type))) return 0;
-  // Checked first, because some of these errors are fatal while the program runs.
+  // Checked before `errorKind`, because some of these errors are fatal while the program runs.
   if (types.size > 0 && [...types].every((type) => BRIEF.has(type))) return BRIEFLY_MS;
   return errorKind(error) === "fatal" ? 0 : Number.POSITIVE_INFINITY;
 }

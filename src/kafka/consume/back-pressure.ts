@@ -4,9 +4,9 @@
  *   whenFull   while fetched records are not passed on        fetched again when
  *   hold       its partition is not fetched, and the others   all of them are passed on
  *              are only polled from time to time
- *   ... for a  only that partition is not fetched             and half of the limit is free
+ *   ... for a  only that partition is not fetched             the same, and half of the limit is free
  *   passing topic
- *   pause      its partition is not fetched                   and half of the limit is free
+ *   pause      its partition is not fetched                   the same, and half of the limit is free
  *   any, while a      only that partition is not fetched      all of them are passed on; with `pause`
  *   record is not                                             and passing topics as above
  *   admitted yet
@@ -16,8 +16,8 @@
  * a large fetch would keep the others waiting until all of its records are processed.
  *
  *   since the last poll          the next poll is         and the broker may wait
- *   a record was processed       250 ms after it          not at all: the others may continue any moment
- *   none was                     250 ms after it          a second for a record
+ *   a record was processed       250 ms later             not at all: the others may continue at any moment
+ *   no record was processed      250 ms later             a second for a record
  *
  * Between two calls of a partition's `take`, other work can run, because a fetch can contain 100,000 tiny
  * records. The partition with the fewest bytes in flight comes first. Otherwise, if partitions share their

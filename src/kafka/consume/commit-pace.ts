@@ -9,9 +9,8 @@
  *   while the brokers throttle the process      five seconds later
  *
  * A commit costs the process and the coordinator as much for one record as for many. With 1,000 busy
- * destinations, one commit per second for each would take a considerable part of the CPU that deliveries need.
- * After a crash, records that were processed since the last commit are processed again: one second of work, or
- * five.
+ * destinations, one commit per second for each would cost as much as some of the deliveries themselves. After
+ * a crash, records that were processed since the last commit are processed again: one second of work, or five.
  */
 
 import { TICK_MS, untilTickMs } from "../../domain/timer-tick.ts";

@@ -8,9 +8,9 @@
  *
  * A broker responds as soon as there is a single record. If records arrive continuously, each record would be
  * fetched alone, at the cost of a request. The pause lets several records accumulate. After a quiet time a
- * fetch is already waiting at the broker, so the next record is still returned at once. With ten destinations
- * at half of the load that a process can handle, this halves the p99 latency from append to receipt (`npm run
- * bench -- isolation`, 65 to 34 ms).
+ * fetch is already waiting at the broker, so the next record is still returned at once. With ten destinations,
+ * at half of the load that a process can handle, this halves the p99 from append to receipt (`npm run bench --
+ * isolation`, 65 to 34 ms).
  */
 
 import type { FetchedBatch } from "../membership.ts";

@@ -7,8 +7,8 @@
  *                                        its deliveries directly after that
  *   after these                          one per 10 ms, plus 10 µs for each partition, because the broker
  *                                        checks each of them
- *   while a member that had records has  at least a millisecond after the last response: its next fetch is
- *   no fetch                             about to come
+ *   while a member that had records has  at least a millisecond after the last response: the member's next
+ *   no fetch                             fetch is about to start
  *
  *   after throttled responses without    at least 2, 4, and then 8 s after the last one: a broker returns
  *   records, from the second one         no records to a client above its quota, and counts each request
@@ -16,15 +16,15 @@
  *   a response may have                  bytes
  *   at first                             4 MiB: records of many members are in memory before any member
  *                                        has counted them
- *   after a throttled response without   a sixteenth, at least 1 KiB: a broker withholds a response that
- *   records                              exceeds what the quota leaves for about 10 s, and would do so
- *                                        each time
+ *   after a throttled response without   a sixteenth, at least 1 KiB: if a response exceeds the rest of
+ *   records                              the quota, a broker withholds it for about 10 s, and would do
+ *                                        so each time
  *   after one with records               sixteen times as many, up to 4 MiB
  *
  *   fetches                              the broker waits at most
  *   of all members that read from it     a second: a new member's first fetch waits for the response
  *   except those of a member that had    as long as no record has arrived, at least 10 ms, at most a
- *   records, is on hold or paused        second: its fetch may come any moment, and waits for the response
+ *   records, is on hold or paused        second: that fetch may start at any moment, and has to wait
  *   including one that must not wait     not at all
  */
 

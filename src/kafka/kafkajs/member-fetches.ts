@@ -5,7 +5,7 @@
  *
  *   a fetch                                        lasts
  *   in the shared session                          until there are records, at most 5 to 15 minutes,
- *                                                  at random: those of a start would end together
+ *                                                  at random, so that they do not end together
  *   the same, while a partition is paused          as long as the member polls: 250 ms
  *   on its own connection (an old broker)          as long as the member polls
  *   from a broker that leads none of its           as the first two, without a request

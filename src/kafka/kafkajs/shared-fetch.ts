@@ -4,13 +4,13 @@
  * time.
  *
  *   a member's fetch ends                         with
- *   when one of its partitions has records        them, and known log end offsets of its other partitions
+ *   when one of its partitions has records        the records, and known log end offsets of the others
  *   when one has an error, or is corrupt          that error, as kafkajs creates it
  *   when its time is over, and it was requested   the known log end offsets
  *   when the connection breaks, or the broker     the connection's error
  *     is silent (`fetch-silence.ts`)
  *   when the member leaves, fetches again, or     nothing
- *   ended it
+ *     ends it
  *
  * A batch of a few kilobytes may inflate to hundreds of megabytes. The fetch that it belongs to is then set
  * aside, and the others continue meanwhile. The partitions of a fetch that was set aside are requested again

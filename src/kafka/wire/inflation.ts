@@ -16,10 +16,10 @@
  *   a crash                                    the next owner
  *   while the first part is inflated, or its   reads the batch again, and repeats nothing
  *     fetch is set aside (shared-fetch.ts)
- *   after a part was passed on and written     repeats what was written of it since the last commit,
+ *   after a part was passed on and written     repeats the records written since the last commit,
  *                                              as with any other batch
  *   after a commit within the batch            gets the whole batch from the broker, inflates it
- *                                              again, and skips what is before that offset
+ *                                              again, and skips the records before that offset
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
