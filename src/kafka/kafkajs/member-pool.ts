@@ -4,7 +4,7 @@
  *
  *   kafkajs requests              result
  *   a connection                  resolves when the shared one is established
- *   the API's versions            those of the shared connection
+ *   the API's versions            returns those of the shared connection
  *   authentication                done: the shared connection has authenticated
  *   to close it                   its own requests fail, the shared connection stays
  */

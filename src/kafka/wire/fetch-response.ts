@@ -6,7 +6,7 @@
 export interface RecordSet {
   readonly topic: string;
   readonly partition: number;
-  /** Kafka's error code; 0: none. */
+  /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
   /** The log end offset. */
   readonly end: number;
@@ -50,7 +50,7 @@ export interface FetchedSet extends RecordSet {
 }
 
 export interface FetchResponse {
-  /** Kafka's error code; 0: none. */
+  /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
   /** 0 if the broker has no session for the fetches. */
   readonly sessionId: number;

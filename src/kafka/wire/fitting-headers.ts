@@ -1,5 +1,5 @@
 /**
- * Keeps those of a record's headers, in their order, that fit into the limit together with key and value.
+ * Keeps the headers of a record that fit into the limit together with key and value, in their original order.
  * Headers arrive one at a time, and only headers that may be kept are in memory.
  *
  *   a header                                     then
