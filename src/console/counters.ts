@@ -4,7 +4,7 @@
  * 0.
  */
 
-import { SKIP_REASONS } from "../words/skip-reason.ts";
+import { SKIP_REASONS } from "../words/reasons.ts";
 import { RESPONSE_CLASSES } from "./view.ts";
 
 /** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */

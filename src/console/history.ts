@@ -8,7 +8,7 @@
  *   the present                 each poll     1 min      60 polls
  */
 
-import { SKIP_REASONS, type SkipReason } from "../words/skip-reason.ts";
+import { SKIP_REASONS, type SkipReason } from "../words/reasons.ts";
 import {
   AT,
   addTo,

@@ -10,7 +10,7 @@ import type {
   HoldReason,
   LastOutcome,
 } from "../domain/destination-status.ts";
-import type { SkipReason } from "../words/skip-reason.ts";
+import type { SkipReason } from "../words/reasons.ts";
 
 export interface Session {
   /** True if the viewer is signed in, or if no token is required. Before that, no other data is available. */

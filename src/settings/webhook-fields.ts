@@ -27,26 +27,39 @@ const OURS = /^(?:user-agent|content-type|x-signature|x-switchyard-.*)$/;
 
 const EXPECTED = "a map of header names to strings";
 
-export const staticHeaders: Decoder<readonly Header[]> = {
-  expected: EXPECTED,
-  unit: "",
-  show: (raw) =>
-    isJsonObject(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
-  fromText: (text) => text,
-  json: { type: "object", additionalProperties: { type: "string" } },
-  decode: (raw, place) => {
-    if (!isJsonObject(raw))
-      return place.fail({ found: kindOf(raw), expected: EXPECTED, hint: null });
-    const seen = new Set<string>();
-    const headers = Object.entries(raw).map(([name, given]) => {
-      const lower = name.toLowerCase();
-      const header = readHeader(name, given, seen.has(lower), place.child(name));
-      seen.add(lower);
-      return header;
-    });
-    return allValid(headers);
-  },
-};
+/** A map of names to strings that are secret. */
+export function secretMap<Entry>(
+  expected: string,
+  decodeEntries: (
+    entries: readonly (readonly [string, unknown])[],
+    place: Place,
+  ) => (Entry | Invalid)[],
+): Decoder<readonly Entry[]> {
+  return {
+    expected,
+    unit: "",
+    show: (raw) =>
+      isJsonObject(raw)
+        ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN]))
+        : HIDDEN,
+    fromText: (text) => text,
+    json: { type: "object", additionalProperties: { type: "string" } },
+    decode: (raw, place) => {
+      if (!isJsonObject(raw)) return place.fail({ found: kindOf(raw), expected, hint: null });
+      return allValid(decodeEntries(Object.entries(raw), place));
+    },
+  };
+}
+
+export const staticHeaders = secretMap<Header>(EXPECTED, (entries, place) => {
+  const seen = new Set<string>();
+  return entries.map(([name, given]) => {
+    const lower = name.toLowerCase();
+    const header = readHeader(name, given, seen.has(lower), place.child(name));
+    seen.add(lower);
+    return header;
+  });
+});
 
 function readHeader(
   name: string,

@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
 import type { DeadLetterView } from "../../src/console/query-view.ts";
-import { SKIP_REASONS } from "../../src/words/skip-reason.ts";
+import { SKIP_REASONS } from "../../src/words/reasons.ts";
 import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";

@@ -1,6 +1,6 @@
 /** The result of a comparison of past calls as rows and sentences. Pure. */
 
-import { isSkipReason, SKIP_TEXTS } from "../../words/skip-reason.ts";
+import { isSkipReason, SKIP_TEXTS } from "../../words/reasons.ts";
 import type { ComparedCallsView, CountedCalls } from "../query-view.ts";
 import { counted } from "./action-text.ts";
 

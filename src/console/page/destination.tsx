@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
-import { HOLD_TEXTS } from "../../words/hold-reason.ts";
+import { HOLD_TEXTS } from "../../words/reasons.ts";
 import type { DestinationView, EndpointView, ResponseClass } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
 import { deadLettersLink } from "./address.ts";

@@ -1,6 +1,6 @@
 /** Why a destination did not get calls: a row for each hour in which calls were skipped, a column for each reason. */
 
-import { SKIP_TEXTS } from "../../words/skip-reason.ts";
+import { SKIP_TEXTS } from "../../words/reasons.ts";
 import { Empty, Time } from "./parts.tsx";
 import { hoursOf, reasonsOf, type SkippedHour, type SkippedSeries } from "./skipped-hours.ts";
 import { type Column, Table } from "./table.tsx";

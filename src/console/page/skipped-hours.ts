@@ -1,6 +1,6 @@
 /** The rows and columns of the table of skipped calls. Pure. */
 
-import { SKIP_REASONS, type SkipReason } from "../../words/skip-reason.ts";
+import { SKIP_REASONS, type SkipReason } from "../../words/reasons.ts";
 import type { DestinationView } from "../view.ts";
 
 export type SkippedSeries = DestinationView["skipped"];

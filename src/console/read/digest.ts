@@ -2,7 +2,7 @@
 
 import type { MetricValues } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
-import { isSkipReason, SKIP_REASONS } from "../../words/skip-reason.ts";
+import { isSkipReason, SKIP_REASONS } from "../../words/reasons.ts";
 import { AT, type Counters, DESTINATION_WIDTH, FLOW_AT, FLOW_WIDTH } from "../counters.ts";
 import { RESPONSE_CLASSES } from "../view.ts";
 

@@ -1,10 +1,8 @@
 /** The setting `auth` of a webhook destination: how its requests are authenticated (docs/authentication.md). */
 
-import { isJsonObject } from "../../domain/json.ts";
-import { allValid, INVALID, type Invalid, type Place } from "../../settings/config-path.ts";
-import type { Decoder } from "../../settings/decoder.ts";
+import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
-import { HIDDEN, kindOf } from "../../settings/problem.ts";
+import { kindOf } from "../../settings/problem.ts";
 import { oneOf, secret, textLike } from "../../settings/scalars.ts";
 import {
   optional,
@@ -14,6 +12,7 @@ import {
   setting,
   variants,
 } from "../../settings/setting.ts";
+import { secretMap } from "../../settings/webhook-fields.ts";
 
 export interface OAuth2 {
   readonly type: "oauth2";
@@ -32,28 +31,13 @@ export type WebhookAuth =
   | { readonly type: "basic"; readonly username: string; readonly password: string }
   | { readonly type: "bearer"; readonly token: string };
 
-const PARAMETERS = "a map of names to strings";
 /** Fields of the token request that have separate settings. */
 const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
 const VISIBLE = /^[!-~]+$/;
 
-const parameters: Decoder<Readonly<Record<string, string>>> = {
-  expected: PARAMETERS,
-  unit: "",
-  show: (raw) =>
-    isJsonObject(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
-  fromText: (text) => text,
-  json: { type: "object", additionalProperties: { type: "string" } },
-  decode: (raw, place) => {
-    if (!isJsonObject(raw)) {
-      return place.fail({ found: kindOf(raw), expected: PARAMETERS, hint: null });
-    }
-    const pairs = allValid(
-      Object.entries(raw).map(([name, given]) => parameter(name, given, place.child(name))),
-    );
-    return pairs === INVALID ? INVALID : Object.fromEntries(pairs);
-  },
-};
+const parameters = secretMap("a map of names to strings", (entries, place) =>
+  entries.map(([name, given]) => parameter(name, given, place.child(name))),
+);
 
 function parameter(
   name: string,
@@ -96,7 +80,9 @@ const oauth2 = section(
       "More fields of the form, such as `audience` or `resource`. Values are secret.",
     ),
   },
-  (values): OAuth2 => ({ type: "oauth2", ...values }),
+  (values): OAuth2 => {
+    return { type: "oauth2", ...values, parameters: Object.fromEntries(values.parameters) };
+  },
 );
 
 const basic = section(

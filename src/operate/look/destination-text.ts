@@ -20,8 +20,7 @@
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
 import { percentText } from "../../words/count.ts";
-import { HOLD_TEXTS } from "../../words/hold-reason.ts";
-import { isSkipReason, SKIP_TEXTS } from "../../words/skip-reason.ts";
+import { HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../words/reasons.ts";
 import { table } from "../../words/table.ts";
 import type { Colors } from "../connect/shell.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";

@@ -29,7 +29,7 @@ import {
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
-import type { SkipReason } from "../../words/skip-reason.ts";
+import type { SkipReason } from "../../words/reasons.ts";
 import type { HaltReport } from "./rates.ts";
 
 /** Null means unknown. Times are ISO 8601. */

@@ -19,7 +19,7 @@ import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { wrongClockText } from "../../runtime/broker-clock.ts";
 import { ageText } from "../../words/age.ts";
 import { counted, percentText } from "../../words/count.ts";
-import { HOLD_TEXTS } from "../../words/hold-reason.ts";
+import { HOLD_TEXTS } from "../../words/reasons.ts";
 import { instantText } from "../connect/instant.ts";
 import { countText } from "./columns.ts";
 import { type DestinationReport, severityOf } from "./destinations.ts";

@@ -12,7 +12,7 @@
 
 import type { MetricValue } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
-import { SKIP_REASONS, type SkipReason } from "../../words/skip-reason.ts";
+import { SKIP_REASONS, type SkipReason } from "../../words/reasons.ts";
 import type { Reading } from "../connect/admin-port.ts";
 import type { PolledProcess } from "./processes.ts";
 

@@ -247,9 +247,11 @@ function noteOf(
   }
   if (line === null && isAsked) return `the topic ${topic} does not exist`;
   if (destination?.enabled === false) {
-    return "disabled: new calls are not written to it, and its line is held";
+    return "disabled: new calls are not written to it, and its queue is on hold";
   }
-  return destination?.paused === true ? "paused: new calls wait in its line, which is held" : null;
+  return destination?.paused === true
+    ? "paused: new calls wait in its queue, which is on hold"
+    : null;
 }
 
 function processReport(found: Polled): ProcessReport {

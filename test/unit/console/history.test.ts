@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { AT, type Counters, DESTINATION_WIDTH, FLOW_AT } from "../../../src/console/counters.ts";
 import { History } from "../../../src/console/history.ts";
-import { SKIP_REASONS } from "../../../src/words/skip-reason.ts";
+import { SKIP_REASONS } from "../../../src/words/reasons.ts";
 
 const START = 1_000_000 * 120_000;
 

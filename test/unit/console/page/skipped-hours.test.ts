@@ -5,7 +5,7 @@ import {
   reasonsOf,
   type SkippedSeries,
 } from "../../../../src/console/page/skipped-hours.ts";
-import { SKIP_REASONS } from "../../../../src/words/skip-reason.ts";
+import { SKIP_REASONS } from "../../../../src/words/reasons.ts";
 
 const HOUR = 3_600_000;
 

@@ -179,7 +179,7 @@ test("retries that are due count with their line, and one that is disabled says 
   append("retries.late");
   const { out } = await show({ json: true });
   const { destinations } = JSON.parse(out) as StatusReport;
-  const note = "disabled: new calls are not written to it, and its line is held";
+  const note = "disabled: new calls are not written to it, and its queue is on hold";
   expect(destinations).toMatchObject([
     { destination: "late", state: "on-hold", hold: { reason: "disabled" }, waiting: 1, note },
     { destination: "crm", state: null, waiting: 3, due: 2, note: null },

@@ -1,3 +1,15 @@
+/** The words of `status` and the console for why a destination is on hold, and for why calls are skipped for it. */
+
+import type { HoldReason } from "../domain/destination-status.ts";
+
+export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
+  "circuit-open": "circuit open",
+  "retry-after": "Retry-After",
+  token: "no token",
+  paused: "paused",
+  disabled: "disabled",
+};
+
 /**
  * The reasons for skipping calls to a destination that `switchyard_route_calls_skipped_total` counts, in the order in
  * which the route stage decides (docs/rules.md#order). `status` and the console show these words.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Reason } from "../../../src/route/route.ts";
-import { isSkipReason, SKIP_REASONS, SKIP_TEXTS } from "../../../src/words/skip-reason.ts";
+import { isSkipReason, SKIP_REASONS, SKIP_TEXTS } from "../../../src/words/reasons.ts";
 
 /** Complete by its type: a reason of the route stage that is added and skips calls does not compile. */
 const COUNTED: Readonly<
