@@ -3,21 +3,23 @@
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import { KafkaAdmin } from "./cluster/admin.ts";
+import { Brokers } from "./cluster/brokers.ts";
 import { ClusterWatch } from "./cluster/cluster-watch.ts";
 import { Clients } from "./cluster/connection.ts";
+import { LeaderTable } from "./cluster/leader-table.ts";
 import { LogEnds } from "./cluster/log-ends.ts";
 import { RangeReader } from "./cluster/range-reader.ts";
-import { ClusterTopicWatch } from "./cluster/topic-watch.ts";
 import { CommitPace } from "./consume/commit-pace.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
 import { idleHeartbeatMs } from "./consume/consumer-times.ts";
-import { GroupWatch } from "./consume/group-watch.ts";
+import { FetchSources } from "./fetch/sources.ts";
+import { GroupWatch } from "./group/group-watch.ts";
+import { GroupMember, type GroupWorld } from "./group/member.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
-import { KafkajsMembership } from "./kafkajs/membership.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
 import { KafkaProducer } from "./produce/producer.ts";
 
-const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
+const NEEDED = ["request-queue", "sessions"];
 
 /** The driver behind the port, for a log line at startup. */
 export const driverInUse = kafkajsInUse;
@@ -30,7 +32,7 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without the replacements, records in flight would be lost track of in a rebalance.
+    // Without the replacements, a request without a response would never end.
     throw new Error(
       `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
     );
@@ -40,20 +42,17 @@ export function createKafka(
   const reader = new RangeReader(clients);
   const followers = new Set<RangeReader>();
   const ends = new LogEnds();
-  const topics = new ClusterTopicWatch(clients);
   const isThrottled = () => clients.throttles.isThrottled();
   let watch: ClusterWatch | null = null;
+  let group: GroupWorld | null = null;
+  const world = (): GroupWorld => {
+    group ??= createGroupWorld(clients, isThrottled);
+    return group;
+  };
   const consumerWorld: ConsumerWorld = {
-    createMembership: (options, events) =>
-      new KafkajsMembership(
-        clients.createShared(),
-        { ...options, clientId: connection.clientId },
-        events,
-        topics,
-      ),
+    createMembership: (options, events) => new GroupMember(options, events, world()),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
-    groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs), isThrottled),
     outages: clients.outages,
     ends,
     commits: new CommitPace(isThrottled),
@@ -99,8 +98,23 @@ export function createKafka(
       await Promise.all([...producers].map((producer) => producer.close(0)));
       for (const each of [reader, ...followers]) each.close();
       await admin.close();
-      topics.close();
+      group?.sources.close();
+      group?.leaders.close();
       clients.close();
     },
   };
+}
+
+/** What the members of this process share. */
+function createGroupWorld(clients: Clients, isThrottled: () => boolean): GroupWorld {
+  const { clientId, sessionTimeoutMs } = clients.connection;
+  const connections = clients.connections();
+  const leaders = new LeaderTable(clients, new Brokers({ shared: connections }));
+  const sources = new FetchSources({
+    connections,
+    outagesOf: (broker) => clients.outages.fetchOutages(broker),
+    onLost: () => leaders.refresh(),
+  });
+  const groups = new GroupWatch(idleHeartbeatMs(sessionTimeoutMs), isThrottled);
+  return { clientId, connections, leaders, sources, groups };
 }

@@ -1,13 +1,13 @@
 /**
- * A member of a consumer group, as `consume/` needs it, in our words. `kafkajs/membership.ts` implements
- * it, and `kafka.ts` passes it to `consume/`.
+ * A member of a consumer group, as `consume/` needs it. `group/member.ts` implements it, and `kafka.ts` passes
+ * it to `consume/`.
  *
- *   the driver                               calls
+ *   the member                               calls
  *   is about to join, also the first time    `beforeJoin`, and waits for it
  *   failed to join                           `joinsAgain`, which decides if it makes another attempt
- *   has read the group's commits             `offsetsFetched`, before the first fetch
  *   has its assignment                       `foreignMembers`, then `assigned`
- *   is about to fetch from a broker          `fetch`, concurrently for all brokers
+ *   has read the group's commits             `offsetsFetched`, before the first fetch
+ *   has records of a partition               `fetched`; the partition is fetched again when that is done
  *   is about to send a heartbeat             `heartbeat`
  *   gives up                                 `failed`
  */
@@ -24,12 +24,10 @@ export interface MembershipOptions {
   readonly sessionTimeoutMs: number;
   /** How long the group waits for a member that is slow to rejoin. */
   readonly rebalanceTimeoutMs: number;
-  /** Minimum time between the driver's own heartbeats. */
-  readonly idleHeartbeatMs: number;
-  /** How long a broker may wait for records. */
-  readonly pollMs: number;
-  /** Maximum size of one response. */
-  readonly fetchMaxBytes: number;
+  /** Limit for one of this many partitions in one response. */
+  readonly partitionMaxBytes: (partitions: number) => number;
+  /** Minimum time between fetches of a partition that leave no records behind; 0 if there is none. */
+  readonly fetchSpacingMs: number;
   /** A larger compressed record of the topic is returned in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
   /** A corrupt batch whose end is known is returned as `corrupt`. Any other corrupt batch is a failure. */
@@ -37,80 +35,35 @@ export interface MembershipOptions {
 }
 
 export interface GroupEvents {
-  /**
-   * Called before each join, after the driver has decided to join. Fetches from other brokers may still be in
-   * flight. Called once for concurrent joins. If it rejects, the join has failed.
-   */
+  /** Called before each join. Nothing is fetched meanwhile. If it rejects, the join has failed. */
   readonly beforeJoin: (member: Member) => Promise<void>;
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
+  readonly assigned: (assignment: Assignment) => void;
   /**
    * Called with all assigned partitions after each join, or with a single partition whose offset was out of
    * range. Returns the partitions to read from their first offset, whatever was committed. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
-  readonly assigned: (assignment: Assignment) => void;
   /** Called with the client IDs of other programs in the group, as far as they are visible to this member. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
-  /** The driver continues when the promise resolves. If the promise rejects, the driver handles the error. */
-  readonly fetch: (member: Member, nodeId: string, ask: FetchFromBroker) => Promise<void>;
-  /** Wraps each heartbeat, including the driver's own. */
+  /**
+   * Called with what was fetched of a partition, perhaps only its log end offset. The partition is not fetched
+   * before the promise resolves, if one is returned. Must not throw; the promise must not reject.
+   */
+  readonly fetched: (batch: FetchedBatch) => Promise<void> | undefined;
+  /** Wraps each heartbeat. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
+  /** The member has left its partitions unread, and does not join again by itself. */
   readonly failed: (error: Error) => void;
 }
 
-/**
- * Fetches from the broker, either all partitions that it leads or only some of them.
- *
- * @param take is called with the batches that arrive. While it returns true, the fetch continues until its
- *   time is over. A driver may ignore `take`.
- */
-export type FetchFromBroker = (
-  only: FetchOnly | null,
-  take?: TakeBatches,
-) => Promise<readonly FetchedBatch[]>;
-
-/** Returns `true` if the fetch continues after these batches, `false` if one of them was not taken. */
-export type TakeBatches = (batches: readonly FetchedBatch[]) => boolean;
-
-export type IsWanted = (topic: string, partition: number) => boolean;
-
-export interface FetchOnly {
-  readonly isWanted: IsWanted;
-  /** How long the broker may wait for a record. */
-  readonly maxWaitMs: number;
-}
-
 export interface Membership {
-  connect(): Promise<void>;
-  /** Rejects if a topic is unknown. */
-  subscribe(): Promise<void>;
-  /** Joins and starts to fetch. */
+  /** Joins and starts to fetch. Resolves when the member has joined, or will not. */
   run(): Promise<void>;
-  /** Ends the fetches in flight without records, so that new ones start. */
-  endFetches(): void;
   /** Time of the last response to a fetch that is still in flight, in epoch milliseconds; null if there is none. */
   fetchRespondedAtMs(): number | null;
-  /** Leaves the group. The member then does not join again. */
+  /** Stops fetching, and leaves the group. The member then does not join again. */
   stop(): Promise<void>;
-  /** Closes the connections gracefully. */
-  disconnect(): Promise<void>;
-  /** Closes all connections immediately. */
-  destroy(): void;
-}
-
-/** For each topic, the leaders of its partitions, from 0 on. Topics with a leaderless partition are omitted. */
-export type TopicLeaders = ReadonlyMap<string, readonly number[]>;
-
-/** Looks up the leaders of topics for all members of a process. */
-export interface TopicWatch {
-  add(watching: WatchingTopics): void;
-  delete(watching: WatchingTopics): void;
-}
-
-export interface WatchingTopics {
-  readonly topics: readonly string[];
-  /** Called with the result of each lookup. */
-  readonly found: (leaders: TopicLeaders) => void;
 }
 
 /** Partitions by topic. */
@@ -118,26 +71,19 @@ export type Assignment = Readonly<Record<string, readonly number[]>>;
 
 /** This process as a member of the group. */
 export interface Member {
-  /** How long a broker may wait for records. Read again for each fetch. */
-  pollMs: number;
-  /** Limit for one partition in one response. Read again for each fetch. */
-  partitionMaxBytes: number;
   /** When the last heartbeat got a response, in epoch milliseconds. */
   heardAtMs: number;
   /** Sends a heartbeat if the last one is at least this old. Rejects if the group is rebalancing. */
   heartbeat(agoMs: number): Promise<void>;
-  /** `true` if the broker leads any of the wanted partitions; `false` also while that is unknown. */
-  readsFrom(nodeId: string, isWanted: IsWanted): boolean;
-  /** The offset at which the next fetch of the partition starts. */
-  positionOf(topic: string, partition: number): number;
+  /** The offset at which the next fetch of the partition starts; null if it is not known. */
+  positionOf(topic: string, partition: number): number | null;
   /** The next fetch of the partition starts after `offset`. */
   advance(topic: string, partition: number, offset: number): void;
   /** Makes one attempt to commit, as the member of the latest join. */
   commit(offsets: readonly OffsetToCommit[]): Promise<void>;
+  /** The partition is not fetched until it is resumed. */
   pause(topic: string, partition: number): void;
   resume(topic: string, partition: number): void;
-  /** Also resumes partitions that were paused before the latest join, because the driver may keep pauses. */
-  resumeAll(): void;
 }
 
 export interface OffsetToCommit {

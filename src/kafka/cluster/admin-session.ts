@@ -127,7 +127,7 @@ export class AdminSession {
       client,
       admin: client.admin(),
       pool,
-      brokers: new Brokers({ ...client, anyBrokerPool: () => pool }),
+      brokers: new Brokers({ brokerPool: () => pool }),
       isNew: true,
     };
     return this.#open;

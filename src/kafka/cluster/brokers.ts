@@ -4,9 +4,9 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
 import { rawRequest, readTopicIds } from "../kafkajs/raw-request.ts";
+import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
 import { LEADERS } from "../wire/request-kinds.ts";
-import type { Client } from "./connection.ts";
 import { errorSentence, protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
 
@@ -29,18 +29,25 @@ export interface ProduceResponse {
 
 const GROUP = 0;
 
+interface BrokersOptions {
+  /** Opens connections that only this object uses; absent if all are shared. */
+  readonly brokerPool?: () => BrokerPool;
+  /** Connections for requests that any broker can serve; if absent, its own. */
+  readonly shared?: SharedConnections;
+}
+
 export class Brokers {
-  /** For requests that any broker can serve. */
-  readonly #pool: BrokerPool;
-  readonly #leaders: BrokerPool;
+  /** Null if all connections are shared. */
+  readonly #own: BrokerPool | null;
+  readonly #shared: SharedConnections | null;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
   /** Connections that are being opened; concurrent callers for the same broker share one. */
   readonly #connecting = new Map<number, Promise<Broker>>();
 
-  constructor(client: Client) {
-    this.#leaders = client.brokerPool();
-    this.#pool = client.anyBrokerPool?.() ?? this.#leaders;
+  constructor({ brokerPool, shared }: BrokersOptions) {
+    this.#own = brokerPool?.() ?? null;
+    this.#shared = shared ?? null;
   }
 
   /** The number of brokers known so far. */
@@ -75,7 +82,8 @@ export class Brokers {
 
   /** From now on, `metadata` uses the next of the configured addresses. */
   nextSeed(): void {
-    nextSeed(this.#pool).catch(() => undefined);
+    if (this.#shared !== null) this.#shared.nextSeed();
+    else if (this.#own !== null) nextSeed(this.#own).catch(() => undefined);
   }
 
   /** Requests a producer ID for idempotence. */
@@ -91,12 +99,18 @@ export class Brokers {
 
   /** Connects to the group's coordinator. Throws if there is currently none. */
   async coordinator(groupId: string): Promise<Broker> {
+    const { nodeId } = await this.coordinatorOf(groupId);
+    return this.leader(nodeId);
+  }
+
+  /** Queries any broker for the group's coordinator. Throws if there is currently none. */
+  async coordinatorOf(groupId: string): Promise<Address & { readonly nodeId: number }> {
     const { errorCode, coordinator } = await this.#any((broker) =>
       request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
     );
     if (errorCode !== 0) throw protocolError(errorCode, groupId);
     this.#learn(coordinator);
-    return this.leader(coordinator.nodeId);
+    return coordinator;
   }
 
   /** Connects to the broker. Throws if the broker is unreachable. */
@@ -115,12 +129,14 @@ export class Brokers {
     const known = this.#brokers.get(nodeId);
     const address = this.#addresses.get(nodeId);
     if (address === undefined) throw new Error(`broker ${nodeId} is unknown`);
+    const own = this.#own;
+    if (own === null) return await this.#sharedAt(address);
     const broker =
       known ??
-      this.#leaders.createBroker({
-        logger: this.#leaders.rootLogger,
-        versions: this.#pool.versions,
-        connectionPool: await this.#leaders.connectionPoolBuilder.build(address),
+      own.createBroker({
+        logger: own.rootLogger,
+        versions: null,
+        connectionPool: await own.connectionPoolBuilder.build(address),
         nodeId,
       });
     this.#brokers.set(nodeId, broker);
@@ -145,7 +161,12 @@ export class Brokers {
 
   close(): void {
     for (const nodeId of this.#brokers.keys()) this.#leave(nodeId);
-    this.#pool.disconnect().catch(() => undefined);
+    this.#own?.disconnect().catch(() => undefined);
+  }
+
+  async #sharedAt(address: Address): Promise<Broker> {
+    if (this.#shared === null) throw new Error("there are no connections");
+    return await this.#shared.broker(address).open();
   }
 
   #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
@@ -163,11 +184,14 @@ export class Brokers {
   }
 
   async #any<Result>(send: (broker: Broker) => Promise<Result>): Promise<Result> {
-    await this.#pool.connect();
+    if (this.#shared !== null) return await this.#shared.any(send);
+    const own = this.#own;
+    if (own === null) throw new Error("there are no connections");
+    await own.connect();
     try {
-      return await send(this.#pool.seedBroker);
+      return await send(own.seedBroker);
     } catch (error) {
-      await nextSeed(this.#pool);
+      await nextSeed(own);
       throw error;
     }
   }

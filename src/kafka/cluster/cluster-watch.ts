@@ -21,7 +21,7 @@
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { BrokerState, PartitionProgress } from "../port.ts";
 import { Brokers, inTime } from "./brokers.ts";
-import type { Client, Clients } from "./connection.ts";
+import type { Clients } from "./connection.ts";
 import type { LogEnds } from "./log-ends.ts";
 import { EARLIEST, LATEST, listOffsets } from "./offsets.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
@@ -40,7 +40,6 @@ interface PartitionPlace {
 }
 
 export class ClusterWatch {
-  readonly #client: Client;
   readonly #brokers: Brokers;
   readonly #clients: Clients;
   readonly #ends: LogEnds;
@@ -62,8 +61,7 @@ export class ClusterWatch {
   /** Starts immediately. The caller closes it. @param owned returns the partitions to check. */
   constructor(clients: Clients, ends: LogEnds, owned: () => Owned) {
     this.#clients = clients;
-    this.#client = clients.createShared(0);
-    this.#brokers = new Brokers(this.#client);
+    this.#brokers = new Brokers({ shared: clients.connections() });
     this.#ends = ends;
     this.#owned = owned;
     void this.#live();
@@ -88,7 +86,6 @@ export class ClusterWatch {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#brokers.close();
-    this.#client.destroy();
   }
 
   async #live(): Promise<void> {

@@ -1,10 +1,9 @@
 /**
  * Creates the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
  *
- * Each consumer gets its own client, because a kafkajs client keeps committed offsets by group, so two members
- * of a group on one client would overwrite each other's offsets. All consumers' clients use the same
- * connections (`kafkajs/shared-connections.ts`). The sockets of other clients are tracked here, because
- * kafkajs waits for open requests before it closes a connection, so a broker that hangs would delay a stop.
+ * All consumers, and requests that any broker can serve, use the same connections
+ * (`kafkajs/shared-connections.ts`). Sockets are tracked here, because kafkajs waits for open requests before
+ * it closes a connection, so a broker that hangs would delay a stop.
  */
 
 import net from "node:net";
@@ -17,7 +16,7 @@ import { hostAndPort } from "../../runtime/listening.ts";
 import { mskToken } from "../../runtime/msk-token.ts";
 import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Address } from "../kafkajs/address.ts";
+import { addressOf } from "../kafkajs/address.ts";
 import {
   CONNECTION_LIMIT_MS,
   createClient,
@@ -25,8 +24,6 @@ import {
   type SaslOptions,
   type SocketRequest,
 } from "../kafkajs/client.ts";
-import type { BrokerPool } from "../kafkajs/internals.ts";
-import { SharedMember } from "../kafkajs/member-pool.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import { reportThrottles } from "../kafkajs/throttles.ts";
 import type { KafkaConnection } from "../port.ts";
@@ -38,18 +35,8 @@ const KEEP_ALIVE_DELAY_MS = 60_000;
 export interface Client extends DriverClient {
   /** Closes all connections immediately; later attempts to connect fail. */
   destroy(): void;
-  /** Connections for requests that any broker can serve; by default `brokerPool`. */
-  anyBrokerPool?(): BrokerPool;
-}
-
-interface SharedClient extends Client {
-  /** The fetches in flight of the client's consumers. */
-  readonly fetches: {
-    /** Ends these fetches without records. */
-    end(): void;
-    /** When these fetches last got a response, in epoch milliseconds; null if there are no fetches. */
-    respondedAtMs(): number | null;
-  };
+  /** Connections for requests that any broker can serve; by default its own. */
+  readonly shared?: SharedConnections;
 }
 
 /** What all clients of one `createKafka` call share. */
@@ -77,40 +64,22 @@ export class Clients {
     return this.#create(new Sockets(this.outages), retries);
   }
 
-  /** Creates a client that shares its connections with all other shared clients. It must not be used to produce. */
-  createShared(retries?: number): SharedClient {
+  /** The connections that all members of this process share. */
+  connections(): SharedConnections {
     if (this.#shared === null) {
       const client = this.create();
-      const outagesOf = ({ host, port }: Address) =>
-        this.outages.fetchOutages(hostAndPort(host, port));
-      const isThrottled = ({ host, port }: Address) =>
-        this.throttles.isThrottled(hostAndPort(host, port));
-      const connections = new SharedConnections(client.brokerPool(), outagesOf, isThrottled);
+      const seeds = this.connection.brokers.map(addressOf);
+      const connections = new SharedConnections(client.brokerPool(), seeds, ({ host, port }) =>
+        this.throttles.isThrottled(hostAndPort(host, port)),
+      );
       this.#shared = { client, connections };
     }
-    const sockets = new Sockets(this.outages);
-    const member = new SharedMember(this.#shared.connections, sockets.create);
-    const client = this.#create(sockets, retries);
-    const destroy = (): void => {
-      member.destroy();
-      client.destroy();
-    };
-    const fetches = {
-      end: () => member.endFetches(),
-      respondedAtMs: () => member.fetchRespondedAtMs(),
-    };
-    return { ...client, destroy, fetches };
+    return this.#shared.connections;
   }
 
   /** Creates a client with its own connections for records, and shared connections for queries. */
   createForRecords(): Client {
-    const records = this.create();
-    const shared = this.createShared();
-    const destroy = (): void => {
-      records.destroy();
-      shared.destroy();
-    };
-    return { ...records, anyBrokerPool: () => shared.brokerPool(), destroy };
+    return { ...this.create(), shared: this.connections() };
   }
 
   /** Closes everything that is shared. */

@@ -17,10 +17,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { type Broker, fetchInTurn, request } from "../kafkajs/internals.ts";
+import { type Broker, request } from "../kafkajs/internals.ts";
+import { messageSet } from "../kafkajs/message-set.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
+import { CORRUPT_MESSAGE, decodePartition } from "../wire/decode-partition.ts";
 import { endOfBatches } from "../wire/decode-records.ts";
+import { encodeFetch, type RequestedPartition } from "../wire/fetch-request.ts";
+import { type FetchedSet, readFetchResponse } from "../wire/fetch-response.ts";
 import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
+import { FETCH } from "../wire/request-kinds.ts";
 import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
@@ -32,6 +38,7 @@ const GIVE_UP_AFTER_MS = 30_000;
 const WAIT_MAX_MS = 250;
 /** How long a broker may wait if there may be nothing to read for a long time. */
 const FOLLOW_WAIT_MAX_MS = 5_000;
+const NO_SESSION = { sessionId: 0, sessionEpoch: -1 };
 const EARLIEST = -2;
 const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
@@ -41,16 +48,6 @@ const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 const IDLE_LIMIT_MS = 1_000;
 
 type Message = (FetchedRecord | OldMessage) & { readonly isControlRecord?: boolean };
-
-interface FetchedPartition {
-  readonly errorCode: number;
-  readonly abortedTransactions?: readonly { producerId: string; firstOffset: string }[];
-  readonly messages: Message[];
-}
-
-interface FetchResponse {
-  readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
-}
 
 interface ListOffsetsResponse {
   readonly responses: readonly {
@@ -188,24 +185,23 @@ export class RangeReader {
   async #fetch(range: ReadRange, position: number): Promise<Step> {
     const { topic, partition, to, maxBytes } = range;
     const broker = await this.#leader(topic, partition);
-    const policy = { recordMaxBytes: this.#clients.connection.recordMaxBytes(topic) };
-    const requested = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
-    const { responses } = await fetchInTurn<FetchResponse>(broker, {
-      maxWaitTime: this.#waitMaxMs,
-      minBytes: 1,
-      maxBytes: maxBytes,
-      topics: [{ topic, partitions: [requested] }],
-      rackId: "",
+    const fetched = await fetchOnce(broker, this.#waitMaxMs, {
+      topic,
+      partition,
+      offset: position,
+      maxBytes,
     });
-    const fetched = responses[0]?.partitions[0];
     if (fetched === undefined) return { records: [], next: position };
-    if (fetched.errorCode !== 0) {
+    if (fetched.errorCode !== 0 && fetched.errorCode !== CORRUPT_MESSAGE) {
       const error = protocolError(fetched.errorCode);
       if (!errorTypes(error).has("OFFSET_OUT_OF_RANGE")) throw error;
       return { records: [], next: await first(broker, topic, partition, position) };
     }
-    const { messages } = fetched;
-    const records = visible(fetched)
+    const recordMaxBytes = this.#clients.connection.recordMaxBytes(topic);
+    const wanted = { from: position, recordMaxBytes, skipsCorrupt: false };
+    const decoded = await decodePartition(fetched.records, fetched, wanted, { messageSet });
+    const messages = decoded as readonly Message[];
+    const records = visible(messages, fetched)
       .map((message) => recordOf(topic, partition, message))
       .filter(({ offset }) => offset >= position && offset < to);
     const last = messages.at(-1);
@@ -267,8 +263,28 @@ async function listedOffset(
   return Number(found.offset);
 }
 
-function visible({ messages, abortedTransactions }: FetchedPartition): readonly Message[] {
-  const kept = withoutAborted({ messages, abortedTransactions: abortedTransactions ?? null });
+/** Fetches on the connection for all other requests. kafkajs would open a connection only for fetches. */
+async function fetchOnce(
+  broker: Broker,
+  maxWaitMs: number,
+  requested: RequestedPartition,
+): Promise<FetchedSet | undefined> {
+  const [connection] = broker.connectionPool.pool;
+  if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");
+  const { maxBytes } = requested;
+  const fetch = { ...NO_SESSION, maxWaitMs, maxBytes, requested: [requested], forgotten: [] };
+  const { errorCode, sets } = await rawRequest(
+    broker,
+    FETCH,
+    { encode: () => encodeFetch(fetch, 0), read: readFetchResponse },
+    connection,
+  );
+  if (errorCode !== 0) throw protocolError(errorCode);
+  return sets[0];
+}
+
+function visible(messages: readonly Message[], { aborted }: FetchedSet): readonly Message[] {
+  const kept = withoutAborted({ messages: [...messages], abortedTransactions: aborted });
   return kept.filter(({ isControlRecord }) => isControlRecord !== true);
 }
 

@@ -1,18 +1,15 @@
 /**
  * One membership in a group, from its start to its end. After an outage, `consumer.ts` starts another one.
  *
- *   state      the fetch loops             starts with
- *   joining    wait                        the start, or partitions revoked for a rebalance
- *   taking     fetch, or wait for room     an assignment
- *   leaving    wait                        drain; then commit; then fence
- *   over       end                         stop, crash
+ *   state      records are     starts with
+ *   joining    not fetched     the start, or partitions revoked for a rebalance
+ *   taking     passed on       an assignment
+ *   leaving    not fetched     drain; then commit; then fence
+ *   over       not fetched     stop, crash
  *
  * Some problems stay until somebody acts: a corrupt batch, a missing permission. If one occurs, the run
  * commits as for a stop. Otherwise the next run would start where this one started and deliver the same
  * records again, and so would each later run.
- *
- * To block a fetch loop, `#fetch` does not return, and sends heartbeats meanwhile. If a heartbeat fails, the
- * error is passed on to the driver, which joins again.
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
@@ -22,36 +19,24 @@ import type {
   Assignment,
   CreateMembership,
   FetchedBatch,
-  FetchFromBroker,
   Member,
   Membership,
   MembershipOptions,
-  TakeBatches,
 } from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
-import type { Room } from "./back-pressure.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import {
   COMMIT_OUTAGE_LIMIT_MS,
   type ConsumerTimes,
   consumerTimes,
-  fetchMaxBytes,
+  partitionFetchMaxBytes,
 } from "./consumer-times.ts";
-import { FetchPace, isBehind } from "./fetch-pace.ts";
-import type { GroupWatch } from "./group-watch.ts";
-import { MembershipState } from "./membership-state.ts";
-import type { Memory } from "./ownership.ts";
-import { Ownership, type Pulse, takeMore } from "./ownership.ts";
+import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
-/** The time between checks of a fetch loop that waits to continue. */
-const STEP_MS = 300;
 const LEAVE_LIMIT_MS = 5_000;
-const [JOIN, SUBSCRIBE] = ["join", "subscribe"];
-const INTERRUPTED: readonly FetchedBatch[] = [];
-const ALL: Room = { kind: "all" };
 
 export class ConsumerRun {
   /** Resolves with the error if the run ends without `stop`, and with null after `stop`. */
@@ -61,12 +46,8 @@ export class ConsumerRun {
   readonly #onAbandoned: (uncommitted: Error | null) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
-  /** Fired when a waiting fetch loop may be able to continue. */
+  /** Fired when a wait before another join must not last any longer. */
   readonly #wake = new Signal();
-  /** Fired when fetch loops must not wait for the fetches in flight any longer. */
-  readonly #interrupt = new Signal();
-  readonly #pace: FetchPace;
-  readonly #isPaced: boolean;
   #state: State = "joining";
   #member: Member | null = null;
   /** Changes with each assignment. Records that were fetched under an earlier assignment are dropped. */
@@ -74,17 +55,13 @@ export class ConsumerRun {
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
   #revoking: Promise<Error | null> | null = null;
-  /** Failures by node, or by another target if there is no node. */
-  readonly #failed = new RepeatedFailures();
-  readonly #membershipState: MembershipState;
+  readonly #failedJoins = new FailedJoins();
 
   constructor(options: RunOptions) {
-    const { consume, memory, groups, sessionTimeoutMs, log } = options;
+    const { consume, memory, sessionTimeoutMs, log } = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
-    this.#pace = new FetchPace(consume.fetchSpacingMs);
-    this.#isPaced = consume.fetchSpacingMs !== undefined;
     this.#onJoined = options.onJoined;
     this.#onAbandoned = (error) =>
       error && log.warn({ group: consume.groupId, error: error.message }, "kafka.commit.abandoned");
@@ -92,8 +69,6 @@ export class ConsumerRun {
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
     this.#pulse = memory.pulse;
-    const onOut = () => this.#hurry();
-    this.#membershipState = new MembershipState({ lease, ...memory, groups, onOut });
     this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
     this.#membership = options.createMembership(memberOptions(options, times), {
       beforeJoin: (joining) => this.#beforeJoin(joining),
@@ -101,31 +76,19 @@ export class ConsumerRun {
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
       assigned: (assignment) => this.#assigned(assignment),
       foreignMembers: options.onForeignMembers,
-      fetch: (...fetch) => this.#fetchInTurn(...fetch),
-      heartbeat: (...heartbeat) => this.#membershipState.heartbeat(...heartbeat),
-      failed: (error) => this.#fail(error),
+      fetched: (batch) => this.#fetched(batch),
+      heartbeat: (...heartbeat) => this.#heartbeat(...heartbeat),
+      failed: (error) => void this.#fail(error),
     });
   }
 
-  async start(): Promise<void> {
-    try {
-      await this.#membership.connect();
-      await this.#subscribe();
-      if (this.#state === "over") return;
-      await this.#membership.run();
-    } catch (error) {
-      this.#fail(error as Error);
-    }
+  /** Resolves when it has joined, or will not. */
+  start(): Promise<void> {
+    return this.#membership.run();
   }
 
   /** Drains, commits, leaves the group, and closes the connections. Never rejects. */
   async stop(): Promise<void> {
-    // The driver hangs if it is stopped before it has joined.
-    const untilMs = performance.now() + LEAVE_LIMIT_MS;
-    for (let leftMs = LEAVE_LIMIT_MS; this.#state === "joining" && leftMs > 0; ) {
-      await this.#wake.wait(leftMs);
-      leftMs = untilMs - performance.now();
-    }
     this.#onAbandoned(await this.#revoke());
     await this.#close(null);
   }
@@ -144,19 +107,6 @@ export class ConsumerRun {
     return this.#ownership.progress();
   }
 
-  async #subscribe(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#membership.subscribe();
-        return;
-      } catch (error) {
-        const isOver = this.#state === "over" || this.#isFinal(error, SUBSCRIBE);
-        if (isOver || !isUnknownTopic(error)) throw error;
-        await this.#wake.wait(this.#failed.delayMs(error));
-      }
-    }
-  }
-
   async #beforeJoin(member: Member): Promise<void> {
     if (this.#state === "over") throw new Error("the consumer is stopped");
     this.#member = member;
@@ -166,15 +116,11 @@ export class ConsumerRun {
     this.#lease.start();
   }
 
-  // If a coordinator stops during a join, the join fails, and neither the next coordinator nor the driver has
-  // a record of the rebalance.
+  // If a coordinator stops during a join, the join fails, and the next coordinator has no record of it.
   async #joinsAgain(error: unknown): Promise<boolean> {
     if (!isUnknownTopic(error) && errorKind(error) === "fatal") return false;
-    if (this.#failed.recordFailure(error, JOIN)) {
-      this.#fail(error as Error);
-      return false;
-    }
-    await this.#wake.wait(this.#failed.delayMs(error));
+    if (this.#failedJoins.areTooMany(error)) return false;
+    await this.#wake.wait(isUnknownTopic(error) ? 1_000 : 300);
     return this.#state !== "over";
   }
 
@@ -182,137 +128,71 @@ export class ConsumerRun {
     const member = this.#member;
     if (member === null || this.#state !== "joining") return;
     this.#epoch += 1;
-    this.#failed.recordResponse(JOIN);
+    this.#failedJoins.reset();
+    this.#pulse.heardAtMs = Date.now();
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
-    this.#membershipState.setMember(member);
-    // Fetches that were started under an earlier assignment may lack a partition for as long as they last.
-    this.#membership.endFetches();
-    this.#wake.fire();
     this.#onJoined();
   }
 
-  async #fetchInTurn(member: Member, nodeId: string, fetch: FetchFromBroker): Promise<void> {
-    const waitMs = this.#pace.waitMs(nodeId, performance.now());
-    if (waitMs > 0) await this.#interrupt.wait(waitMs);
-    await this.#fetch(member, nodeId, async (room) => {
-      this.#pace.start(nodeId, performance.now());
-      const batches =
-        room.kind === "all"
-          ? await fetch(null, this.#takesMore(member, nodeId))
-          : await fetch(room);
-      this.#pace.end(nodeId, batches.some(isBehind));
-      return batches;
-    });
+  async #heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
+    const before = member.heardAtMs;
+    await this.#lease.heartbeat(member, send);
+    // If the last heartbeat is recent, `send` sends none, and the time stays the same.
+    if (member.heardAtMs !== before) this.#pulse.heardAtMs = Date.now();
   }
 
-  /** Returns undefined if fetches have their own pace. */
-  #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
-    if (this.#isPaced) return undefined;
-    const epoch = this.#epoch;
-    return takeMore(member, this.#ownership, () => {
-      const isOurs = this.#epoch === epoch && this.#state === "taking" && this.#lease.isCertain();
-      if (isOurs) this.#recordResponse(nodeId);
-      return isOurs;
-    });
-  }
-
-  #recordResponse(nodeId: string): void {
-    this.#failed.recordResponse(nodeId);
+  #fetched(batch: FetchedBatch): Promise<void> | undefined {
+    const member = this.#member;
+    if (member === null || this.#state !== "taking") return undefined;
     this.#pulse.fetchedAtMs = Date.now();
+    if (!this.#lease.isCertain()) return this.#offerWhenCertain(member, batch);
+    this.#ownership.offer(member, [batch]);
+    return undefined;
   }
 
-  async #fetch(
-    member: Member,
-    nodeId: string,
-    fetch: (room: Room) => Promise<readonly FetchedBatch[]>,
-  ): Promise<void> {
+  /**
+   * A process that was frozen reads responses that were sent long ago. Its partitions may belong to other
+   * members by now; in that case the heartbeat fails, and the member joins again.
+   */
+  async #offerWhenCertain(member: Member, batch: FetchedBatch): Promise<void> {
     const epoch = this.#epoch;
-    try {
-      const room = this.#state === "taking" ? await this.#ownership.room(member, nodeId) : ALL;
-      if (this.#state !== "taking" || this.#epoch !== epoch) {
-        if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
-        return;
-      }
-      this.#membershipState.assertIsIn();
-      const batches = await this.#interrupt.orElse(fetch(room), INTERRUPTED);
-      this.#membershipState.assertIsIn();
-      if (batches !== INTERRUPTED) this.#recordResponse(nodeId);
-      // A process that was frozen reads responses that were sent long ago. Its partitions may belong to other
-      // members by now; in that case the heartbeat throws.
-      const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
-      if (isCertain && this.#epoch === epoch && this.#state === "taking") {
-        this.#ownership.offer(member, batches);
-      }
-    } catch (error) {
-      // Fetching from other brokers continues. If this broker is the coordinator, the driver's heartbeat
-      // reports the outage.
-      if (this.#state === "taking" && errorKind(error) === "outage")
-        return this.#interrupt.wait(STEP_MS);
-      // The other brokers' fetch loops must end before the driver reacts.
-      this.#interruptFetches();
-      if (this.#isFinal(error, nodeId)) {
-        // Revokes now, while this process is still a member: the driver leaves the group before it reports a
-        // crash.
-        await this.#revoke();
-        this.#fail(error as Error);
-      }
-      throw error;
-    }
-  }
-
-  #isFinal(error: unknown, target: string): boolean {
-    if (!isUnknownTopic(error)) return errorKind(error) === "fatal";
-    return this.#failed.recordFailure(error, target);
-  }
-
-  #hurry(): void {
-    this.#interruptFetches();
-    this.#wake.fire();
-  }
-
-  #interruptFetches(): void {
-    this.#interrupt.fire();
-    this.#membership.endFetches();
+    const isCertain = await this.#lease.makeCertain(member).catch(() => false);
+    if (isCertain && this.#epoch === epoch && this.#state === "taking")
+      this.#ownership.offer(member, [batch]);
   }
 
   /** Drains, commits, and fences. Concurrent calls share one revocation. */
   #revoke(outageLimitMs?: number): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
-    this.#membershipState.clearMember();
-    this.#wake.fire();
     this.#revoking ??= this.#ownership.revoke(outageLimitMs).finally(() => {
       this.#revoking = null;
     });
     return this.#revoking;
   }
 
-  /** Ends the run. Handlers still finish the records that they have started. */
-  #fail(error: Error): void {
+  /** Ends the run. What was finished is committed, and handlers finish the records that they have started. */
+  async #fail(error: Error): Promise<void> {
     if (this.#state === "over") return;
+    const revoked = this.#revoke();
     this.#state = "over";
-    this.#membershipState.clearMember();
-    void this.#ownership.drain().then(() => this.#close(error));
+    await revoked;
+    await this.#close(error);
   }
 
   async #close(error: Error | null): Promise<void> {
     this.#state = "over";
-    this.#membershipState.clearMember();
     this.#ownership.fence();
-    const stopped = this.#membership.stop();
-    this.#hurry();
-    await atMost(LEAVE_LIMIT_MS, stopped);
-    const disconnected = this.#membership.disconnect();
-    this.#membership.destroy();
-    await atMost(LEAVE_LIMIT_MS, disconnected);
+    this.#wake.fire();
+    await atMost(LEAVE_LIMIT_MS, this.#membership.stop());
     this.#end(error);
   }
 }
 
 /**
- * Counts how often the same request has failed in a row, and decides if it is retried.
+ * Counts failed joins in a row, and decides when there were so many that the failure counts as permanent.
  *
- *   the failure                                 is retried      at most
+ *   the failure                                 another join    at most
  *   a broker reports an unknown topic: one      a second later  4 times
  *   that restarts does not know its topics
  *   immediately, and brokers learn of a new
@@ -320,24 +200,16 @@ export class ConsumerRun {
  *   a join is cut off: its coordinator stops,   300 ms later    9 times
  *   and the next one is not known immediately
  */
-class RepeatedFailures {
-  /** Number of failures, by target of the request. */
-  readonly #times = new Map<string, number>();
+class FailedJoins {
+  #times = 0;
 
-  /** Counts the failure. Returns `true` if there were so many that the failure counts as permanent. */
-  recordFailure(error: unknown, target: string): boolean {
-    const times = (this.#times.get(target) ?? 0) + 1;
-    this.#times.set(target, times);
-    return times > (isUnknownTopic(error) ? 4 : 9);
+  areTooMany(error: unknown): boolean {
+    this.#times += 1;
+    return this.#times > (isUnknownTopic(error) ? 4 : 9);
   }
 
-  delayMs(error: unknown): number {
-    return isUnknownTopic(error) ? 1_000 : 300;
-  }
-
-  /** Called when the target has responded otherwise. */
-  recordResponse(target: string): void {
-    this.#times.delete(target);
+  reset(): void {
+    this.#times = 0;
   }
 }
 
@@ -352,7 +224,6 @@ interface RunOptions {
   readonly consume: ConsumeOptions;
   /** Outlives the run. */
   readonly memory: Memory;
-  readonly groups: GroupWatch;
   readonly onJoined: () => void;
   /** Called at each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
@@ -365,14 +236,15 @@ interface RunOptions {
 /** Derives the options of the run's member from those of the run. */
 function memberOptions(
   { consume, sessionTimeoutMs, recordMaxBytes }: RunOptions,
-  times: ConsumerTimes,
+  { rebalanceTimeoutMs }: ConsumerTimes,
 ): MembershipOptions {
   return {
     groupId: consume.groupId,
     topics: consume.topics,
     sessionTimeoutMs,
-    ...times,
-    fetchMaxBytes: fetchMaxBytes(consume),
+    rebalanceTimeoutMs,
+    partitionMaxBytes: (partitions) => partitionFetchMaxBytes(consume, partitions),
+    fetchSpacingMs: consume.fetchSpacingMs ?? 0,
     recordMaxBytes,
     skipsCorrupt: consume.onSkipped !== undefined,
   };

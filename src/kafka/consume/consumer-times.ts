@@ -2,23 +2,19 @@
  * How often a consumer polls and sends heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
- *   poll                  12 s; 5 to 15 min in a shared         each poll costs CPU; a change ends it sooner
- *                         session (`member-fetches.ts`)
- *   poll while paused     250 ms                                a resumed partition is read with the next poll
- *   heartbeat             a quarter of the session timeout      two may be lost
- *   ... while it fetches  5 s, at most half the session         many members send them together: a
- *                         timeout (`group-watch.ts`)            thousand are 200 a second
+ *   heartbeat             5 s, at most half the session         many members send them together: a
+ *                         timeout (`group/group-watch.ts`)      thousand are 200 a second
+ *   ... while it drains   a quarter of the session timeout      two may be lost
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
  *   bytes of a fetch      a quarter of `maxBytes`, between      they are in memory before they are counted
  *                         64 KiB and 1 MiB
- *   ... of one            with `pause` its share of             a paused partition keeps its fetched records;
- *   partition             `maxBytes`, at least 64 KiB           a larger batch is returned whole (KIP-74)
+ *   ... of one            its share of that, at least 64 KiB    each partition keeps what is fetched and not
+ *   partition                                                   passed on; a larger batch is returned whole
  */
 
 import type { ConsumeOptions } from "../port.ts";
 
-const POLL_MS = 12_000;
 const IDLE_HEARTBEAT_MAX_MS = 5_000;
 const REBALANCE_MIN_MS = 60_000;
 const FETCH_MIN_BYTES = 64 * 1024;
@@ -28,13 +24,10 @@ const FETCH_MAX_BYTES = 1024 * 1024;
 export const COMMIT_LIMIT_MS = 5_000;
 /** Time limit of that commit before a join, while the coordinator is unreachable. Far below the rebalance timeout. */
 export const COMMIT_OUTAGE_LIMIT_MS = 20_000;
-export const POLL_PAUSED_MS = 250;
 
 export interface ConsumerTimes {
-  readonly pollMs: number;
+  /** Interval while partitions are drained. */
   readonly heartbeatMs: number;
-  /** Interval while the member fetches. */
-  readonly idleHeartbeatMs: number;
   readonly rebalanceTimeoutMs: number;
 }
 
@@ -43,11 +36,8 @@ export function idleHeartbeatMs(sessionTimeoutMs: number): number {
 }
 
 export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): ConsumerTimes {
-  const heartbeatMs = Math.floor(sessionTimeoutMs / 4);
   return {
-    pollMs: POLL_MS,
-    heartbeatMs,
-    idleHeartbeatMs: idleHeartbeatMs(sessionTimeoutMs),
+    heartbeatMs: Math.floor(sessionTimeoutMs / 4),
     rebalanceTimeoutMs: Math.max(
       REBALANCE_MIN_MS,
       drainLimitMs + COMMIT_LIMIT_MS + 2 * idleHeartbeatMs(sessionTimeoutMs),
@@ -55,16 +45,11 @@ export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): C
   };
 }
 
-export function fetchMaxBytes({ maxBytes }: Pick<ConsumeOptions, "maxBytes">): number {
-  return Math.floor(Math.min(FETCH_MAX_BYTES, Math.max(FETCH_MIN_BYTES, maxBytes / 4)));
-}
-
-/** The limit for one partition of several. */
+/** The limit for one partition of several, in one response. */
 export function partitionFetchMaxBytes(
-  { maxBytes, whenFull }: Pick<ConsumeOptions, "maxBytes" | "whenFull">,
+  { maxBytes }: Pick<ConsumeOptions, "maxBytes">,
   partitions: number,
 ): number {
-  const fetchMax = fetchMaxBytes({ maxBytes });
-  if (whenFull === "hold") return fetchMax;
-  return Math.floor(Math.min(fetchMax, Math.max(FETCH_MIN_BYTES, maxBytes / partitions)));
+  const fetchMax = Math.min(FETCH_MAX_BYTES, Math.max(FETCH_MIN_BYTES, maxBytes / 4));
+  return Math.floor(Math.max(FETCH_MIN_BYTES, fetchMax / Math.max(1, partitions)));
 }

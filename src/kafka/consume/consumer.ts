@@ -30,7 +30,6 @@ import {
 } from "../port.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { ConsumerRun } from "./consumer-run.ts";
-import type { GroupWatch } from "./group-watch.ts";
 import { type Memory, newMemory } from "./ownership.ts";
 
 const DELAY_FIRST_MS = 500;
@@ -42,7 +41,6 @@ export interface ConsumerWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
-  readonly groups: GroupWatch;
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "withLatest">;
   readonly commits: CommitPace;

@@ -5,19 +5,13 @@
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type {
-  Assignment,
-  FetchedBatch,
-  FetchedOffset,
-  Member,
-  TakeBatches,
-} from "../membership.ts";
+import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
-import { BackPressure, type Room } from "./back-pressure.ts";
+import { BackPressure } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { Committer, isNoMember } from "./committer.ts";
-import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchMaxBytes } from "./consumer-times.ts";
+import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-times.ts";
 import { topicIdIn } from "./finished-ranges.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
@@ -58,7 +52,7 @@ interface OwnershipOptions {
   readonly lease: SessionLease;
   /** Is shared by the consumers of the process. */
   readonly commits: CommitPace;
-  /** Fired when fetching may continue. */
+  /** Fired when the run ends. */
   readonly wake: Signal;
   /** Called when records were deleted before they were read. */
   readonly onOffsetReset: () => void;
@@ -73,12 +67,12 @@ export class Ownership {
   #owned: readonly OwnedPartition[] = [];
 
   constructor(options: OwnershipOptions) {
-    const { consume, times, memory, wake, log, commits } = options;
+    const { consume, memory, log, commits } = options;
     this.#options = options;
     this.#committer = new Committer(consume.groupId, log, commits, () => {
       memory.pulse.commitFailures += 1;
     });
-    this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
+    this.#backPressure = new BackPressure(consume.whenFull);
   }
 
   assign(member: Member, assignment: Assignment): void {
@@ -87,7 +81,6 @@ export class Ownership {
     const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
-    member.partitionMaxBytes = partitionFetchMaxBytes(this.#options.consume, all.length);
     const shared = new ByteBudget(maxBytes, commonBudget);
     const passing = new ByteBudget(maxBytes, commonBudget, 1 / PASSING_SHARE);
     this.#own(
@@ -137,24 +130,13 @@ export class Ownership {
     return true;
   }
 
-  /** Waits until there is room to fetch. Throws the errors of heartbeats. */
-  room(member: Member, nodeId: string): Promise<Room> {
-    return this.#backPressure.room(member, nodeId);
-  }
-
-  /** `true` if all partitions that are not paused may be fetched now. */
-  hasRoom(): boolean {
-    return this.#backPressure.hasRoom();
-  }
-
   passes(topic: string): boolean {
     return this.#options.consume.passingTopics?.includes(topic) ?? false;
   }
 
   /**
    * Adds fetched batches, and passes on the records that there is room for. A batch counts only if it starts
-   * at the partition's current position. While a partition moves to another leader, two fetch loops request
-   * it, and the former leader's response is late. A response from before a reset is also late.
+   * at the partition's current position: a response from before a reset, or of a former leader, is late.
    */
   offer(member: Member, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
@@ -287,45 +269,11 @@ export class Ownership {
   }
 }
 
-/**
- * `true` if a reset is new. A reset that is found at the first check has been counted by an earlier owner. The
- * fetch loops of several brokers see the same reset at the same time.
- */
+/** `true` if a reset is new. A reset that is found at the first check has been counted by an earlier owner. */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
 }
 
 function keyOf({ topic, partition }: OwnedPartition): string {
   return `${topic}/${partition}`;
-}
-
-/**
- * Takes records that arrive while a fetch continues, like records that end a fetch.
- *
- *   the batches                                   then
- *   belong to another assignment, or the session  dropped; the fetch ends
- *   is not certain
- *   do not start at the current position          dropped; the fetch ends
- *   cannot be passed on whole, or a partition     taken; the fetch ends, and its loop waits for room
- *   is paused or resumed
- *   otherwise                                     taken; the fetch continues after them
- *
- * @param isOurs returns `true` if the partitions still certainly belong to the member, as when the fetch
- *   started.
- */
-export function takeMore(
-  member: Member,
-  ownership: Pick<Ownership, "offer" | "hasRoom">,
-  isOurs: () => boolean,
-): TakeBatches {
-  // `pollMs` has another value while a partition is paused.
-  const { pollMs } = member;
-  return (batches) => {
-    if (!isOurs()) return false;
-    ownership.offer(member, batches);
-    if (member.pollMs !== pollMs || !ownership.hasRoom()) return false;
-    return batches.every(({ topic, partition, last }) => {
-      return last !== null && member.positionOf(topic, partition) === last + 1;
-    });
-  };
 }

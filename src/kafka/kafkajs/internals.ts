@@ -19,6 +19,8 @@ export interface Protocol {
     readonly decode: (payload: Buffer) => Promise<unknown>;
     readonly parse?: (decoded: unknown) => Promise<unknown>;
   };
+  /** In milliseconds; by default the connection's. */
+  readonly requestTimeout?: number;
 }
 
 /** Builds the fields of a request, big-endian. Arrays contain encoders or plain values. */
@@ -174,47 +176,48 @@ export async function nextSeed(pool: BrokerPool): Promise<void> {
   await pool.createSeedBroker();
 }
 
+/** The requests that kafkajs encodes, by kafkajs' names. */
+export type RequestName =
+  | "CreateTopics"
+  | "DeleteTopics"
+  | "DescribeConfigs"
+  | "GroupCoordinator"
+  | "InitProducerId"
+  | "JoinGroup"
+  | "LeaveGroup"
+  | "ListOffsets"
+  | "Metadata"
+  | "OffsetCommit"
+  | "OffsetFetch"
+  | "Produce"
+  | "SyncGroup";
+
 /** Sends a request and returns the response as decoded, including error codes. */
 export async function request<Decoded>(
   broker: Broker,
-  name:
-    | "CreateTopics"
-    | "DeleteTopics"
-    | "DescribeConfigs"
-    | "GroupCoordinator"
-    | "InitProducerId"
-    | "ListOffsets"
-    | "Metadata"
-    | "OffsetCommit"
-    | "OffsetFetch"
-    | "Produce",
+  name: RequestName,
   options: object,
 ): Promise<Decoded> {
-  return await sendRequest(broker, protocolOf(broker, name, options));
+  return await sendRequest(broker, protocolOf(broker, name, options).protocol);
 }
 
-function protocolOf(broker: Broker, name: string, options: object): Protocol {
+/** The request in the highest version that the broker accepts. Its response is returned as decoded. */
+export function protocolOf(
+  broker: Broker,
+  name: RequestName,
+  options: object,
+): { readonly apiKey: number; readonly protocol: Protocol } {
   const definition = requests[name];
   const apiKey = apiKeys[name];
   if (definition === undefined || apiKey === undefined) throw new Error(`kafkajs lacks ${name}`);
-  return broker.lookupRequest(apiKey, definition)(options);
+  return { apiKey, protocol: asDecoded(broker.lookupRequest(apiKey, definition)(options)) };
 }
 
-export function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
-  return sendThrough(broker.connectionPool, protocol);
+function asDecoded(protocol: Protocol): Protocol {
+  const { decode } = protocol.response;
+  return { ...protocol, response: { decode, parse: async (decoded: unknown) => decoded } };
 }
 
-/** Sends a Fetch on the connection for all other requests. kafkajs would open a connection only for fetches. */
-export async function fetchInTurn<Decoded>(broker: Broker, options: object): Promise<Decoded> {
-  const [connection] = broker.connectionPool.pool;
-  if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");
-  return await sendThrough(connection, protocolOf(broker, "Fetch", options));
-}
-
-async function sendThrough<Decoded>(
-  connection: Pick<Connection, "send">,
-  { request: asked, response: { decode } }: Protocol,
-): Promise<Decoded> {
-  const response = { decode, parse: async (decoded: unknown) => decoded };
-  return (await connection.send({ request: asked, response })) as Decoded;
+export async function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
+  return (await broker.connectionPool.send(asDecoded(protocol))) as Decoded;
 }

@@ -9,13 +9,13 @@ import { type BrokerVersions, commonVersion, type RequestKind } from "../wire/re
 import { decodeTopicIds, encodeTopicIdRequest } from "../wire/topic-id.ts";
 import { DRIVER_CLOSED } from "./error-names.ts";
 
+interface Sending {
+  send(protocol: never): Promise<unknown>;
+}
+
 /** The part of kafkajs' broker that is needed here. */
 export interface RawTarget {
-  readonly connectionPool: {
-    readonly host: string;
-    readonly port: number;
-    send(protocol: never): Promise<unknown>;
-  };
+  readonly connectionPool: Sending & { readonly host: string; readonly port: number };
   /** Null before the first connection. */
   readonly versions: BrokerVersions | null;
 }
@@ -32,11 +32,15 @@ interface Raw<Result> {
   readonly read: (payload: Buffer, version: number) => Result;
 }
 
-/** @throws NoCommonVersionError */
+/**
+ * @param connection sends the request; by default the one that kafkajs chooses.
+ * @throws NoCommonVersionError
+ */
 export async function rawRequest<Result>(
   { connectionPool, versions }: RawTarget,
   kind: RequestKind,
   { encode, read }: Raw<Result>,
+  connection: Sending = connectionPool,
 ): Promise<Result> {
   const { host, port } = connectionPool;
   if (versions === null) throw new NotConnectedError("Not connected");
@@ -52,7 +56,7 @@ export async function rawRequest<Result>(
       parse: async ({ payload }: { readonly payload: Buffer }) => payload,
     },
   };
-  return read((await connectionPool.send(protocol as never)) as Buffer, apiVersion);
+  return read((await connection.send(protocol as never)) as Buffer, apiVersion);
 }
 
 /**

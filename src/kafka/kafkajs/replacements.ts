@@ -2,14 +2,8 @@
 
 import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
-import { withoutAborted } from "../wire/without-aborted.ts";
 import { type Address, addressOf } from "./address.ts";
 import { authenticateToBroker } from "./authentication.ts";
-import { connectionPools } from "./connection-pools.ts";
-import type { ConsumerGroup } from "./consumer-group.ts";
-import { DRIVER_OUTAGE } from "./error-names.ts";
-import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
-import { commitMetadataHook, joinHook } from "./group-hooks.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 import { requestQueue } from "./request-queue.ts";
 import { brokerVersions, requestVersions } from "./request-versions.ts";
@@ -91,16 +85,6 @@ function isOurs(produce: object): produce is ProduceRequest {
   return topic?.partitions[0]?.producerId !== undefined;
 }
 
-/**
- * Filters out aborted transactions with `wire/without-aborted.ts`. kafkajs mistakes any record with a key
- * of four zero bytes for a marker, and filters out only the first of several aborted transactions.
- */
-const abortedFilter: Replacement = {
-  name: "filter-aborted",
-  module: "src/consumer/filterAbortedMessages.js",
-  replace: () => withoutAborted,
-};
-
 interface Options {
   readonly brokers: readonly string[];
 }
@@ -129,115 +113,14 @@ const seedAddresses: Replacement = {
   },
 };
 
-interface BrokerPool {
-  withBroker<Result>(send: (at: unknown) => Promise<Result>): Promise<Result | null>;
-}
-
-interface Cluster {
-  readonly brokerPool: BrokerPool;
-  findGroupCoordinatorMetadata(of: { readonly groupId: string }): Promise<unknown>;
-}
-
-/**
- * Keeps the brokers' responses to the request for a group's coordinator. kafkajs queries one broker after
- * another, drops all errors, and reports that there is no coordinator. This looks like an outage, so a
- * consumer without permission for its group would wait forever.
- *
- *   the last broker's response             the error is
- *   no coordinator now, or no response     kafkajs' own
- *   anything else: no permission           the broker's
- */
-const coordinatorResponse: Replacement = {
-  name: "coordinator-response",
-  module: "src/cluster/index.js",
-  replace: (load: LoadInternal) => {
-    const cluster = load("src/cluster/index.js") as { readonly prototype: Cluster };
-    const find = cluster.prototype.findGroupCoordinatorMetadata;
-    cluster.prototype.findGroupCoordinatorMetadata = async function findMetadata(of) {
-      let lastError: unknown = null;
-      // The original runs on an object that differs from `this` only in how brokers are queried.
-      const brokerPool: BrokerPool = {
-        withBroker: (send) =>
-          this.brokerPool.withBroker(async (at) => {
-            try {
-              return await send(at);
-            } catch (error) {
-              lastError = error;
-              throw error;
-            }
-          }),
-      };
-      try {
-        return await find.call(Object.create(this, { brokerPool: { value: brokerPool } }), of);
-      } catch (error) {
-        throw isLasting(lastError) ? lastError : error;
-      }
-    };
-    return cluster;
-  },
-};
-
-/** `true` for a broker's error that waiting does not fix. */
-function isLasting(error: unknown): boolean {
-  if (!(error instanceof Error) || DRIVER_OUTAGE.some((name) => name === error.name)) return false;
-  return "type" in error && !("retriable" in error && error.retriable === true);
-}
-
-type Fetch = (nodeId: string) => Promise<unknown>;
-
-interface Runner {
-  readonly running: boolean;
-  readonly consumerGroup: Pick<ConsumerGroup, "endFetches">;
-  fetch: Fetch;
-}
-
-/**
- * Ends the fetch loops of a consumer that is stopped. When the brokers of a cluster change, kafkajs ends its
- * fetch loops and creates new ones. A stop in between ends only the old loops:
- *
- *   a fetch of a stopped consumer        kafkajs                              here
- *   its loop has been asked to end       does not start it                    the same
- *   its loop was created meanwhile       returns nothing immediately, again   fails, which ends the loop
- *                                        and again: the process does nothing
- *                                        else
- *   another loop has failed              waits for it, however long it lasts  ends it
- */
-const stoppedFetch: Replacement = {
-  name: "stopped-fetch",
-  module: "src/consumer/runner.js",
-  replace: (load: LoadInternal) => {
-    const Original = load("src/consumer/runner.js") as { readonly prototype: Runner };
-    const { fetch } = Original.prototype;
-    Original.prototype.fetch = async function fetchWhileRunning(this: Runner, nodeId: string) {
-      if (!this.running) throw new Error("the consumer is stopped");
-      try {
-        return await fetch.call(this, nodeId);
-      } catch (error) {
-        // By the time this runs, the other loops have been asked to end.
-        setImmediate(() => this.consumerGroup.endFetches?.());
-        throw error;
-      }
-    };
-    return Original;
-  },
-};
-
 /** The order matters: no replacement may load a module that a later one replaces. */
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
   produceEncoder,
-  fetchDecoder,
-  fetchContext,
-  abortedFilter,
   requestVersions,
   brokerVersions,
   requestQueue,
   authenticateToBroker,
   sessions,
-  connectionPools,
   seedAddresses,
-  coordinatorResponse,
-  commitMetadataHook,
-  joinHook,
-  stoppedFetch,
 ];

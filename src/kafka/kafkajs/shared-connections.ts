@@ -23,10 +23,13 @@ import type { GroupResponse } from "../wire/group-requests.ts";
 import { COMMIT } from "../wire/request-kinds.ts";
 import type { Address } from "./address.ts";
 import { BrokerConnection, type DirectRequest } from "./broker-connection.ts";
-import type { FetchRequest } from "./consumer-group.ts";
-import type { FetchResult, TakeResult } from "./fetch-result.ts";
-import type { BrokerPool, Protocol } from "./internals.ts";
-import { type FetchOutages, SharedFetch } from "./shared-fetch.ts";
+import {
+  type Broker,
+  type BrokerPool,
+  type Protocol,
+  protocolOf,
+  type RequestName,
+} from "./internals.ts";
 
 const JOIN_GROUP = 11;
 const SYNC_GROUP = 14;
@@ -42,40 +45,56 @@ const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
   readonly #source: BrokerPool;
+  readonly #seeds: readonly Address[];
   readonly #brokers = new Map<string, SharedBroker>();
-  readonly #outagesOf: (address: Address) => FetchOutages;
   readonly #isThrottled: (address: Address) => boolean;
   readonly #looks: NodeJS.Timeout;
+  #seed = 0;
 
   /**
    * @param source opens connections.
+   * @param seeds the configured addresses.
    * @param isThrottled returns `true` while the broker throttles any connection of this process.
    */
   constructor(
     source: BrokerPool,
-    outagesOf: (address: Address) => FetchOutages,
+    seeds: readonly Address[],
     isThrottled: (address: Address) => boolean,
   ) {
     this.#source = source;
+    this.#seeds = seeds;
     this.#isThrottled = isThrottled;
-    this.#outagesOf = outagesOf;
     this.#looks = setInterval(() => {
       for (const broker of this.#brokers.values()) broker.look();
     }, LOOK_EVERY_MS).unref();
   }
 
-  broker({ host, port }: Address): SharedBroker {
-    const key = hostAndPort(host, port);
+  broker(address: Address): SharedBroker {
+    const key = hostAndPort(address.host, address.port);
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
-      const address = { host, port };
-      broker = new SharedBroker(this.#source, address, {
-        outages: this.#outagesOf(address),
-        isThrottled: () => this.#isThrottled(address),
-      });
+      broker = new SharedBroker(this.#source, address, () => this.#isThrottled(address));
       this.#brokers.set(key, broker);
     }
     return broker;
+  }
+
+  /** Sends a request that any broker can serve. After a failure, the next one goes to another address. */
+  async any<Result>(send: (broker: Broker) => Promise<Result>): Promise<Result> {
+    const seed = this.#seed;
+    const address = this.#seeds[seed % this.#seeds.length];
+    if (address === undefined) throw new Error("no address of a broker is configured");
+    try {
+      return await send(await this.broker(address).open());
+    } catch (error) {
+      this.nextSeed(seed);
+      throw error;
+    }
+  }
+
+  /** @param after the address that failed: others may have moved on already. */
+  nextSeed(after: number = this.#seed): void {
+    if (this.#seed === after) this.#seed += 1;
   }
 
   /** Closes all connections; requests in flight fail. */
@@ -87,40 +106,52 @@ export class SharedConnections {
 
 export class SharedBroker {
   /** For requests that get an immediate response. */
-  readonly connection: BrokerConnection;
+  readonly #connection: BrokerConnection;
   readonly #commits: BrokerConnection;
   readonly #joins: ExclusiveConnections;
   /** Connections that are used while the broker throttles. */
   readonly #spare: ExclusiveConnections;
-  /** More than one only if two groups read the same partition, because a session can contain a partition only once. */
-  readonly #fetches: SharedFetch[] = [];
-  readonly #createConnection: () => BrokerConnection;
-  readonly #outages: FetchOutages;
+  readonly #source: BrokerPool;
+  readonly #address: Address;
   readonly #isThrottled: () => boolean;
 
-  constructor(
-    source: BrokerPool,
-    address: Address,
-    {
-      outages,
-      isThrottled,
-    }: { readonly outages: FetchOutages; readonly isThrottled: () => boolean },
-  ) {
-    this.#outages = outages;
+  constructor(source: BrokerPool, address: Address, isThrottled: () => boolean) {
+    this.#source = source;
+    this.#address = address;
     this.#isThrottled = isThrottled;
-    this.#createConnection = () => new BrokerConnection(source, address, { isGathered: false });
-    this.#joins = new ExclusiveConnections(this.#createConnection, {
+    const create = (): BrokerConnection => this.createConnection();
+    this.#joins = new ExclusiveConnections(create, {
       waitingPerConnection: 0,
       unusedMs: UNUSED_JOIN_MS,
     });
-    this.#spare = new ExclusiveConnections(this.#createConnection, {
+    this.#spare = new ExclusiveConnections(create, {
       waitingPerConnection: WAITING_PER_CONNECTION,
       unusedMs: UNUSED_MS,
     });
     const elsewhere = <Result>(request: DirectRequest<Result>): Promise<Result> =>
       this.#spare.use((connection) => connection.sendDirect(request));
-    this.connection = new BrokerConnection(source, address, { isGathered: true, elsewhere });
+    this.#connection = new BrokerConnection(source, address, { isGathered: true, elsewhere });
     this.#commits = new BrokerConnection(source, address, { isGathered: true });
+  }
+
+  /** A connection of its own, which the caller closes. */
+  createConnection(): BrokerConnection {
+    return new BrokerConnection(this.#source, this.#address, { isGathered: false });
+  }
+
+  /** The connection for requests that get an immediate response. It must not be closed. */
+  open(): Promise<Broker> {
+    return this.#connection.open();
+  }
+
+  /** Sends a request that kafkajs encodes; returns the response as decoded, including error codes. */
+  async request<Decoded>(
+    name: RequestName,
+    options: object,
+    signal: AbortSignal,
+  ): Promise<Decoded> {
+    const { apiKey, protocol } = protocolOf(await this.open(), name, options);
+    return (await this.send(apiKey, protocol, signal)) as Decoded;
   }
 
   send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
@@ -138,57 +169,23 @@ export class SharedBroker {
     apiKey: number,
     send: (connection: BrokerConnection) => Promise<Result>,
   ): Promise<Result> {
-    const connection = apiKey === COMMIT.apiKey ? this.#commits : this.connection;
+    const connection = apiKey === COMMIT.apiKey ? this.#commits : this.#connection;
     // All connections share the same quota.
     const wouldWait = connection.wouldWait || (connection.isInUse && this.#isThrottled());
     return wouldWait ? this.#spare.use(send) : send(connection);
   }
 
-  fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
-    let fetch = this.#fetches.find((each) => !each.isTaken(member, request));
-    if (fetch === undefined) {
-      fetch = new SharedFetch(this.#createConnection(), this.#outages);
-      this.#fetches.push(fetch);
-    }
-    if (this.#fetches.length > 1) this.endFetch(member);
-    return fetch.fetch(member, request, take);
-  }
-
-  /** Ends the member's fetch without records. */
-  endFetch(member: object): void {
-    for (const fetch of this.#fetches) fetch.end(member);
-  }
-
-  /** Time of the last response that did not end the member's fetch, in epoch milliseconds. */
-  respondedAtMs(member: object): number | null {
-    return latest(this.#fetches.map((fetch) => fetch.respondedAtMs(member)));
-  }
-
-  /** Called when the member stops fetching. */
-  leave(member: object): void {
-    for (const fetch of this.#fetches) fetch.leave(member);
-  }
-
   look(): void {
-    for (const fetch of this.#fetches) fetch.look();
-    this.connection.closeIfUnused(UNUSED_MS);
+    this.#connection.closeIfUnused(UNUSED_MS);
     this.#commits.closeIfUnused(UNUSED_MS);
-    for (const { connection } of this.#fetches) connection.closeIfUnused(UNUSED_MS);
   }
 
   close(): void {
-    this.connection.close();
+    this.#connection.close();
     this.#commits.close();
-    for (const { connection } of this.#fetches) connection.close();
     this.#joins.close();
     this.#spare.close();
   }
-}
-
-/** The latest of the known times; null if none is known. */
-export function latest(times: readonly (number | null)[]): number | null {
-  const known = times.filter((atMs) => atMs !== null);
-  return known.length === 0 ? null : Math.max(...known);
 }
 
 /**

@@ -23,48 +23,56 @@ export function isSameResponse(one: Buffer, other: Buffer): boolean {
   return one.subarray(THROTTLE_BYTES).equals(other.subarray(THROTTLE_BYTES));
 }
 
-/**
- * For each topic, the leaders of its partitions, from 0 on. Topics with an error, or with a leaderless
- * partition, are omitted.
- *
- * @param payload the response after its correlation ID.
- */
-export function readLeaders(payload: Buffer): ReadonlyMap<string, readonly number[]> {
-  const found = new Map<string, readonly number[]>();
+export interface Leaders {
+  /** Broker addresses by node ID. */
+  readonly brokers: ReadonlyMap<number, { readonly host: string; readonly port: number }>;
+  readonly topics: ReadonlyMap<string, TopicLeaders>;
+}
+
+export interface TopicLeaders {
+  /** Kafka's error code; 0 if there is no error. */
+  readonly errorCode: number;
+  /** The node IDs of the leaders, by partition, from 0 on. Negative if a partition has no leader. */
+  readonly nodes: readonly number[];
+}
+
+/** @param payload the response after its correlation ID. */
+export function readLeaders(payload: Buffer): Leaders {
+  const brokers = new Map<number, { readonly host: string; readonly port: number }>();
+  const topics = new Map<string, TopicLeaders>();
   let at = THROTTLE_BYTES;
   const int32 = (): number => {
     at += 4;
     return payload.readInt32BE(at - 4);
   };
-  const skipText = (): void => {
+  const text = (): string => {
     // A negative length means null.
-    at += 2 + Math.max(0, payload.readInt16BE(at));
+    const bytes = Math.max(0, payload.readInt16BE(at));
+    at += 2 + bytes;
+    return payload.toString("utf8", at - bytes, at);
   };
-  for (let brokers = int32(); brokers > 0; brokers -= 1) {
-    at += 4; // node id
-    skipText(); // host
-    at += 4; // port
-    skipText(); // rack
+  for (let count = int32(); count > 0; count -= 1) {
+    brokers.set(int32(), { host: text(), port: int32() });
+    text(); // rack
   }
-  skipText(); // cluster id
+  text(); // cluster id
   at += 4; // controller
-  for (let topics = int32(); topics > 0; topics -= 1) {
-    let isWhole = payload.readInt16BE(at) === 0;
-    const length = payload.readInt16BE(at + 2);
-    const topic = payload.toString("utf8", at + 4, at + 4 + length);
-    at += 4 + length + 1; // internal
-    const leaders: number[] = [];
+  for (let count = int32(); count > 0; count -= 1) {
+    const errorCode = payload.readInt16BE(at);
+    at += 2;
+    const topic = text();
+    at += 1; // internal
+    const nodes: number[] = [];
     for (let partitions = int32(); partitions > 0; partitions -= 1) {
       at += 2; // error: of its replicas, or that it has no leader
       const partition = int32();
-      leaders[partition] = int32();
-      if (leaders[partition] < 0) isWhole = false;
+      nodes[partition] = int32();
       for (let list = 0; list < 3; list += 1) {
         const replicas = int32();
         at += 4 * replicas;
       }
     }
-    if (isWhole) found.set(topic, leaders);
+    topics.set(topic, { errorCode, nodes });
   }
-  return found;
+  return { brokers, topics };
 }

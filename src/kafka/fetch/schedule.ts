@@ -7,8 +7,8 @@
  *                                        its deliveries directly after that
  *   after these                          one per 10 ms, plus 10 µs for each partition, because the broker
  *                                        checks each of them
- *   while a member that had records has  at least a millisecond after the last response: the member's next
- *   no fetch                             fetch is about to start
+ *   while a partition that had records   at least a millisecond after the last response: its next fetch is
+ *   is not requested                     about to start
  *
  *   after throttled responses without    at least 2, 4, and then 8 s after the last one: a broker returns
  *   records, from the second one         no records to a client above its quota, and counts each request
@@ -21,11 +21,10 @@
  *                                        so each time
  *   after one with records               sixteen times as many, up to 4 MiB
  *
- *   fetches                              the broker waits at most
- *   of all members that read from it     a second: a new member's first fetch waits for the response
- *   except those of a member that had    as long as no record has arrived, at least 10 ms, at most a
- *   records, is on hold or paused        second: that fetch may start at any moment, and has to wait
- *   including one that must not wait     not at all
+ *   a request with                       the broker waits at most
+ *   all partitions that are read here    a second: a new partition's first fetch waits for the response
+ *   except one that had records, or is   as long as no record has arrived, at least 10 ms, at most a
+ *   on hold or paused                    second: that fetch may start at any moment, and has to wait
  */
 
 const SPACING_MS = 10;
@@ -93,15 +92,13 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
 }
 
 interface Waiting {
-  /** `true` if every member that reads from this broker has a fetch. */
+  /** `true` if every partition that is read from this broker is requested. */
   readonly isEverybodyIn: boolean;
   /** Time since the last records arrived. */
   readonly quietMs: number;
-  /** The shortest wait that a fetch that has not been sent yet requests. */
-  readonly requestedWaitMs: number;
 }
 
-export function brokerWaitsMs({ isEverybodyIn, quietMs, requestedWaitMs }: Waiting): number {
-  const mayMs = isEverybodyIn ? WAIT_MAX_MS : Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, quietMs));
-  return Math.floor(Math.max(0, Math.min(mayMs, requestedWaitMs)));
+export function brokerWaitsMs({ isEverybodyIn, quietMs }: Waiting): number {
+  if (isEverybodyIn) return WAIT_MAX_MS;
+  return Math.floor(Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, quietMs)));
 }

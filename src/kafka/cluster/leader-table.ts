@@ -1,0 +1,170 @@
+/**
+ * The leaders of the topics that this process's members read, looked up for all members together. Each member
+ * hears of every lookup, and moves its cursors to the leaders.
+ *
+ *   a lookup                             is made
+ *   of all watched topics                every 5 s, 500 topics per request
+ *                                        every 30 s while the brokers throttle this process
+ *   of all, because a leader has moved   at once, but at least 250 ms after the last lookup
+ *   of a member's topics, as it joins    at once; members that ask in one turn share a request
+ *
+ * If a lookup fails, or takes longer than 4 s, the next one uses another address.
+ */
+
+import type { Address } from "../kafkajs/address.ts";
+import {
+  encodeLeadersRequest,
+  isSameResponse,
+  type Leaders,
+  readLeaders,
+  type TopicLeaders,
+} from "../wire/topic-leaders.ts";
+import { type Brokers, inTime } from "./brokers.ts";
+import type { Clients } from "./connection.ts";
+
+const LOOK_EVERY_MS = 5_000;
+const THROTTLED_LOOK_EVERY_MS = 30_000;
+const AGAIN_MS = 250;
+const RESPONSE_LIMIT_MS = 4_000;
+const TOPICS_MAX = 500;
+
+export interface WatchingTopics {
+  readonly topics: readonly string[];
+  /** Called after each lookup. */
+  readonly found: () => void;
+}
+
+interface LeadersQuery {
+  readonly request: Buffer;
+  /** The latest response; null if there is none yet. */
+  response: Buffer | null;
+  leaders: Leaders | null;
+}
+
+/** Shared by the consumers of a process. Idle while there are no consumers. The caller must close it. */
+export class LeaderTable {
+  readonly brokers: Brokers;
+  readonly #clients: Pick<Clients, "throttles">;
+  readonly #watching = new Set<WatchingTopics>();
+  readonly #topics = new Map<string, TopicLeaders>();
+  readonly #addresses = new Map<number, Address>();
+  /** Null if the topics have changed since the last lookup. */
+  #queries: readonly LeadersQuery[] | null = null;
+  /** The lookup that has not started yet. */
+  #asked: { readonly topics: Set<string>; readonly done: Promise<void> } | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #timedAtMs = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
+  #isClosed = false;
+
+  /** @param brokers is closed with the table. */
+  constructor(clients: Pick<Clients, "throttles">, brokers: Brokers) {
+    this.#clients = clients;
+    this.brokers = brokers;
+  }
+
+  add(watching: WatchingTopics): void {
+    this.#watching.add(watching);
+    this.#queries = null;
+    if (this.#timer === undefined) this.#schedule(this.#everyMs);
+  }
+
+  delete(watching: WatchingTopics): void {
+    if (!this.#watching.delete(watching)) return;
+    this.#queries = null;
+    const kept = new Set([...this.#watching].flatMap(({ topics }) => topics));
+    for (const topic of watching.topics) if (!kept.has(topic)) this.#topics.delete(topic);
+  }
+
+  /** Undefined before the first lookup. */
+  of(topic: string): TopicLeaders | undefined {
+    return this.#topics.get(topic);
+  }
+
+  /** The leader's address; null if it is unknown, or if there is none at the moment. */
+  leaderOf(topic: string, partition: number): Address | null {
+    const node = this.#topics.get(topic)?.nodes[partition] ?? -1;
+    return this.#addresses.get(node) ?? null;
+  }
+
+  /** Looks up these topics now. Rejects if no broker responds; errors of topics are in the table. */
+  lookUp(topics: readonly string[]): Promise<void> {
+    if (this.#asked === null) {
+      const asked = new Set<string>();
+      const done = (async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        this.#asked = null;
+        await this.#query(queriesFor([...asked]));
+      })();
+      this.#asked = { topics: asked, done };
+    }
+    for (const topic of topics) this.#asked.topics.add(topic);
+    return this.#asked.done;
+  }
+
+  /** Called when a leader may have moved. */
+  refresh(): void {
+    const inMs = Math.max(0, this.#lookedAtMs + AGAIN_MS - performance.now());
+    if (this.#isLooking || this.#timedAtMs - performance.now() <= inMs) return;
+    this.#schedule(inMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.brokers.close();
+  }
+
+  get #everyMs(): number {
+    return this.#clients.throttles.isThrottled() ? THROTTLED_LOOK_EVERY_MS : LOOK_EVERY_MS;
+  }
+
+  #schedule(inMs: number): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timedAtMs = performance.now() + inMs;
+    this.#timer = setTimeout(() => void this.#live(), inMs).unref();
+  }
+
+  async #live(): Promise<void> {
+    this.#isLooking = true;
+    this.#queries ??= queriesFor([...this.#watching].flatMap(({ topics }) => topics));
+    // A failure is no news: the members' requests fail, too.
+    await this.#query(this.#queries).catch(() => undefined);
+    this.#isLooking = false;
+    this.#timer = undefined;
+    if (this.#watching.size > 0) this.#schedule(this.#everyMs);
+  }
+
+  async #query(queries: readonly LeadersQuery[]): Promise<void> {
+    try {
+      for (const query of queries) {
+        const response = await inTime(this.brokers.leaders(query.request), RESPONSE_LIMIT_MS);
+        const isSame = query.response !== null && isSameResponse(response, query.response);
+        query.response = response;
+        if (!isSame || query.leaders === null) query.leaders = readLeaders(response);
+        this.#learn(query.leaders);
+      }
+    } catch (error) {
+      this.brokers.nextSeed();
+      throw error;
+    } finally {
+      this.#lookedAtMs = performance.now();
+    }
+    for (const { found } of this.#watching) found();
+  }
+
+  #learn({ brokers, topics }: Leaders): void {
+    for (const [node, address] of brokers) this.#addresses.set(node, address);
+    for (const [topic, leaders] of topics) this.#topics.set(topic, leaders);
+  }
+}
+
+function queriesFor(topics: readonly string[]): readonly LeadersQuery[] {
+  const all = [...new Set(topics)];
+  return Array.from({ length: Math.ceil(all.length / TOPICS_MAX) }, (_, at) => {
+    const request = encodeLeadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
+    return { request, response: null, leaders: null };
+  });
+}

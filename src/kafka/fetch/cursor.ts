@@ -1,0 +1,142 @@
+/**
+ * One partition of one member, as it is read. A cursor is fetched from its source while all of these hold:
+ *
+ *   it has                                 set by
+ *   a position                             the member: from a commit, or the log's first offset
+ *   a source, its leader's session         the member: when leaders are known, and when they move
+ *   no pause                               back-pressure
+ *   no records on their way to the member  the source takes it out, and the member returns it
+ *
+ * So a partition has at most one fetch that is not passed on, and its next fetch starts where the member has
+ * moved it.
+ */
+
+import type { FetchedBatch } from "../membership.ts";
+import type { FetchPolicy } from "../wire/decode-partition.ts";
+
+/** The member that a cursor belongs to. Neither callback may throw. */
+export interface CursorOwner {
+  /** The cursor is out until `cursor.give()` is called. */
+  readonly fetched: (cursor: Cursor, batch: FetchedBatch) => void;
+  /** The same, but the partition could not be read. */
+  readonly failed: (cursor: Cursor, error: Error) => void;
+}
+
+/** The part of a source that a cursor uses. */
+interface Source {
+  want(cursor: Cursor, offset: number): void;
+  drop(cursor: Cursor): void;
+  detach(cursor: Cursor): void;
+  respondedAtMs(cursor: Cursor): number | null;
+}
+
+export class Cursor {
+  readonly topic: string;
+  readonly partition: number;
+  readonly owner: CursorOwner;
+  readonly policy: FetchPolicy;
+  /** Limit of one response. */
+  readonly maxBytes: number;
+  /** Null until it is known. Changed by the member. */
+  #position: number | null = null;
+  #source: Source | null = null;
+  #isPaused = false;
+  #isOut = false;
+  #isWanted = false;
+  #turn = 0;
+
+  constructor(
+    place: { readonly topic: string; readonly partition: number },
+    owner: CursorOwner,
+    options: { readonly policy: FetchPolicy; readonly maxBytes: number },
+  ) {
+    this.topic = place.topic;
+    this.partition = place.partition;
+    this.owner = owner;
+    this.policy = options.policy;
+    this.maxBytes = options.maxBytes;
+  }
+
+  get position(): number | null {
+    return this.#position;
+  }
+
+  get source(): Source | null {
+    return this.#source;
+  }
+
+  /** Changes with everything after which earlier records must not be passed on. */
+  get turn(): number {
+    return this.#turn;
+  }
+
+  /** When a broker last responded to a request that included this cursor, in epoch milliseconds. */
+  respondedAtMs(): number | null {
+    return this.#source?.respondedAtMs(this) ?? null;
+  }
+
+  /** The source must have accepted the cursor. Null if the partition has no leader. */
+  setSource(source: Source | null): void {
+    if (source === this.#source) return;
+    this.#leave();
+    this.#source = source;
+    this.#isOut = false;
+    this.#update();
+  }
+
+  moveTo(position: number): void {
+    this.#position = position;
+    this.#turn += 1;
+    this.#isWanted = false;
+    this.#update();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#turn += 1;
+    this.#update();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#update();
+  }
+
+  /** Called by the source before it passes anything on. */
+  take(): void {
+    this.#isOut = true;
+    this.#update();
+  }
+
+  /** Called by the member when it is done with what it got. */
+  give(): void {
+    this.#isOut = false;
+    this.#update();
+  }
+
+  /** The member does not own the partition any more. */
+  close(): void {
+    this.#position = null;
+    this.#leave();
+    this.#source = null;
+  }
+
+  #leave(): void {
+    this.#turn += 1;
+    this.#isWanted = false;
+    this.#source?.detach(this);
+  }
+
+  #update(): void {
+    const source = this.#source;
+    if (source === null) return;
+    const position = this.#isPaused || this.#isOut ? null : this.#position;
+    if (position === null) {
+      this.#isWanted = false;
+      source.drop(this);
+    } else if (!this.#isWanted) {
+      this.#isWanted = true;
+      source.want(this, position);
+    }
+  }
+}

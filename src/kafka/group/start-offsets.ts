@@ -1,0 +1,136 @@
+/**
+ * Finds where a member starts to read its partitions.
+ *
+ *   the group has                    reading starts at
+ *   a commit of the same topic       the committed offset
+ *   no commit, or one of an earlier  the log's first offset
+ *   topic of the same name
+ *
+ * What ends by itself (a broker that restarts, a partition without a leader) is waited for.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorKind, protocolError } from "../cluster/kafka-error.ts";
+import type { LeaderTable } from "../cluster/leader-table.ts";
+import { EARLIEST, listOffsets } from "../cluster/offsets.ts";
+import type { Address } from "../kafkajs/address.ts";
+import type { SharedConnections } from "../kafkajs/shared-connections.ts";
+import type { FetchedOffset } from "../membership.ts";
+import type { Coordinator } from "./coordinator.ts";
+import { stepAfter } from "./partition-error.ts";
+
+const AGAIN_MS = 300;
+const OUT_OF_RANGE = -2;
+
+interface Place {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export class StartOffsets {
+  readonly #coordinator: Pick<Coordinator, "offsets">;
+  readonly #leaders: LeaderTable;
+  readonly #connections: Pick<SharedConnections, "broker">;
+  /** As of the last time that commits were read. */
+  #topicIds: ReadonlyMap<string, string> = new Map();
+
+  constructor(
+    coordinator: Pick<Coordinator, "offsets">,
+    leaders: LeaderTable,
+    connections: Pick<SharedConnections, "broker">,
+  ) {
+    this.#coordinator = coordinator;
+    this.#leaders = leaders;
+    this.#connections = connections;
+  }
+
+  /** The group's commits. @param isWanted `false` ends the attempts. */
+  async committed(
+    places: readonly Place[],
+    isWanted: () => boolean,
+  ): Promise<readonly FetchedOffset[]> {
+    const byTopic = Map.groupBy(places, ({ topic }) => topic);
+    const topics = [...byTopic].map(([topic, ofTopic]) => ({
+      topic,
+      partitions: ofTopic.map(({ partition }) => partition),
+    }));
+    while (isWanted() && topics.length > 0) {
+      try {
+        const offsets = await this.#coordinator.offsets(topics);
+        this.#topicIds = await this.#leaders.brokers.topicIds([...byTopic.keys()]);
+        return offsets.map((each) => ({ ...each, topicId: this.#idOf(each.topic) }));
+      } catch (error) {
+        if (errorKind(error) !== "outage") throw error;
+        await sleep(AGAIN_MS);
+      }
+    }
+    return [];
+  }
+
+  /** The partition's entry after its offset was out of range. */
+  async outOfRange({ topic, partition }: Place): Promise<FetchedOffset> {
+    const ids = await this.#leaders.brokers.topicIds([topic]).catch(() => this.#topicIds);
+    this.#topicIds = new Map([...this.#topicIds, ...ids]);
+    return { topic, partition, topicId: this.#idOf(topic), offset: OUT_OF_RANGE, metadata: "" };
+  }
+
+  /** `true` if the topic is not certainly the one whose commits were read. */
+  async isRecreated(topic: string): Promise<boolean> {
+    const ids = await this.#leaders.brokers.topicIds([topic]);
+    const id = ids.get(topic);
+    return id === undefined || id !== this.#topicIds.get(topic);
+  }
+
+  /** Finds the first offsets of the partitions' logs. @param isWanted `false` ends the attempts. */
+  async first<P extends Place>(
+    places: readonly P[],
+    isWanted: () => boolean,
+    found: (place: P, offset: number) => void,
+  ): Promise<void> {
+    for (let rest = places; rest.length > 0; ) {
+      const byLeader = Map.groupBy(rest, ({ topic, partition }) =>
+        this.#leaders.leaderOf(topic, partition),
+      );
+      const asked = [...byLeader].map(([leader, of]) => this.#firstAt(leader, of, isWanted, found));
+      rest = (await Promise.all(asked)).flat();
+      if (rest.length === 0) return;
+      this.#leaders.refresh();
+      await sleep(AGAIN_MS);
+      if (!isWanted()) return;
+    }
+  }
+
+  /** Returns the places that have to be looked up again. */
+  async #firstAt<P extends Place>(
+    leader: Address | null,
+    places: readonly P[],
+    isWanted: () => boolean,
+    found: (place: P, offset: number) => void,
+  ): Promise<readonly P[]> {
+    if (leader === null) return places;
+    const rest = new Set(places);
+    try {
+      const broker = await this.#connections.broker(leader).open();
+      const listed = await listOffsets(broker, places, EARLIEST);
+      if (!isWanted()) return [];
+      for (const { topic, partition, errorCode, offset } of listed) {
+        const place = places.find((each) => each.topic === topic && each.partition === partition);
+        if (place === undefined) continue;
+        if (errorCode !== 0) {
+          const error = protocolError(errorCode, topic);
+          if (stepAfter(error) === "fail") throw error;
+          continue;
+        }
+        rest.delete(place);
+        found(place, offset);
+      }
+    } catch (error) {
+      if (errorKind(error) !== "outage") throw error;
+    }
+    return [...rest];
+  }
+
+  #idOf(topic: string): string | null {
+    return this.#topicIds.get(topic) ?? null;
+  }
+}
