@@ -53,7 +53,7 @@ export function shareOut(
     for (let partition = 0; partition < partitions; partition += 1) {
       const share = shares.get(own[turn % own.length] ?? "");
       turn += 1;
-      if (share !== undefined) (share[topic] ??= []).push(partition);
+      if (share !== undefined) share[topic] = [...(share[topic] ?? []), partition];
     }
   }
   return {

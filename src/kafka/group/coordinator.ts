@@ -12,7 +12,7 @@
  * their partitions, and everything that was processed but not committed yet would be repeated.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Signal } from "../../runtime/signal.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { DirectRequest } from "../kafkajs/broker-connection.ts";
@@ -89,8 +89,8 @@ interface CoordinatorOptions {
   readonly connections: Pick<SharedConnections, "broker">;
   /** Aborted when the member is stopped: joins end. */
   readonly signal: AbortSignal;
-  /** The waits between attempts. */
-  readonly waitsMs?: readonly number[];
+  /** Fired when waits must not last any longer. */
+  readonly wake: Signal;
 }
 
 export class Coordinator {
@@ -220,13 +220,13 @@ export class Coordinator {
   /** @param send may be called several times, so its request must be idempotent. */
   async #at<Result>(send: (broker: SharedBroker) => Promise<Result>): Promise<Result> {
     let broker = this.#broker ?? (await this.find());
-    for (const waitMs of this.#options.waitsMs ?? WAITS_MS) {
+    for (const waitMs of WAITS_MS) {
       try {
         return await send(broker);
       } catch (error) {
         if (!isElsewhere(error) || this.#options.signal.aborted) throw error;
       }
-      if (waitMs > 0) await sleep(waitMs);
+      if (waitMs > 0) await this.#options.wake.wait(waitMs);
       broker = await this.find();
     }
     return await send(broker);

@@ -26,8 +26,8 @@
  * commits, one for short requests such as heartbeats, and one for each join that waits.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { asError } from "../../runtime/as-error.ts";
+import { Signal } from "../../runtime/signal.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable, WatchingTopics } from "../cluster/leader-table.ts";
 import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
@@ -81,6 +81,8 @@ export class GroupMember implements Membership, Member {
   readonly #coordinator: Coordinator;
   readonly #starts: StartOffsets;
   readonly #stopping = new AbortController();
+  /** Fired when waits must not last any longer. */
+  readonly #wake = new Signal();
   readonly #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
   readonly #owner: CursorOwner;
@@ -99,8 +101,10 @@ export class GroupMember implements Membership, Member {
     const { leaders, connections } = world;
     const { groupId, topics } = options;
     const { signal } = this.#stopping;
-    this.#coordinator = new Coordinator({ groupId, brokers: leaders.brokers, connections, signal });
-    this.#starts = new StartOffsets(this.#coordinator, leaders, connections);
+    const wake = this.#wake;
+    const { brokers } = leaders;
+    this.#coordinator = new Coordinator({ groupId, brokers, connections, signal, wake });
+    this.#starts = new StartOffsets(this.#coordinator, leaders, connections, wake);
     this.#watching = { topics, found: () => this.#placeAll() };
     this.#watched = {
       heardAtMs: () => (this.#beat === null && this.#tenure !== null ? this.heardAtMs : null),
@@ -127,6 +131,7 @@ export class GroupMember implements Membership, Member {
     if (this.#isOver) return;
     this.#giveUp();
     this.#stopping.abort();
+    this.#wake.fire();
     this.#world.leaders.delete(this.#watching);
     const { memberId } = this.#identity;
     this.#identity = NOT_JOINED;
@@ -193,7 +198,7 @@ export class GroupMember implements Membership, Member {
         rebalances += 1;
         if (errorTypes(error).has("UNKNOWN_MEMBER_ID")) this.#identity = NOT_JOINED;
         if (isRebalancing(error) && rebalances <= REBALANCES_MAX) {
-          if (rebalances > 1) await sleep(AGAIN_MS);
+          if (rebalances > 1) await this.#wake.wait(AGAIN_MS);
           continue;
         }
         if (await this.#events.joinsAgain(error)) continue;
@@ -261,6 +266,8 @@ export class GroupMember implements Membership, Member {
 
   #start(tenure: Tenure): void {
     this.heardAtMs = Date.now();
+    // The response to a heartbeat of an earlier assignment says nothing about this one.
+    this.#beat = null;
     this.#tenure = tenure;
     const byTopic = Map.groupBy(tenure.cursors.values(), ({ topic }) => topic);
     const assignment = [...byTopic].map(([topic, cursors]): [string, number[]] => [
@@ -333,7 +340,7 @@ export class GroupMember implements Membership, Member {
     try {
       if (step === "reset") return await this.#reset(cursor, isOurs);
       this.#world.leaders.refresh();
-      await sleep(AGAIN_MS);
+      await this.#wake.wait(AGAIN_MS);
       if (!isOurs()) return;
       if (step === "compare-topic" && (await this.#starts.isRecreated(cursor.topic)))
         return await this.#join();
@@ -361,15 +368,16 @@ export class GroupMember implements Membership, Member {
     if (this.#beat !== null) return this.#beat;
     const identity = this.#identity;
     if (identity.memberId === "" || Date.now() < this.heardAtMs + agoMs) return Promise.resolve();
-    this.#beat = this.#coordinator
+    const beat = this.#coordinator
       .heartbeat(identity)
       .then(() => {
-        this.heardAtMs = Date.now();
+        if (this.#identity === identity) this.heardAtMs = Date.now();
       })
       .finally(() => {
-        this.#beat = null;
+        if (this.#beat === beat) this.#beat = null;
       });
-    return this.#beat;
+    this.#beat = beat;
+    return beat;
   }
 
   /** Returns `true` if the group rebalances. Never rejects. */

@@ -9,7 +9,7 @@
  * What ends by itself (a broker that restarts, a partition without a leader) is waited for.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Signal } from "../../runtime/signal.ts";
 import { errorKind, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { EARLIEST, listOffsets } from "../cluster/offsets.ts";
@@ -31,6 +31,8 @@ export class StartOffsets {
   readonly #coordinator: Pick<Coordinator, "offsets">;
   readonly #leaders: LeaderTable;
   readonly #connections: Pick<SharedConnections, "broker">;
+  /** Fired when waits must not last any longer. */
+  readonly #wake: Signal;
   /** As of the last time that commits were read. */
   #topicIds: ReadonlyMap<string, string> = new Map();
 
@@ -38,7 +40,9 @@ export class StartOffsets {
     coordinator: Pick<Coordinator, "offsets">,
     leaders: LeaderTable,
     connections: Pick<SharedConnections, "broker">,
+    wake: Signal,
   ) {
+    this.#wake = wake;
     this.#coordinator = coordinator;
     this.#leaders = leaders;
     this.#connections = connections;
@@ -61,7 +65,7 @@ export class StartOffsets {
         return offsets.map((each) => ({ ...each, topicId: this.#idOf(each.topic) }));
       } catch (error) {
         if (errorKind(error) !== "outage") throw error;
-        await sleep(AGAIN_MS);
+        await this.#wake.wait(AGAIN_MS);
       }
     }
     return [];
@@ -95,7 +99,7 @@ export class StartOffsets {
       rest = (await Promise.all(asked)).flat();
       if (rest.length === 0) return;
       this.#leaders.refresh();
-      await sleep(AGAIN_MS);
+      await this.#wake.wait(AGAIN_MS);
       if (!isWanted()) return;
     }
   }

@@ -1,51 +1,35 @@
-// One run of a consumer, with kafkajs' own group: what it leaves behind when it ends, and what it
-// makes sure of before it hands records over.
+// One run of a consumer, with a group member whose coordinator and broker the test is: what it leaves behind
+// when it ends, and what it makes sure of before it hands records over.
 
-import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
-import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
-import { KafkajsMembership } from "../../../../src/kafka/kafkajs/membership.ts";
+import { GroupMember } from "../../../../src/kafka/group/member.ts";
 import { Taker } from "../../../support/contract/taker.ts";
-import { GroupWorld, TOPIC } from "../../../support/kafkajs/kafkajs-group.ts";
+import { GroupWorld, TOPIC } from "../../../support/kafka-group/group-world.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
-const JOINED = "consumer.group_join";
 const CORRUPT = new CorruptBatchError("its length is 0", 10);
+const UNKNOWN = typed("UNKNOWN_TOPIC_OR_PARTITION");
+const CUT = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+
+function typed(type: string): Error {
+  return Object.assign(new Error(type), { type });
+}
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A run that has not joined yet; the test is its fetch loop. */
+/** A run that has not started yet. */
 function world() {
-  const listeners = new Map<string, (event: { readonly payload: unknown }) => void>();
-  const started = Promise.withResolvers<GroupWorld>();
-  const consumer = (config: ConsumerConfig) => ({
-    events: { GROUP_JOIN: JOINED, CRASH: "consumer.crash" },
-    on: (event: string, listener: (event: { readonly payload: unknown }) => void) =>
-      listeners.set(event, listener),
-    connect: async () => undefined,
-    subscribe: async () => undefined,
-    run: async () =>
-      started.resolve(
-        new GroupWorld(config, (event, payload) => listeners.get(event)?.({ payload })),
-      ),
-    stop: async () => undefined,
-    disconnect: async () => undefined,
-  });
-  const client = { kafka: { consumer } as unknown as Kafka, destroy: () => undefined };
+  const kafka = new GroupWorld();
   const taker = new Taker();
   const lines = new LogLines();
   const run = new ConsumerRun({
-    createMembership: (options, events) =>
-      new KafkajsMembership(client, { ...options, clientId: "switchyard" }, events, {
-        add: () => undefined,
-        delete: () => undefined,
-      }),
+    createMembership: (options, events) => new GroupMember(options, events, kafka.world),
     sessionTimeoutMs: 10_000,
     recordMaxBytes: () => 1_000_000,
     consume: {
@@ -60,267 +44,258 @@ function world() {
     },
     memory: newMemory(),
     commits: new CommitPace(),
-    groups: new GroupWatch(5_000),
     onForeignMembers: () => undefined,
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,
   });
-  void run.start();
-  return { run, taker, lines, started: started.promise };
+  return { run, taker, lines, kafka };
+}
+
+/** What was started has come as far as it can without the test. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+}
+
+async function started() {
+  const all = world();
+  await all.run.start();
+  await settled();
+  return all;
 }
 
 /** Ten records are in hand, and the first five of them finished. */
 async function halfDone() {
-  const { run, taker, lines, started } = world();
-  const kafka = await started;
-  await kafka.group.joinAndSync();
-  await (await kafka.fetch("1")).answered([...Array(10).keys()]);
-  for (const taken of taker.taken.slice(0, 5)) taker.finish(taken);
-  return { run, taker, lines, kafka };
+  const all = await started();
+  all.kafka.fetch().answered([...Array(10).keys()]);
+  for (const taken of all.taker.taken.slice(0, 5)) all.taker.finish(taken);
+  return all;
 }
 
-test("what was finished is committed before kafkajs hears of a corrupt batch", async () => {
+const offsets = ({ taken }: Taker) => taken.map(({ offset }) => offset);
+
+test("what was finished is committed before a corrupt batch ends the run", async () => {
   const { run, kafka } = await halfDone();
-  await expect((await kafka.fetch("1")).failed(CORRUPT)).rejects.toBe(CORRUPT);
-  expect(kafka.coordinator.commits).toEqual([5]);
+  kafka.fetch().failed(CORRUPT);
   expect(await run.ended).toBe(CORRUPT);
+  expect(kafka.coordinator.commits).toEqual([5]);
 });
 
 test("a coordinator that does not respond holds up no end", async () => {
   const { run, kafka } = await halfDone();
   kafka.coordinator.onCommit = () => new Promise(() => undefined);
-  const fetch = await kafka.fetch("1");
   vi.useFakeTimers();
-  const ended = expect(fetch.failed(CORRUPT)).rejects.toBe(CORRUPT);
+  kafka.fetch().failed(CORRUPT);
   await vi.runAllTimersAsync();
-  await ended;
   expect(await run.ended).toBe(CORRUPT);
 });
 
-test("a stop that commits what is finished says nothing", async () => {
+test("a stop commits what is finished, leaves the group, and says nothing", async () => {
   const { run, lines, kafka } = await halfDone();
   await run.stop();
   expect(kafka.coordinator.commits).toEqual([5]);
+  expect(kafka.coordinator.requests.at(-1)).toBe("LeaveGroup");
   expect(lines.seen).toEqual([]);
 });
 
 test("a stop that cannot commit what is finished says so", async () => {
   const { run, lines, kafka } = await halfDone();
-  const gone = Object.assign(new Error("no member"), { type: "UNKNOWN_MEMBER_ID" });
-  kafka.coordinator.onCommit = () => Promise.reject(gone);
+  kafka.coordinator.onCommit = () => Promise.reject(typed("UNKNOWN_MEMBER_ID"));
   await run.stop();
   expect(lines.seen).toEqual(["kafka.commit.abandoned"]);
 });
 
-const UNKNOWN = Object.assign(new Error("no such topic"), { type: "UNKNOWN_TOPIC_OR_PARTITION" });
+test("a stop while the group waits for its members holds nothing up", async () => {
+  const { run, kafka } = world();
+  kafka.coordinator.onJoin = () => new Promise(() => undefined);
+  void run.start();
+  await settled();
+  await run.stop();
+  expect(await run.ended).toBe(null);
+});
 
 test("a topic that one broker does not know for a while is joined when it does", async () => {
   vi.useFakeTimers();
-  const { run, started } = world();
-  const kafka = await started;
-  let times = 0;
-  kafka.coordinator.onSync = () => {
-    times += 1;
-    if (times < 5) throw UNKNOWN;
-  };
-  const joined = kafka.group.joinAndSync();
-  await vi.advanceTimersByTimeAsync(5_000);
+  const { run, kafka } = world();
+  kafka.topicError = 3;
+  const joined = run.start();
+  await vi.advanceTimersByTimeAsync(3_500);
+  expect(run.isAssigned).toBe(false);
+  kafka.topicError = 0;
+  await vi.advanceTimersByTimeAsync(1_000);
   await joined;
-  expect(times).toBe(5);
   expect(run.progress()).toHaveLength(1);
+});
+
+test("one that stays unknown while joining ends the run", async () => {
+  vi.useFakeTimers();
+  const { run, kafka } = world();
+  kafka.topicError = 3;
+  void run.start();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await run.ended).toMatchObject({ type: "UNKNOWN_TOPIC_OR_PARTITION" });
 });
 
 test("a join that the coordinator cuts off is tried again: the next one knows of no rebalance", async () => {
   vi.useFakeTimers();
   const { run, taker, kafka } = await halfDone();
-  const cut = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
   let times = 0;
   kafka.coordinator.onSync = () => {
     times += 1;
-    if (times < 4) throw cut;
+    if (times < 4) throw CUT;
   };
-  const joined = kafka.group.joinAndSync();
-  await vi.advanceTimersByTimeAsync(2_000);
-  await joined;
-  expect(times).toBe(4);
-  expect(run.isAssigned).toBe(true);
-  await (await kafka.fetch("1")).answered([5, 6]);
+  kafka.coordinator.onHeartbeat = () => {
+    kafka.coordinator.onHeartbeat = () => undefined;
+    throw typed("REBALANCE_IN_PROGRESS");
+  };
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect([times, run.isAssigned]).toEqual([4, true]);
+  kafka.fetch().answered([5, 6]);
   expect(taker.taken.at(-1)?.offset).toBe(6);
 });
 
 test("one that stays cut off ends the run", async () => {
   vi.useFakeTimers();
-  const { run, kafka } = await halfDone();
-  const cut = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+  const { run, kafka } = world();
   kafka.coordinator.onSync = () => {
-    throw cut;
+    throw CUT;
   };
-  const joined = expect(kafka.group.joinAndSync()).rejects.toBe(cut);
-  await vi.runAllTimersAsync();
-  await joined;
-  expect(await run.ended).toBe(cut);
+  void run.start();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await run.ended).toBe(CUT);
 });
 
-test("one that stays unknown while joining ends the run", async () => {
-  vi.useFakeTimers();
-  const { run, started } = world();
-  const kafka = await started;
-  kafka.coordinator.onSync = () => {
-    throw UNKNOWN;
-  };
-  const joined = expect(kafka.group.joinAndSync()).rejects.toThrow();
-  await vi.runAllTimersAsync();
-  await joined;
-  expect(await run.ended).toMatchObject({ message: "no such topic" });
-});
-
-test("one that a broker does not know any more ends the run, whatever others answer meanwhile", async () => {
+test("a topic that is gone for good ends the run, after what was finished is committed", async () => {
   vi.useFakeTimers();
   const { run, kafka } = await halfDone();
-  for (let times = 0; times < 5; times += 1) {
-    const asked = kafka.fetch("1");
-    // The loops keep their pace.
-    await vi.advanceTimersByTimeAsync(5_000);
-    const { failed } = await asked;
-    kafka.onRefresh = () => {
-      throw UNKNOWN;
-    };
-    await expect(failed(UNKNOWN)).rejects.toBe(UNKNOWN);
-    kafka.onRefresh = () => undefined;
-    const other = kafka.group.fetch("2");
-    await vi.advanceTimersByTimeAsync(12_000);
-    kafka.group.endFetches?.();
-    await other;
-  }
-  expect(await run.ended).toBe(UNKNOWN);
+  kafka.topicError = 3;
+  kafka.topicId = "another-id";
+  kafka.fetch().failed(UNKNOWN);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(await run.ended).toMatchObject({ type: "UNKNOWN_TOPIC_OR_PARTITION" });
   expect(kafka.coordinator.commits).toEqual([5]);
 });
 
-test("what may go away gives no partition up", async () => {
+test.each([
+  ["a restarting broker does not know the topic", "UNKNOWN_TOPIC_OR_PARTITION"],
+  ["the leader has moved", "NOT_LEADER_FOR_PARTITION"],
+  ["a broker is slow", "REQUEST_TIMED_OUT"],
+])("no partition is given up because %s", async (_what, type) => {
+  vi.useFakeTimers();
   const { taker, kafka } = await halfDone();
-  const outage = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
-  // The driver would leave the group when that goes on for a while.
-  expect(await (await kafka.fetch("1")).failed(outage)).toEqual([]);
-  await (await kafka.fetch("1")).answered([10, 11]);
-  expect(taker.taken).toHaveLength(12);
-  expect(kafka.coordinator.commits).toEqual([]);
+  const failure = Object.assign(typed(type), { retriable: true });
+  kafka.fetch().failed(failure);
+  await vi.advanceTimersByTimeAsync(400);
+  kafka.fetch().answered([10, 11]);
+  expect(offsets(taker)).toHaveLength(12);
+  expect([kafka.refreshes, kafka.coordinator.joinedAs.length]).toEqual([1, 2]);
 });
 
 test("a member that was frozen while it joined asks before it hands anything over", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
-  const { taker, started } = world();
-  const kafka = await started;
-  const { group, coordinator } = kafka;
-  coordinator.onSync = () => {
+  const { run, taker, kafka } = world();
+  kafka.coordinator.onSync = () => {
     vi.setSystemTime(Date.now() + 60_000);
   };
-  await group.joinAndSync();
-  const refused = Object.assign(new Error("who?"), { type: "UNKNOWN_MEMBER_ID" });
-  coordinator.onHeartbeat = () => {
-    throw refused;
+  await run.start();
+  await settled();
+  kafka.coordinator.onSync = () => undefined;
+  const late = kafka.fetch();
+  kafka.coordinator.onHeartbeat = () => {
+    throw typed("UNKNOWN_MEMBER_ID");
   };
-  await expect((await kafka.fetch("1")).answered([0, 1])).rejects.toBe(refused);
+  late.answered([0, 1]);
+  await settled();
   expect(taker.taken).toEqual([]);
+  // It has joined as a new member.
+  expect(kafka.coordinator.joinedAs.filter((id) => id === "")).toHaveLength(2);
 });
-
-test("what was asked for under an earlier assignment is dropped: reading begins again", async () => {
-  const { taker, started } = world();
-  const kafka = await started;
-  await kafka.group.joinAndSync();
-  const late = await kafka.fetch("1");
-  await kafka.group.joinAndSync();
-  await late.answered([0, 1]);
-  expect(taker.taken).toEqual([]);
-  await (await kafka.fetch("1")).answered([0, 1]);
-  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
-});
-
-const REBALANCES = Object.assign(new Error("rebalance"), { type: "REBALANCE_IN_PROGRESS" });
 
 test.each(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])(
-  "a fetch that waits for records ends with %s, and joining continues from there",
+  "with %s nothing more is handed over, and joining continues from there",
   async (type) => {
-    const out = Object.assign(new Error("out"), { type });
     vi.useFakeTimers();
-    const { taker, started } = world();
-    const kafka = await started;
-    await kafka.group.joinAndSync();
-    const waiting = await kafka.fetch("1");
+    const { taker, kafka } = await started();
+    const late = kafka.fetch();
     kafka.coordinator.onHeartbeat = () => {
-      throw out;
+      throw typed(type);
     };
-    const reported = expect(waiting.fetched).rejects.toBe(out);
+    const joined = Promise.withResolvers<void>();
+    kafka.coordinator.onJoin = () => joined.promise;
     await vi.advanceTimersByTimeAsync(600);
-    await reported;
-    // Loops of other brokers are told the same, and send nothing more.
-    const { heartbeats } = kafka.coordinator;
-    await expect(kafka.group.fetch("2")).rejects.toBe(out);
-    await expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(out);
-    expect(kafka.coordinator.heartbeats).toBe(heartbeats);
+    late.answered([0, 1]);
+    expect(taker.taken).toEqual([]);
     kafka.coordinator.onHeartbeat = () => undefined;
-    await kafka.group.joinAndSync();
-    await (await kafka.fetch("1")).answered([0, 1]);
-    expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+    joined.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    kafka.fetch().answered([0, 1]);
+    expect(offsets(taker)).toEqual([0, 1]);
+    const isNew = kafka.coordinator.joinedAs.filter((id) => id === "").length === 2;
+    expect(isNew).toBe(type === "UNKNOWN_MEMBER_ID");
   },
 );
 
-/** A fetch is under way, and the next heartbeat fails. */
-async function refused(error: Error) {
-  vi.useFakeTimers();
-  const { run, taker, started } = world();
-  const kafka = await started;
-  await kafka.group.joinAndSync();
-  const waiting = await kafka.fetch("1");
-  kafka.coordinator.onHeartbeat = () => {
-    throw error;
-  };
-  return { run, taker, waiting };
-}
-
 test("a member that may not stay hands nothing over any more, and its run ends", async () => {
-  const fenced = Object.assign(new Error("fenced"), { type: "FENCED_INSTANCE_ID" });
-  const { run, taker, waiting } = await refused(fenced);
-  const reported = expect(waiting.fetched).rejects.toBe(fenced);
+  vi.useFakeTimers();
+  const { run, taker, kafka } = await started();
+  const late = kafka.fetch();
+  kafka.coordinator.onHeartbeat = () => {
+    throw typed("FENCED_INSTANCE_ID");
+  };
   await vi.advanceTimersByTimeAsync(600);
-  await reported;
-  await waiting.answered([0, 1]).catch(() => undefined);
+  late.answered([0, 1]);
   expect(taker.taken).toEqual([]);
-  expect(await run.ended).toBe(fenced);
+  expect(await run.ended).toMatchObject({ type: "FENCED_INSTANCE_ID" });
 });
 
-test("an outage that a heartbeat meets ends no fetch", async () => {
-  const gone = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
-  const { taker, waiting } = await refused(gone);
+test("an outage that a heartbeat meets ends no fetch, and the next coordinator is found", async () => {
+  vi.useFakeTimers();
+  const { taker, kafka } = await started();
+  const lookups = kafka.coordinatorLookups;
+  kafka.coordinator.onHeartbeat = () => {
+    throw CUT;
+  };
   await vi.advanceTimersByTimeAsync(600);
-  await waiting.answered([0, 1]);
-  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+  kafka.fetch().answered([0, 1]);
+  expect(offsets(taker)).toEqual([0, 1]);
+  expect(kafka.coordinatorLookups).toBeGreaterThan(lookups);
 });
 
 test("the word of a rebalance that comes after the next assignment counts for nothing", async () => {
   vi.useFakeTimers();
-  const { taker, started } = world();
-  const kafka = await started;
-  await kafka.group.joinAndSync();
+  const { taker, kafka, run } = await started();
   const late = Promise.withResolvers<void>();
   kafka.coordinator.onHeartbeat = () => late.promise;
   await vi.advanceTimersByTimeAsync(600);
   expect(kafka.coordinator.heartbeats).toBe(1);
-  await kafka.group.joinAndSync();
-  late.reject(REBALANCES);
+  // The member joins again, for another reason.
+  kafka.topicId = "another-id";
+  kafka.coordinator.onJoin = () => {
+    kafka.topicId = "an-id";
+  };
+  kafka.fetch().failed(UNKNOWN);
+  await vi.advanceTimersByTimeAsync(400);
+  kafka.coordinator.onHeartbeat = () => undefined;
+  expect(kafka.coordinator.joinedAs).toHaveLength(3);
+  late.reject(typed("REBALANCE_IN_PROGRESS"));
   await vi.advanceTimersByTimeAsync(1);
-  await (await kafka.fetch("1")).answered([0, 1]);
-  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+  expect([kafka.coordinator.joinedAs.length, run.isAssigned]).toEqual([3, true]);
+  kafka.fetch().answered([0, 1]);
+  expect(offsets(taker)).toEqual([0, 1]);
 });
 
-test("what one loop hears of a rebalance ends the fetches of the others", async () => {
-  const { kafka } = await halfDone();
-  const { fetched } = await kafka.fetch("1");
-  const rebalancing = Object.assign(new Error("anew"), { type: "REBALANCE_IN_PROGRESS" });
-  kafka.coordinator.onHeartbeat = () => {
-    throw rebalancing;
-  };
-  const heard = expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(rebalancing);
-  await expect(fetched).rejects.toBe(rebalancing);
-  await heard;
+test("partitions that are added make the group's leader join again, and nobody else", async () => {
+  const { kafka } = await started();
+  kafka.partitionCount = 2;
+  kafka.found();
+  await settled();
+  expect(kafka.coordinator.joinedAs).toHaveLength(2);
+  const leading = world();
+  leading.kafka.coordinator.isLeader = true;
+  await leading.run.start();
+  await settled();
+  leading.kafka.partitionCount = 2;
+  leading.kafka.found();
+  await settled();
+  expect(leading.kafka.coordinator.joinedAs).toHaveLength(3);
 });

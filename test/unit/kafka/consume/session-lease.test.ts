@@ -2,10 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
-import { PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { MemberFetches } from "../../../../src/kafka/kafkajs/member-fetches.ts";
-import { KafkajsMember, watch } from "../../../../src/kafka/kafkajs/membership.ts";
-import { GroupWorld } from "../../../support/kafkajs/kafkajs-group.ts";
+import { OnePartition } from "../../../support/kafka-group/one-partition.ts";
 
 /** A group whose heartbeats the test answers. */
 function world() {
@@ -131,27 +128,19 @@ describe("a clock that is set back", () => {
     vi.useRealTimers();
   });
 
-  test("stops no heartbeat of kafkajs, and what is known is asked again", async () => {
-    const { group, coordinator } = new GroupWorld({
-      partitionAssigners: [PartitionAssigners.roundRobin],
-    });
-    await group.joinAndSync();
+  test("stops no heartbeat, and what is known is asked again", async () => {
     const lease = new SessionLease(10_000, Date.now);
-    const events = {
-      fetch: async () => undefined,
-      heartbeat: (...heartbeat: Parameters<SessionLease["heartbeat"]>) =>
-        lease.heartbeat(...heartbeat),
-    };
-    const fetches = new MemberFetches(group, 5_000, () => undefined);
-    watch(group, new KafkajsMember(group), events, fetches);
+    const member = new OnePartition();
+    member.heardAtMs = Date.now();
+    member.wrapHeartbeat = (send) => lease.heartbeat(member, send);
     lease.start();
     vi.setSystemTime(Date.now() - 600_000);
     expect(lease.isCertain()).toBe(false);
     for (let second = 0; second < 10; second += 1) {
       vi.setSystemTime(Date.now() + 1_000);
-      await group.heartbeat({ interval: 2_500 });
+      await member.heartbeat(2_500);
     }
-    expect(coordinator.heartbeats).toBe(4);
+    expect(member.heartbeats).toBe(4);
     expect(lease.isCertain()).toBe(true);
   });
 });

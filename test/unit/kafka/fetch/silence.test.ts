@@ -1,11 +1,11 @@
-// The table of src/kafka/kafkajs/fetch-silence.ts.
+// The table of src/kafka/fetch/silence.ts.
 
 import { expect, test } from "vitest";
 
 import {
   type FetchObservation,
   FetchSilence,
-} from "../../../../src/kafka/kafkajs/fetch-silence.ts";
+} from "../../../../src/kafka/fetch/silence.ts";
 
 const EVERY_MS = 2_500;
 const WAITING: FetchObservation = {

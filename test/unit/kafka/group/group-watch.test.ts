@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
+import { GroupWatch } from "../../../../src/kafka/group/group-watch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

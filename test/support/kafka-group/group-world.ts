@@ -1,0 +1,174 @@
+/**
+ * What a group's member meets, with one partition: a coordinator, leaders, and a broker that answers a fetch
+ * when the test says so.
+ */
+
+import type { LeaderTable } from "../../../src/kafka/cluster/leader-table.ts";
+import type { Cursor } from "../../../src/kafka/fetch/cursor.ts";
+import type { FetchSources } from "../../../src/kafka/fetch/sources.ts";
+import { GroupWatch } from "../../../src/kafka/group/group-watch.ts";
+import type { GroupWorld as World } from "../../../src/kafka/group/member.ts";
+import { AssignerProtocol } from "../../../src/kafka/kafkajs/kafkajs.ts";
+import type { SharedConnections } from "../../../src/kafka/kafkajs/shared-connections.ts";
+import { COMMIT } from "../../../src/kafka/wire/request-kinds.ts";
+import { fetchedBatch } from "./fetched-batch.ts";
+
+export const TOPIC = "t";
+export const PARTITION = 0;
+const CLIENT_ID = "switchyard";
+const ADDRESS = { host: "a", port: 9092 };
+
+interface DirectRequest {
+  readonly apiKey: number;
+  encode(roomBytes: number): Buffer;
+}
+
+/** The group's coordinator, with all that was asked of it. */
+class Coordinator {
+  readonly commits: number[] = [];
+  /** The names of kafkajs' requests, in this order. */
+  readonly requests: string[] = [];
+  heartbeats = 0;
+  /** The member IDs with which this process has joined. */
+  readonly joinedAs: string[] = [];
+  isLeader = false;
+  partitions: readonly number[] = [PARTITION];
+  /** Called before it answers. */
+  onJoin: () => void | Promise<void> = () => undefined;
+  onSync: () => void | Promise<void> = () => undefined;
+  onHeartbeat: () => void | Promise<void> = () => undefined;
+  onCommit: () => Promise<void> = async () => undefined;
+
+  async request(name: string, options: { readonly memberId?: string }): Promise<object> {
+    this.requests.push(name);
+    if (name === "JoinGroup") return await this.#join(options.memberId ?? "");
+    if (name === "SyncGroup") return await this.#sync();
+    const offset = `${this.commits.at(-1) ?? 0}`;
+    const partitions = this.partitions.map((partition) => {
+      return { partition, offset, metadata: "", errorCode: 0 };
+    });
+    return { errorCode: 0, responses: [{ topic: TOPIC, partitions }] };
+  }
+
+  async #join(memberId: string): Promise<object> {
+    this.joinedAs.push(memberId);
+    await this.onJoin();
+    const uuid = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
+    const own = `${CLIENT_ID}-${uuid}`;
+    if (memberId === "") return { errorCode: 79, memberId: own, members: [] };
+    const leaderId = this.isLeader ? own : `another-${uuid}`;
+    const members = this.isLeader ? [{ memberId: own }] : [];
+    return { errorCode: 0, generationId: 1, leaderId, memberId, members };
+  }
+
+  async #sync(): Promise<object> {
+    await this.onSync();
+    const userData = Buffer.alloc(0);
+    const assignment = { [TOPIC]: [...this.partitions] };
+    const memberAssignment = AssignerProtocol.MemberAssignment.encode({
+      version: 0,
+      assignment,
+      userData,
+    });
+    return { errorCode: 0, memberAssignment };
+  }
+
+  async sendDirect(request: DirectRequest): Promise<object> {
+    if (request.apiKey === COMMIT.apiKey) {
+      await this.onCommit();
+      this.commits.push(committedIn(request.encode(0)));
+    } else {
+      this.heartbeats += 1;
+      await this.onHeartbeat();
+    }
+    return { errorCode: 0 };
+  }
+}
+
+export class GroupWorld {
+  readonly coordinator = new Coordinator();
+  /** Kafka's error code of the topic in the table of leaders. */
+  topicError = 0;
+  partitionCount = 1;
+  topicId = "an-id";
+  /** How often leaders were looked up because they may have moved. */
+  refreshes = 0;
+  coordinatorLookups = 0;
+  readonly cursors = new Set<Cursor>();
+  #found: () => void = () => undefined;
+
+  readonly world: World = {
+    clientId: CLIENT_ID,
+    groups: new GroupWatch(5_000),
+    connections: { broker: () => this.coordinator } as unknown as SharedConnections,
+    sources: { place: (cursor: Cursor) => this.#place(cursor) } as unknown as FetchSources,
+    leaders: {
+      brokers: {
+        coordinatorOf: async () => {
+          this.coordinatorLookups += 1;
+          return { nodeId: 1, ...ADDRESS };
+        },
+        topicIds: async () => new Map([[TOPIC, this.topicId]]),
+      },
+      add: ({ found }: { readonly found: () => void }) => {
+        this.#found = found;
+      },
+      delete: () => undefined,
+      of: () => ({ errorCode: this.topicError, nodes: Array(this.partitionCount).fill(1) }),
+      leaderOf: () => ADDRESS,
+      lookUp: async () => undefined,
+      refresh: () => {
+        this.refreshes += 1;
+      },
+    } as unknown as LeaderTable,
+  };
+
+  /** A lookup of leaders has ended. */
+  found(): void {
+    this.#found();
+  }
+
+  /** The broker has the request for the partition; each of the answers is what it gives. */
+  fetch() {
+    const [cursor] = [...this.cursors].slice(-1);
+    if (cursor === undefined) throw new Error("nothing is fetched");
+    const from = cursor.position;
+    if (from === null) throw new Error("nothing is fetched yet");
+    const { turn } = cursor;
+    const isInTime = (): boolean => cursor.turn === turn;
+    return {
+      answered: (offsets: readonly number[], end = 1_000): void => {
+        if (!isInTime()) return;
+        cursor.take();
+        const last = offsets.at(-1) ?? null;
+        cursor.owner.fetched(cursor, fetchedBatch(offsets, { from, end, last }));
+      },
+      failed: (error: Error): void => {
+        if (!isInTime()) return;
+        cursor.take();
+        cursor.owner.failed(cursor, error);
+      },
+    };
+  }
+
+  #place(cursor: Cursor): void {
+    this.cursors.add(cursor);
+    if (cursor.source !== null) return;
+    const nothing = (): void => undefined;
+    cursor.setSource({
+      want: nothing,
+      drop: nothing,
+      respondedAtMs: () => null,
+      detach: () => this.cursors.delete(cursor),
+    });
+  }
+}
+
+/** The offset of the first partition in a commit. */
+function committedIn(request: Buffer): number {
+  const textBytes = (at: number): number => 2 + request.readInt16BE(at);
+  let at = textBytes(0) + 4;
+  at += textBytes(at) + 4;
+  at += textBytes(at) + 4 + 4;
+  return Number(request.readBigInt64BE(at));
+}

@@ -1,0 +1,148 @@
+// The table of src/kafka/group/coordinator.ts: a group's coordinator moves, and the member finds it.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
+import { Coordinator } from "../../../../src/kafka/group/coordinator.ts";
+import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
+import { Signal } from "../../../../src/runtime/signal.ts";
+
+const MEMBER = { memberId: "m", generationId: 1 };
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function connectionError(): Error {
+  return Object.assign(new Error("Closed connection"), { name: "KafkaJSConnectionClosedError" });
+}
+
+/** Brokers 1 and 2; `answer` says what a broker does with a request. */
+function world(answer: (node: number) => object | Promise<object>) {
+  const state = { coordinator: 1, lookups: 0 };
+  const sentTo: string[] = [];
+  const connections = {
+    broker: ({ port }: { readonly port: number }) => {
+      const send = (name: string) => async (): Promise<object> => {
+        sentTo.push(`${name} ${port}`);
+        return await answer(port);
+      };
+      return {
+        sendDirect: send("direct"),
+        request: (name: string) => send(name)(),
+      };
+    },
+  } as unknown as SharedConnections;
+  const brokers = {
+    coordinatorOf: async () => {
+      state.lookups += 1;
+      return { nodeId: state.coordinator, host: "a", port: state.coordinator };
+    },
+  };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const wake = new Signal();
+  const coordinator = new Coordinator({ groupId: "g", brokers, connections, signal, wake });
+  return { coordinator, state, sentTo, stopping };
+}
+
+test.each([
+  ["says that it is another one", () => ({ errorCode: 16 })],
+  ["is not available", () => ({ errorCode: 15 })],
+  [
+    "cannot be reached",
+    () => {
+      throw connectionError();
+    },
+  ],
+])("one that %s is looked for, for heartbeats and commits alike", async (_what, refuse) => {
+  const { coordinator, state, sentTo } = world((node) => (node === 1 ? refuse() : { errorCode: 0 }));
+  await coordinator.find();
+  state.coordinator = 2;
+  await coordinator.heartbeat(MEMBER);
+  expect(sentTo).toEqual(["direct 1", "direct 2"]);
+  await coordinator.commit(MEMBER, []);
+  expect(sentTo.at(-1)).toBe("direct 2");
+  expect(state.lookups).toBe(2);
+});
+
+test("one that loads the group is asked again, at last with its error", async () => {
+  const { coordinator, sentTo } = world(() => ({ errorCode: 14 }));
+  const failed = expect(coordinator.heartbeat(MEMBER)).rejects.toMatchObject({
+    type: "GROUP_LOAD_IN_PROGRESS",
+  });
+  await vi.runAllTimersAsync();
+  await failed;
+  expect(sentTo).toHaveLength(6);
+});
+
+test.each([
+  [27, "REBALANCE_IN_PROGRESS"],
+  [25, "UNKNOWN_MEMBER_ID"],
+  [30, "GROUP_AUTHORIZATION_FAILED"],
+])("error %i is the coordinator's word", async (errorCode, type) => {
+  const { coordinator, sentTo } = world(() => ({ errorCode }));
+  await expect(coordinator.heartbeat(MEMBER)).rejects.toMatchObject({ type, resource: "g" });
+  expect(sentTo).toHaveLength(1);
+});
+
+test("requests that fail together look for the coordinator once", async () => {
+  const { coordinator, state } = world((node) => ({ errorCode: node === 1 ? 16 : 0 }));
+  await coordinator.find();
+  state.coordinator = 2;
+  await Promise.all([coordinator.heartbeat(MEMBER), coordinator.commit(MEMBER, [])]);
+  expect(state.lookups).toBe(2);
+});
+
+test("a member that is stopped does not wait for a coordinator", async () => {
+  const { coordinator, stopping, sentTo } = world(() => {
+    throw connectionError();
+  });
+  stopping.abort();
+  await expect(coordinator.heartbeat(MEMBER)).rejects.toThrow("Closed connection");
+  expect(sentTo).toHaveLength(1);
+});
+
+const JOIN = {
+  memberId: "",
+  sessionTimeoutMs: 1,
+  rebalanceTimeoutMs: 1,
+  subscription: Buffer.alloc(0),
+};
+
+test("a new member joins with the ID that it is given", async () => {
+  const answers = [
+    { errorCode: 79, memberId: "given", members: [] },
+    { errorCode: 0, memberId: "given", generationId: 7, leaderId: "given", members: [MEMBER] },
+  ];
+  const { coordinator, sentTo } = world(() => answers.shift() ?? {});
+  expect(await coordinator.join(JOIN)).toMatchObject({ memberId: "given", memberIds: ["m"] });
+  expect(sentTo).toEqual(["JoinGroup 1", "JoinGroup 1"]);
+});
+
+test("a join that is refused is not repeated", async () => {
+  const { coordinator, sentTo } = world(() => ({ errorCode: 23, members: [] }));
+  const refused = protocolError(23).message;
+  await expect(coordinator.join(JOIN)).rejects.toThrow(refused);
+  expect(sentTo).toHaveLength(1);
+});
+
+test("commits that cannot be read are an error, not an empty group", async () => {
+  const partitions = [{ partition: 0, offset: "-1", metadata: null, errorCode: 14 }];
+  const { coordinator } = world(() => ({ errorCode: 0, responses: [{ topic: "t", partitions }] }));
+  const failed = expect(coordinator.offsets([])).rejects.toMatchObject({
+    type: "GROUP_LOAD_IN_PROGRESS",
+  });
+  await vi.runAllTimersAsync();
+  await failed;
+});
+
+test("a member that leaves is not held up by an error", async () => {
+  const { coordinator } = world(() => {
+    throw connectionError();
+  });
+  await coordinator.find();
+  await coordinator.leave("m");
+});

@@ -1,0 +1,25 @@
+// The table of src/kafka/group/partition-error.ts.
+
+import { expect, test } from "vitest";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
+import { stepAfter } from "../../../../src/kafka/group/partition-error.ts";
+
+test.each([
+  [1, "reset"],
+  [3, "compare-topic"],
+  [5, "look-up"],
+  [6, "look-up"],
+  [9, "look-up"],
+  [75, "look-up"],
+  [7, "again"],
+  [56, "again"],
+  [29, "fail"],
+  [-1, "fail"],
+])("after error %i: %s", (code, step) => {
+  expect(stepAfter(protocolError(code))).toBe(step);
+});
+
+test("a corrupt batch fails the member", () => {
+  expect(stepAfter(new CorruptBatchError("its length is 0", 10))).toBe("fail");
+});
