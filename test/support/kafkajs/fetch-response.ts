@@ -2,13 +2,12 @@
 const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
 
 /**
- * A Fetch response with two topics of two partitions each; the last partition has the records, and
+ * A Fetch response of version 11 with two topics of two partitions each; the last partition has the records, and
  * the second topic's first one others.
  *
  * @param errorCode of the last partition
  */
 export function fetchResponse(
-  version: number,
   records: Buffer,
   others: Buffer = Buffer.alloc(0),
   errorCode = 0,
@@ -22,10 +21,10 @@ export function fetchResponse(
     int(4, id),
     int(2, error),
     Buffer.from(END),
-    Buffer.alloc(8 + (version < 5 ? 0 : 8)),
+    Buffer.alloc(8 + 8),
     int(4, 1),
     Buffer.alloc(16),
-    ...(version < 11 ? [] : [int(4, -1)]),
+    int(4, -1),
     int(4, content.length),
     content,
   ];
@@ -37,7 +36,7 @@ export function fetchResponse(
     ...partition(6, of6, error),
   ];
   return Buffer.concat([
-    Buffer.alloc(version < 7 ? 4 : 10),
+    Buffer.alloc(10),
     int(4, 2),
     ...topic("first", Buffer.alloc(0), Buffer.alloc(0)),
     ...topic("second", others, records, errorCode),

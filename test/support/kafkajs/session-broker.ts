@@ -3,7 +3,7 @@
  * and answers with what is new of it. Records are a text that says which offsets they are.
  */
 
-import type { Planned } from "../../../src/kafka/kafkajs/fetch-plan.ts";
+import type { Planned } from "../../../src/kafka/fetch/session.ts";
 import type { RequestedPartition } from "../../../src/kafka/wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../../../src/kafka/wire/fetch-response.ts";
 

@@ -1,14 +1,15 @@
-// Members that fetch through one plan from a broker that keeps sessions, with all that can go wrong:
-// nothing is skipped or read twice, and the broker is asked for what members ask for and no more.
+// Cursors that are fetched in one session from a broker, with all that can go wrong: nothing is skipped or read
+// twice, and the broker is asked for what cursors want and no more.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import {
-  type FetchCursor,
-  FetchPlan,
+  FetchSession,
+  keyOf,
   type Planned,
-} from "../../../../src/kafka/kafkajs/fetch-plan.ts";
+  type PlannedCursor,
+} from "../../../../src/kafka/fetch/session.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { SessionBroker } from "../../../support/kafkajs/session-broker.ts";
 
@@ -20,7 +21,7 @@ const action = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constant("wish" as const),
+      do: fc.constant("want" as const),
       of: fc.nat(MEMBERS - 1),
       mask: fc.integer({ min: 1, max: 7 }),
     }),
@@ -38,7 +39,7 @@ const action = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("expire" as const), of: fc.nat(MEMBERS - 1) }),
+    arbitrary: fc.record({ do: fc.constant("drop" as const), of: fc.nat(MEMBERS - 1) }),
   },
   {
     weight: 1,
@@ -65,34 +66,39 @@ const action = fc.oneof(
   },
 );
 
+interface Reading extends PlannedCursor {
+  position: number;
+  isWanted: boolean;
+}
+
 class World {
-  readonly plan = new FetchPlan<FetchCursor>();
+  readonly session = new FetchSession<Reading>();
   readonly broker = new SessionBroker();
-  readonly members = Array.from({ length: MEMBERS }, (_, index) => ({
-    topic: `t${index}`,
-    positions: new Array<number>(PARTITIONS).fill(0),
-    cursor: null as FetchCursor | null,
-  }));
+  readonly members: readonly (readonly Reading[])[] = Array.from({ length: MEMBERS }, (_, index) =>
+    Array.from({ length: PARTITIONS }, (__, partition) => {
+      return { topic: `t${index}`, partition, position: 0, isWanted: false };
+    }),
+  );
   inFlight: { readonly planned: Planned; readonly wanted: string } | null = null;
   isDisturbed = false;
 
-  cursor(of: number, mask: number): void {
-    const member = this.members[of];
-    if (member === undefined) throw new Error("no such member");
-    const partitions = member.positions.flatMap((offset, partition) =>
-      (mask & (1 << partition)) === 0
-        ? []
-        : [{ topic: member.topic, partition, offset, maxBytes: 1_000 }],
-    );
-    if (member.cursor !== null) this.plan.remove(member.cursor);
-    member.cursor = { owner: member, partitions };
-    expect(this.plan.add(member.cursor)).toEqual([]);
+  want(of: number, mask: number): void {
+    for (const cursor of this.members[of] ?? []) {
+      if ((mask & (1 << cursor.partition)) === 0) this.drop(cursor);
+      else this.session.want(cursor, cursor.position, 1_000);
+      cursor.isWanted = (mask & (1 << cursor.partition)) !== 0;
+    }
+  }
+
+  drop(cursor: Reading): void {
+    cursor.isWanted = false;
+    this.session.drop(cursor);
   }
 
   request(): void {
     if (this.inFlight !== null) return;
     const wanted = this.wanted();
-    const planned = this.plan.request();
+    const planned = this.session.request();
     expect(planned === null).toBe(wanted === "");
     if (planned !== null) this.inFlight = { planned, wanted };
   }
@@ -106,19 +112,15 @@ class World {
     if (response.errorCode !== 0) expect(this.isDisturbed).toBe(true);
     else expect(asText(looked)).toBe(wanted);
     this.isDisturbed = false;
-    const meaning = this.plan.applyResponse(response);
+    const meaning = this.session.applyResponse(response);
     if (meaning.kind !== "results") return;
-    for (const [cursor, sets] of meaning.results) {
-      const member = this.members.find((each) => each.cursor === cursor);
-      if (member === undefined) throw new Error("an answer for nobody");
-      this.plan.remove(cursor);
-      member.cursor = null;
-      for (const { partition, records, errorCode } of sets) {
-        if (errorCode !== 0) continue;
-        const [from, to] = JSON.parse(`${records}`) as [number, number];
-        expect(from).toBe(member.positions[partition]);
-        member.positions[partition] = to;
-      }
+    for (const { cursor, set, from } of meaning.given) {
+      expect([cursor.isWanted, from]).toEqual([true, cursor.position]);
+      this.drop(cursor);
+      if (set.errorCode !== 0 || set.records.length === 0) continue;
+      const [first, to] = JSON.parse(`${set.records}`) as [number, number];
+      expect(first).toBe(cursor.position);
+      cursor.position = to;
     }
   }
 
@@ -126,27 +128,24 @@ class World {
     if (this.inFlight === null) return;
     if (isProcessed) this.broker.answer(this.inFlight.planned);
     this.inFlight = null;
-    this.plan.endSession();
-    for (const member of this.members) {
-      if (member.cursor !== null) this.plan.remove(member.cursor);
-      member.cursor = null;
-    }
+    this.session.endSession();
   }
 
   isDone(): boolean {
-    return this.members.every(({ topic, positions }) =>
-      positions.every((position, partition) => {
-        return position === (this.broker.ends.get(`${topic}/${partition}`) ?? 0);
-      }),
-    );
+    return this.members.flat().every((cursor) => {
+      return cursor.position === (this.broker.ends.get(keyOf(cursor)) ?? 0);
+    });
   }
 
   wanted(): string {
-    return asText(this.members.flatMap(({ cursor }) => cursor?.partitions ?? []));
+    const wanted = this.members.flat().filter(({ isWanted }) => isWanted);
+    return asText(wanted.map((each) => ({ ...each, offset: each.position })));
   }
 }
 
-function asText(partitions: FetchCursor["partitions"]): string {
+function asText(
+  partitions: readonly (PlannedCursor & { readonly offset: number })[],
+): string {
   return partitions
     .map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`)
     .sort()
@@ -159,17 +158,15 @@ test("members that share a session each read their partitions whole, once and in
       const world = new World();
       const { broker } = world;
       for (const step of script) {
-        if (step.do === "wish") world.cursor(step.of, step.mask);
+        if (step.do === "want") world.want(step.of, step.mask);
         if (step.do === "request") world.request();
         if (step.do === "answer") world.answer();
         if (step.do === "append") {
           const key = `t${step.of}/${step.partition}`;
           broker.ends.set(key, (broker.ends.get(key) ?? 0) + step.count);
         }
-        if (step.do === "expire") {
-          const member = world.members[step.of];
-          if (member?.cursor != null) world.plan.remove(member.cursor);
-          if (member !== undefined) member.cursor = null;
+        if (step.do === "drop") {
+          for (const cursor of world.members[step.of] ?? []) world.drop(cursor);
         }
         if (step.do === "error") {
           const key = `t${step.of}/${step.partition}`;
@@ -188,13 +185,9 @@ test("members that share a session each read their partitions whole, once and in
         }
       }
       broker.errors.clear();
-      // Some wish for a part of theirs.
-      for (const index of world.members.keys()) world.cursor(index, 7);
       let rounds = 0;
       for (; !world.isDone() && rounds < ROUNDS_MAX; rounds += 1) {
-        for (const [index, { cursor }] of world.members.entries()) {
-          if (cursor === null) world.cursor(index, 7);
-        }
+        for (const index of world.members.keys()) world.want(index, 7);
         world.request();
         world.answer();
       }

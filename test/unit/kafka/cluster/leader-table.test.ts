@@ -1,10 +1,11 @@
-// The table of src/kafka/cluster/topic-watch.ts, with brokers that answer as they are told to.
+// The table of src/kafka/cluster/leader-table.ts, with brokers that answer as they are told to.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import type { Clients } from "../../../../src/kafka/cluster/connection.ts";
-import { ClusterTopicWatch } from "../../../../src/kafka/cluster/topic-watch.ts";
-import type { TopicLeaders } from "../../../../src/kafka/membership.ts";
+import { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
+import type { BrokerPool } from "../../../../src/kafka/kafkajs/internals.ts";
 
 const LOOK_MS = 5_000;
 
@@ -44,21 +45,22 @@ function world() {
     },
     disconnect: async () => undefined,
   };
-  const client = { brokerPool: () => pool, destroy: () => undefined };
   const throttles = { isThrottled: () => state.isThrottled };
-  const clients = { createShared: () => client, throttles } as unknown as Clients;
-  const watch = new ClusterTopicWatch(clients);
+  const brokers = new Brokers({ brokerPool: () => pool as unknown as BrokerPool });
+  const table = new LeaderTable({ throttles } as unknown as Clients, brokers);
   const member = (...topics: readonly string[]) => {
-    const found: TopicLeaders[] = [];
-    const watching = { topics, found: (leaders: TopicLeaders) => void found.push(leaders) };
-    watch.add(watching);
-    return { found, leave: () => watch.delete(watching) };
+    const seen = { times: 0 };
+    const watching = { topics, found: () => void (seen.times += 1) };
+    table.add(watching);
+    return { seen, leave: () => table.delete(watching) };
   };
-  return { state, watch, member };
+  return { state, table, member };
 }
 
 function answerTo(request: Buffer, count: number, leader: number): Buffer {
-  const parts: Buffer[] = [Buffer.alloc(4 + 4 + 2 + 4), int32(count)];
+  const broker = (node: number) => [int32(node), text("a"), int32(9092), Buffer.alloc(2)];
+  const brokers = [int32(2), ...broker(1), ...broker(2)];
+  const parts: Buffer[] = [Buffer.alloc(4), ...brokers, Buffer.alloc(2 + 4), int32(count)];
   let at = 4;
   for (let topic = 0; topic < count; topic += 1) {
     const end = at + 2 + request.readInt16BE(at);
@@ -70,62 +72,101 @@ function answerTo(request: Buffer, count: number, leader: number): Buffer {
   return Buffer.concat(parts);
 }
 
+function text(value: string): Buffer {
+  return Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
+}
+
 function int32(value: number): Buffer {
   const buffer = Buffer.alloc(4);
   buffer.writeInt32BE(value);
   return buffer;
 }
 
-test("all members' topics are asked for together, and each look tells all of them", async () => {
-  const { state, watch, member } = world();
+test("all members' topics are asked for together, and each lookup tells all of them", async () => {
+  const { state, table, member } = world();
   const [one, other] = [member("a", "b"), member("c")];
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   expect(state.asked).toEqual([3]);
-  for (const { found } of [one, other]) {
-    expect(found).toEqual([new Map(["a", "b", "c"].map((topic) => [topic, [1]]))]);
-  }
+  expect([one.seen.times, other.seen.times]).toEqual([1, 1]);
+  expect(["a", "b", "c"].map((topic) => table.of(topic)?.nodes)).toEqual([[1], [1], [1]]);
   state.leader = 2;
   await vi.advanceTimersByTimeAsync(LOOK_MS);
-  expect(other.found.at(-1)?.get("c")).toEqual([2]);
+  expect(table.of("c")?.nodes).toEqual([2]);
   await vi.advanceTimersByTimeAsync(LOOK_MS);
-  expect(other.found).toHaveLength(3);
-  watch.close();
+  expect(other.seen.times).toBe(3);
+  table.close();
+});
+
+test("a leader has an address; a topic that nobody reads any more is dropped", async () => {
+  const { table, member } = world();
+  const { leave } = member("a");
+  expect(table.leaderOf("a", 0)).toBe(null);
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  expect(table.leaderOf("a", 0)).toEqual({ host: "a", port: 9092 });
+  expect(table.leaderOf("a", 1)).toBe(null);
+  leave();
+  expect(table.of("a")).toBe(undefined);
+  table.close();
 });
 
 test("a thousand topics take two requests; without members nothing is asked", async () => {
-  const { state, watch, member } = world();
+  const { state, table, member } = world();
   const all = member(...Array.from({ length: 1_000 }, (_, at) => `t${at}`));
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   expect(state.asked).toEqual([500, 500]);
-  expect(all.found[0]?.size).toBe(1_000);
   all.leave();
   await vi.advanceTimersByTimeAsync(10 * LOOK_MS);
-  expect(state.asked).toHaveLength(2);
+  expect(state.asked.slice(2)).toEqual([]);
   member("a");
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   expect(state.asked).toEqual([500, 500, 1]);
-  watch.close();
+  table.close();
+});
+
+test("members that ask in one turn share a request", async () => {
+  const { state, table, member } = world();
+  member("a");
+  const asked = Promise.all([table.lookUp(["a"]), table.lookUp(["b", "a"])]);
+  await vi.advanceTimersByTimeAsync(1);
+  await asked;
+  expect([state.asked, table.of("b")?.nodes]).toEqual([[2], [1]]);
+  table.close();
+});
+
+test("a leader that may have moved is looked up at once, but not again and again", async () => {
+  const { state, table, member } = world();
+  member("a");
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  for (let time = 0; time < 100; time += 1) {
+    table.refresh();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(state.asked.length).toBeGreaterThan(2);
+  expect(state.asked.length).toBeLessThan(7);
+  table.close();
 });
 
 test("brokers that throttle this process are asked less often", async () => {
-  const { state, watch, member } = world();
+  const { state, table, member } = world();
   state.isThrottled = true;
-  const { found } = member("a");
+  const { seen } = member("a");
   await vi.advanceTimersByTimeAsync(29_999);
-  expect(found).toHaveLength(0);
+  expect(seen.times).toBe(0);
   await vi.advanceTimersByTimeAsync(1);
-  expect(found).toHaveLength(1);
-  watch.close();
+  expect(seen.times).toBe(1);
+  table.close();
 });
 
-test("a broker that does not respond is left, and the next look asks another", async () => {
-  const { state, watch, member } = world();
-  const { found } = member("a");
+test("a broker that does not respond is left, and the next lookup asks another", async () => {
+  const { state, table, member } = world();
+  const { seen } = member("a");
   state.isSilent = true;
-  await vi.advanceTimersByTimeAsync(LOOK_MS + 4_000);
-  expect({ seeds: state.seeds, found }).toEqual({ seeds: 1, found: [] });
+  const failed = expect(table.lookUp(["a"])).rejects.toThrow("no response within 4 s");
+  await vi.advanceTimersByTimeAsync(4_500);
+  await failed;
+  expect({ seeds: state.seeds, times: seen.times }).toEqual({ seeds: 1, times: 0 });
   state.isSilent = false;
   await vi.advanceTimersByTimeAsync(LOOK_MS);
-  expect(found).toHaveLength(1);
-  watch.close();
+  expect(seen.times).toBe(1);
+  table.close();
 });

@@ -108,7 +108,7 @@ test.each([
   ["an empty answer", []],
   ["an answer with records", range(100, 120)],
 ])("%s that comes late from a former leader changes nothing", async (_name, late) => {
-  const { member, taker, offsets, ownership, commits, fetch, lines } = world();
+  const { taker, offsets, ownership, commits, fetch, lines } = world();
   fetch().answers(range(0, 100));
   const fromFormer = fetch();
   fetch().answers(range(100, 200));
@@ -142,7 +142,7 @@ test("a log that was cut off is read again from its beginning, with a new handle
 });
 
 test("a response from before a reset passes nothing that is read after it", async () => {
-  const { member, taker, offsets, ownership, commits, fetch } = world();
+  const { taker, offsets, ownership, commits, fetch } = world();
   fetch().answers(range(0, 100));
   const fromFormer = fetch();
   fetch().isOutOfRange();

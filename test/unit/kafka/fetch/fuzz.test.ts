@@ -5,67 +5,43 @@
 
 import { expect, test } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
-import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
-import { batchOf } from "../../../../src/kafka/kafkajs/group-fetches.ts";
-import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { DecodedBatch } from "../../../../src/kafka/fetch/fetched-batch.ts";
+import { messageSet } from "../../../../src/kafka/kafkajs/message-set.ts";
+import { decodePartition } from "../../../../src/kafka/wire/decode-partition.ts";
+import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { fuzzedBatch, type Pick, picks } from "../../../support/build/fuzzed-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
 
 const BATCHES = Number(process.env.SWITCHYARD_FUZZ_BATCHES ?? 400);
 const SEED = Number(process.env.SWITCHYARD_FUZZ_SEED ?? 7);
 const MEBI = 1024 * 1024;
-const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11];
-
-interface FetchProtocol {
-  protocol(choice: object): (request: object) => {
-    readonly response: {
-      decode(payload: Buffer): Promise<{
-        readonly responses: readonly {
-          readonly topicName: string;
-          readonly partitions: readonly object[];
-        }[];
-      }>;
-    };
-  };
-}
-
-const { protocol } = loadInternal("src/protocol/requests/fetch/index.js") as FetchProtocol;
-const Batch = loadInternal("src/consumer/batch.js") as new (
-  topic: string,
-  from: string,
-  partition: object,
-) => KafkajsBatch;
 
 /** Decodes as a consumer does, and reads every field of every record. Returns how many there were. */
-async function readAll(payload: Buffer, version: number, from: number): Promise<number> {
-  const policy = { recordMaxBytes: MEBI };
-  const partitions = [5, 6].map((partition) => ({ partition, fetchOffset: from, policy }));
-  const { response } = protocol({ version })({ topics: [{ topic: "second", partitions }] });
-  const { responses } = await response.decode(payload);
+async function readAll(payload: Buffer, from: number): Promise<number> {
+  const wanted = { from, recordMaxBytes: MEBI, skipsCorrupt: false };
+  const inflated = { bytes: 0 };
   let records = 0;
-  for (const { topicName, partitions: found } of responses) {
-    for (const partition of found) {
-      const batch = batchOf(new Batch(topicName, `${from}`, partition));
-      expect(batch.last === null || Number.isSafeInteger(batch.last)).toBe(true);
-      for (let index = 0; index < batch.count; index += 1) {
-        const { key, value, headers, offset, timestampMs } = batch.recordAt(index);
-        expect([key, value].every((field) => field === null || Buffer.isBuffer(field))).toBe(true);
-        expect(headers.every(([name]) => typeof name === "string")).toBe(true);
-        expect([offset, timestampMs].every((each) => !Number.isNaN(each))).toBe(true);
-        records += 1;
-      }
+  for (const set of readFetchResponse(payload).sets) {
+    const decoded = await decodePartition(set.records, set, wanted, { inflated, messageSet });
+    const batch = new DecodedBatch(set, from, decoded);
+    expect(batch.last === null || Number.isSafeInteger(batch.last)).toBe(true);
+    for (let index = 0; index < batch.count; index += 1) {
+      const { key, value, headers, offset, timestampMs } = batch.recordAt(index);
+      expect([key, value].every((field) => field === null || Buffer.isBuffer(field))).toBe(true);
+      expect(headers.every(([name]) => typeof name === "string")).toBe(true);
+      expect([offset, timestampMs].every((each) => !Number.isNaN(each))).toBe(true);
+      records += 1;
     }
   }
   return records;
 }
 
 async function decodeOne(pick: Pick): Promise<"read" | "corrupt"> {
-  const version = VERSIONS[pick(VERSIONS.length)] ?? 11;
   const batches = [await fuzzedBatch(pick, 0)];
   if (pick(3) === 0) batches.push(await fuzzedBatch(pick, 20));
-  const payload = fetchResponse(version, Buffer.concat(batches));
+  const payload = fetchResponse(Buffer.concat(batches));
   try {
-    await readAll(payload, version, pick(4) === 0 ? pick(30) : 0);
+    await readAll(payload, pick(4) === 0 ? pick(30) : 0);
     return "read";
   } catch (error) {
     // An old message set, which kafkajs decodes, says so in its own words.

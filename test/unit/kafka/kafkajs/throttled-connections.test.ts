@@ -135,12 +135,12 @@ afterEach(() => {
 /** One that is connected, for requests of all kinds. */
 async function connected() {
   const broker = new ThrottlingBroker();
-  const silence = { reportSilence: () => undefined, reportResponse: () => undefined };
   const isThrottled = () => broker.isThrottling;
-  const connections = new SharedConnections(broker.source, () => silence, isThrottled);
+  const address = { host: "test", port: 9092 };
+  const connections = new SharedConnections(broker.source, [address], isThrottled);
   open.push(connections);
-  const shared = connections.broker({ host: "test", port: 9092 });
-  const first = Promise.all([shared.connection.open(), shared.sendDirect(commit(0))]);
+  const shared = connections.broker(address);
+  const first = Promise.all([shared.open(), shared.sendDirect(commit(0))]);
   await vi.advanceTimersByTimeAsync(READ_MS * 2);
   await first;
   const askAll = (questions: readonly ReturnType<typeof heartbeat>[]) => {

@@ -1,116 +1,107 @@
-// Fetch responses of every version, decoded by kafkajs with our replacements.
+// The records of one partition of a Fetch response, and batches that are corrupt.
 
 import { expect, test } from "vitest";
-import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import { corruptInPlaceOf } from "../../../../src/kafka/wire/corrupt-batch.ts";
-import { INFLATED_FETCH_MAX_BYTES } from "../../../../src/kafka/wire/decode-records.ts";
+import { CORRUPT_MESSAGE, decodePartition } from "../../../../src/kafka/wire/decode-partition.ts";
+import {
+  INFLATED_FETCH_MAX_BYTES,
+  type Inflated,
+} from "../../../../src/kafka/wire/decode-records.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
-import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
 
-const messages = ["a", "b", "c"].map((value) => ({
+const MESSAGES = ["a", "b", "c"].map((value) => ({
   key: null,
   value: Buffer.from(value),
   headers: [],
 }));
 
-interface FetchResponse {
-  decode(payload: Buffer): Promise<{
-    readonly responses: readonly {
-      readonly partitions: readonly { readonly messages: readonly { readonly offset: number }[] }[];
-    }[];
-  }>;
+const noMessageSets = () => Promise.reject(new Error("there are none"));
+
+interface Given {
+  readonly from?: number;
+  readonly skipsCorrupt?: boolean;
+  readonly errorCode?: number;
+  readonly inflated?: Inflated;
 }
 
-/** Decodes the response to a request for the records of the topic `second` from an offset on. */
-function responseTo(version: number, fetchOffset = 0, skipsCorrupt = false): FetchResponse {
-  const { protocol } = loadInternal("src/protocol/requests/fetch/index.js") as {
-    protocol(choice: object): (request: object) => { readonly response: FetchResponse };
-  };
-  const policy = { recordMaxBytes: 16_000_000, skipsCorrupt };
-  const partitions = [5, 6].map((partition) => ({ partition, fetchOffset, policy }));
-  return protocol({ version })({ topics: [{ topic: "second", partitions }] }).response;
+function decode(records: Buffer, given: Given = {}) {
+  const { from = 0, skipsCorrupt = false, errorCode = 0, inflated = { bytes: 0 } } = given;
+  const set = { topic: "second", partition: 6, errorCode, end: 4_096 };
+  const wanted = { from, skipsCorrupt, recordMaxBytes: 16_000_000 };
+  return decodePartition(records, set, wanted, { inflated, messageSet: noMessageSets });
 }
 
-test.each([4, 5, 6, 7, 8, 9, 10, 11])(
-  "in version %i of Fetch the error names topic and partition",
-  async (version) => {
-    const response = responseTo(version);
-    const batch = await encodeBatch(messages, { baseOffset: 41 });
-    const whole = JSON.stringify(await response.decode(fetchResponse(version, batch)));
-    expect(whole).toContain('"topicName":"second"');
-    expect(whole).toContain('"offset":43');
-    batch.writeUInt8(0, 17);
-    await expect(response.decode(fetchResponse(version, batch))).rejects.toMatchObject({
-      name: "CorruptBatchError",
-      topic: "second",
-      partition: 6,
-      offset: 41,
-      retriable: false,
-      message: expect.stringContaining("at topic second, partition 6, offset 41 is corrupt"),
-    });
-  },
-);
-
-test("of batches that hold very much only the first are read, over all partitions", async () => {
-  const response = responseTo(11);
-  const value = Buffer.alloc(0.4 * INFLATED_FETCH_MAX_BYTES);
-  const batches = [0, 1, 2, 3].map((baseOffset) =>
-    encodeBatch([{ key: null, value, headers: [] }], { baseOffset, compression: 4 }),
-  );
-  const records = Buffer.concat(await Promise.all(batches));
-  const offsets = async (payload: Buffer) => {
-    const { responses } = await response.decode(payload);
-    const partitions = responses.flatMap((topic) => topic.partitions).slice(2);
-    return partitions.map(({ messages: read }) => read.map(({ offset }) => offset));
-  };
-  const one = records.subarray(0, (await batches[0])?.length);
-  const small = await encodeBatch(messages, { compression: 4 });
-  expect(await offsets(fetchResponse(11, small, records))).toEqual([[0, 1, 2], []]);
-  expect(await offsets(fetchResponse(11, records, one))).toEqual([[0], [0, 1]]);
-  expect(await offsets(fetchResponse(11, small, one))).toEqual([[0], [0, 1, 2]]);
-});
+function offsets(decoded: readonly unknown[]): readonly number[] {
+  return decoded.map((record) => (record as { readonly offset: number }).offset);
+}
 
 const corruptBatch = async () => {
-  const batch = await encodeBatch(messages, { baseOffset: 41 });
+  const batch = await encodeBatch(MESSAGES, { baseOffset: 41 });
   return batch.fill(batch.readUInt8(70) ^ 1, 70, 71);
 };
 
-test("where corrupt batches are passed, one comes as no records, and the others' come", async () => {
-  const whole = await encodeBatch(messages);
-  const payload = fetchResponse(11, await corruptBatch(), whole);
-  const { responses } = await responseTo(11, 41, true).decode(payload);
-  const [others, corrupt] = responses[1]?.partitions ?? [];
-  expect(others?.messages.map(({ offset }) => offset)).toEqual([0, 1, 2]);
-  expect(corrupt?.messages).toEqual([]);
-  expect(corruptInPlaceOf(corrupt?.messages ?? [])).toMatchObject({
+test("the error of a corrupt batch names topic, partition and offset", async () => {
+  const batch = await encodeBatch(MESSAGES, { baseOffset: 41 });
+  expect(offsets(await decode(batch))).toEqual([41, 42, 43]);
+  batch.writeUInt8(0, 17);
+  await expect(decode(batch)).rejects.toMatchObject({
+    name: "CorruptBatchError",
+    topic: "second",
+    partition: 6,
+    offset: 41,
+    retriable: false,
+    message: expect.stringContaining("at topic second, partition 6, offset 41 is corrupt"),
+  });
+});
+
+test("of batches that hold very much only the first are read, over all partitions", async () => {
+  const value = Buffer.alloc(0.4 * INFLATED_FETCH_MAX_BYTES);
+  const batches = await Promise.all(
+    [0, 1, 2, 3].map((baseOffset) =>
+      encodeBatch([{ key: null, value, headers: [] }], { baseOffset, compression: 4 }),
+    ),
+  );
+  const [one = Buffer.alloc(0)] = batches;
+  const many = Buffer.concat(batches);
+  const small = await encodeBatch(MESSAGES, { compression: 4 });
+  const both = async (first: Buffer, second: Buffer) => {
+    const inflated = { bytes: 0, left: 2 };
+    return [
+      offsets(await decode(first, { inflated })),
+      offsets(await decode(second, { inflated })),
+    ];
+  };
+  expect(await both(one, small)).toEqual([[0], [0, 1, 2]]);
+  expect(await both(many, one)).toEqual([[0, 1], [0]]);
+  expect(await both(small, many)).toEqual([
+    [0, 1, 2],
+    [0, 1, 2],
+  ]);
+});
+
+test("where corrupt batches are passed, one comes as no records", async () => {
+  const decoded = await decode(await corruptBatch(), { from: 41, skipsCorrupt: true });
+  expect(decoded).toEqual([]);
+  expect(corruptInPlaceOf(decoded)).toMatchObject({
     ...{ topic: "second", partition: 6, offset: 41, behind: 44, isEndKnown: true },
     corruption: expect.stringContaining("checksum"),
   });
-  expect(corruptInPlaceOf(others?.messages ?? [])).toBeNull();
+  expect(corruptInPlaceOf(await decode(await encodeBatch(MESSAGES)))).toBeNull();
 });
 
 test("a batch whose end nobody can tell is an error all the same", async () => {
   const batch = await corruptBatch();
   batch.writeInt32BE(1_000, 23);
-  const response = responseTo(11, 41, true);
-  await expect(response.decode(fetchResponse(11, batch))).rejects.toMatchObject({
+  await expect(decode(batch, { from: 41, skipsCorrupt: true })).rejects.toMatchObject({
     at: { offset: 41, behind: 1_042, isEndKnown: false },
   });
 });
 
-test.each([4, 5, 6, 7, 8, 9, 10, 11])(
-  "in version %i of Fetch a place that the broker cannot read is damage",
-  async (version) => {
-    const payload = fetchResponse(version, Buffer.alloc(0), Buffer.alloc(0), 2);
-    await expect(responseTo(version, 41, true).decode(payload)).rejects.toMatchObject({
-      name: "CorruptBatchError",
-      at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
-      message: expect.stringContaining("the broker itself cannot read it"),
-    });
-  },
-);
-
-test("other errors of a partition are left to kafkajs", async () => {
-  const payload = fetchResponse(11, Buffer.alloc(0), Buffer.alloc(0), 6);
-  expect(JSON.stringify(await responseTo(11).decode(payload))).toContain('"errorCode":6');
+test("a place that the broker cannot read is damage", async () => {
+  const given = { from: 41, skipsCorrupt: true, errorCode: CORRUPT_MESSAGE };
+  await expect(decode(Buffer.alloc(0), given)).rejects.toMatchObject({
+    name: "CorruptBatchError",
+    at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
+    message: expect.stringContaining("the broker itself cannot read it"),
+  });
 });

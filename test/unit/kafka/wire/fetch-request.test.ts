@@ -47,7 +47,7 @@ test.each([
 
 test("a response is read whole", async () => {
   const records = await encodeBatch([{ key: null, value: Buffer.from("a"), headers: [] }]);
-  const payload = fetchResponse(11, records, Buffer.alloc(0), 6);
+  const payload = fetchResponse(records, Buffer.alloc(0), 6);
   payload.writeInt32BE(250, 0);
   payload.writeInt16BE(71, 4);
   payload.writeInt32BE(99, 6);

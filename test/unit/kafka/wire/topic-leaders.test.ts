@@ -46,19 +46,22 @@ test("topics are asked for by name, and none is created", () => {
   expect([...encodeLeadersRequest(["a", "bc"])]).toEqual([...array([text("a"), text("bc")]), 0]);
 });
 
-test("leaders come by partition; a topic that lacks one, or has an error, is omitted", () => {
+test("leaders come by partition, with the errors of topics and the addresses of brokers", () => {
   const payload = answer([
     topic("whole", [2, 1, 3]),
     topic("lacking", [1, -1]),
     topic("gone", [], 3),
     topic("another", [1]),
   ]);
-  expect(readLeaders(payload)).toEqual(
-    new Map([
-      ["whole", [2, 1, 3]],
-      ["another", [1]],
+  expect(readLeaders(payload)).toEqual({
+    brokers: new Map([[1, { host: "kafka-1", port: 9092 }]]),
+    topics: new Map([
+      ["whole", { errorCode: 0, nodes: [2, 1, 3] }],
+      ["lacking", { errorCode: 0, nodes: [1, -1] }],
+      ["gone", { errorCode: 3, nodes: [] }],
+      ["another", { errorCode: 0, nodes: [1] }],
     ]),
-  );
+  });
 });
 
 test("a broker that asks for a pause says the same; other leaders are something else", () => {
