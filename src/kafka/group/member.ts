@@ -14,6 +14,7 @@
  *   what happens                                then
  *   the group rebalances                        cursors close at once; steps 1 to 6
  *   the coordinator is lost                     the member stays; the next one is found (`coordinator.ts`)
+ *   ... for longer than the session             steps 1 to 6: others may own the partitions by now
  *   this member was removed                     the same as a rebalance, as a new member
  *   a leader has moved                          the cursor moves to it; nothing else stops (`leader-table.ts`)
  *   a topic has more partitions                 the group's leader joins again, which rebalances the group
@@ -396,6 +397,8 @@ export class GroupMember implements Membership, Member {
       void this.#join();
       this.#world.groups.startAlarm();
     } else if (errorKind(error) === "fatal") this.#failedInTenure(error);
+    // By now others may own the partitions.
+    else if (Date.now() - this.heardAtMs >= this.#options.sessionTimeoutMs) void this.#join();
   }
 
   #forgetAfterCommit(): void {

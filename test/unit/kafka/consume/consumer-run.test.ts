@@ -261,6 +261,18 @@ test("an outage that a heartbeat meets ends no fetch, and the next coordinator i
   expect(kafka.coordinatorLookups).toBeGreaterThan(lookups);
 });
 
+test("a coordinator that is away for longer than the session ends the tenure: others may own the partition", async () => {
+  vi.useFakeTimers();
+  const { taker, kafka, run } = await started();
+  kafka.coordinator.onHeartbeat = () => {
+    throw CUT;
+  };
+  await vi.advanceTimersByTimeAsync(9_000);
+  expect([run.isAssigned, taker.tenures.length]).toEqual([true, 1]);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(taker.tenures.length).toBeGreaterThan(1);
+});
+
 test("the word of a rebalance that comes after the next assignment counts for nothing", async () => {
   vi.useFakeTimers();
   const { taker, kafka, run } = await started();
