@@ -2,7 +2,14 @@
 
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
-import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
+import {
+  type Broker,
+  type BrokerPool,
+  cutOff,
+  nextSeed,
+  request,
+  sendProduce,
+} from "../kafkajs/internals.ts";
 import { rawRequest, readTopicIds } from "../kafkajs/raw-request.ts";
 import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
@@ -146,7 +153,7 @@ export class Brokers {
 
   /** The response contains the errors of individual partitions. Throws if there is no response. */
   produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
-    return request(broker, "Produce", batches);
+    return sendProduce(broker, batches);
   }
 
   /**

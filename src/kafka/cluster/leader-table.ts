@@ -89,7 +89,7 @@ export class LeaderTable {
   }
 
   /** Looks up these topics now. Rejects if no broker responds; errors of topics are in the table. */
-  lookUp(topics: readonly string[]): Promise<void> {
+  load(topics: readonly string[]): Promise<void> {
     if (this.#asked === null) {
       const asked = new Set<string>();
       const done = (async () => {
@@ -130,7 +130,7 @@ export class LeaderTable {
   async #live(): Promise<void> {
     this.#isLooking = true;
     this.#queries ??= queriesFor([...this.#watching].flatMap(({ topics }) => topics));
-    // A failure is no news: the members' requests fail, too.
+    // The members' requests fail, too, and report it.
     await this.#query(this.#queries).catch(() => undefined);
     this.#isLooking = false;
     this.#timer = undefined;

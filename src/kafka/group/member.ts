@@ -31,12 +31,10 @@ import { asError } from "../../runtime/as-error.ts";
 import { Signal } from "../../runtime/signal.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable, WatchingTopics } from "../cluster/leader-table.ts";
-import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
 import type { FetchSources } from "../fetch/sources.ts";
 import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type {
   Assignment,
-  FetchedBatch,
   GroupEvents,
   Member,
   Membership,
@@ -46,8 +44,8 @@ import type {
 import { clientIdOf, encodeSubscription, readAssignment, shareOut } from "./assignment.ts";
 import { Coordinator, type Joined, type MemberIdentity } from "./coordinator.ts";
 import type { GroupWatch, WatchedGroup } from "./group-watch.ts";
-import { stepAfter } from "./partition-error.ts";
 import { StartOffsets } from "./start-offsets.ts";
+import { Tenure } from "./tenure.ts";
 
 const AGAIN_MS = 300;
 /** How often a join is repeated because the group has changed meanwhile. */
@@ -64,14 +62,10 @@ export interface GroupWorld {
   readonly groups: GroupWatch;
 }
 
-/** The partitions of one assignment. */
-interface Tenure {
-  readonly identity: MemberIdentity;
-  readonly isLeader: boolean;
-  /** The number of partitions of each topic, as they were shared out. */
-  readonly partitions: ReadonlyMap<string, number>;
-  /** By topic and partition. */
-  readonly cursors: ReadonlyMap<string, Cursor>;
+interface JoinedAs {
+  readonly assignment: Assignment;
+  /** See `TenureOptions`. */
+  readonly shared: ReadonlyMap<string, number>;
 }
 
 export class GroupMember implements Membership, Member {
@@ -86,7 +80,6 @@ export class GroupMember implements Membership, Member {
   readonly #wake = new Signal();
   readonly #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
-  readonly #owner: CursorOwner;
   /** As of the latest join; kept while the member joins again, for the commits before that. */
   #identity = NOT_JOINED;
   /** Null while this member owns nothing. */
@@ -106,14 +99,10 @@ export class GroupMember implements Membership, Member {
     const { brokers } = leaders;
     this.#coordinator = new Coordinator({ groupId, brokers, connections, signal, wake });
     this.#starts = new StartOffsets(this.#coordinator, leaders, connections, wake);
-    this.#watching = { topics, found: () => this.#placeAll() };
+    this.#watching = { topics, found: () => this.#tenure?.place() };
     this.#watched = {
       heardAtMs: () => (this.#beat === null && this.#tenure !== null ? this.heardAtMs : null),
       sendHeartbeat: (agoMs) => this.#watchedHeartbeat(agoMs),
-    };
-    this.#owner = {
-      fetched: (cursor, batch) => this.#fetched(cursor, batch),
-      failed: (cursor, error) => void this.#partitionFailed(cursor, error),
     };
   }
 
@@ -123,9 +112,7 @@ export class GroupMember implements Membership, Member {
   }
 
   fetchRespondedAtMs(): number | null {
-    const cursors = [...(this.#tenure?.cursors.values() ?? [])];
-    const known = cursors.flatMap((cursor) => cursor.respondedAtMs() ?? []);
-    return known.length === 0 ? null : Math.max(...known);
+    return this.#tenure?.respondedAtMs() ?? null;
   }
 
   async stop(): Promise<void> {
@@ -151,11 +138,11 @@ export class GroupMember implements Membership, Member {
   }
 
   positionOf(topic: string, partition: number): number | null {
-    return this.#cursor(topic, partition)?.position ?? null;
+    return this.#tenure?.cursor(topic, partition)?.position ?? null;
   }
 
   advance(topic: string, partition: number, offset: number): void {
-    this.#cursor(topic, partition)?.moveTo(offset + 1);
+    this.#tenure?.cursor(topic, partition)?.moveTo(offset + 1);
   }
 
   commit(offsets: readonly OffsetToCommit[]): Promise<void> {
@@ -163,19 +150,15 @@ export class GroupMember implements Membership, Member {
   }
 
   pause(topic: string, partition: number): void {
-    this.#cursor(topic, partition)?.pause();
+    this.#tenure?.cursor(topic, partition)?.pause();
   }
 
   resume(topic: string, partition: number): void {
-    this.#cursor(topic, partition)?.resume();
+    this.#tenure?.cursor(topic, partition)?.resume();
   }
 
   get #isOver(): boolean {
     return this.#stopping.signal.aborted;
-  }
-
-  #cursor(topic: string, partition: number): Cursor | undefined {
-    return this.#tenure?.cursors.get(`${topic}/${partition}`);
   }
 
   /** Concurrent calls share one join. Never rejects. */
@@ -191,8 +174,8 @@ export class GroupMember implements Membership, Member {
     for (let rebalances = 0; !this.#isOver; ) {
       try {
         await this.#events.beforeJoin(this);
-        const tenure = await this.#joinOnce();
-        if (!this.#isOver) this.#start(tenure);
+        const joined = await this.#joinOnce();
+        if (!this.#isOver) this.#start(joined);
         return;
       } catch (error) {
         if (this.#isOver) return;
@@ -209,9 +192,9 @@ export class GroupMember implements Membership, Member {
     }
   }
 
-  async #joinOnce(): Promise<Tenure> {
+  async #joinOnce(): Promise<JoinedAs> {
     const { topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
-    await this.#lookUp();
+    await this.#loadLeaders();
     const joined = await this.#coordinator.join({
       memberId: this.#identity.memberId,
       sessionTimeoutMs,
@@ -223,20 +206,20 @@ export class GroupMember implements Membership, Member {
     this.#identity = identity;
     const isLeader = leaderId === memberId;
     // The leader must know of partitions that were added while the group waited for its members.
-    const partitions = isLeader ? await this.#lookUp() : new Map<string, number>();
+    const partitions = isLeader ? await this.#loadLeaders() : new Map<string, number>();
     const shares = isLeader ? this.#shareOut(joined, partitions) : [];
     const assignment = readAssignment(await this.#coordinator.sync(identity, shares), topics);
     if (!isLeader) {
       const leader = clientIdOf(leaderId);
       this.#events.foreignMembers(leader === this.#world.clientId ? [] : [leader]);
     }
-    return { identity, isLeader, partitions, cursors: this.#cursorsOf(assignment) };
+    return { assignment, shared: partitions };
   }
 
   /** Throws the error of the first topic that has one. */
-  async #lookUp(): Promise<ReadonlyMap<string, number>> {
+  async #loadLeaders(): Promise<ReadonlyMap<string, number>> {
     const { topics } = this.#options;
-    await this.#world.leaders.lookUp(topics);
+    await this.#world.leaders.load(topics);
     const partitions = topics.map((topic): [string, number] => {
       const { errorCode, nodes } = this.#world.leaders.of(topic) ?? { errorCode: 0, nodes: [] };
       if (errorCode !== 0) throw protocolError(errorCode, topic);
@@ -251,118 +234,26 @@ export class GroupMember implements Membership, Member {
     return assignments;
   }
 
-  #cursorsOf(assignment: Assignment): ReadonlyMap<string, Cursor> {
-    const { recordMaxBytes, skipsCorrupt, partitionMaxBytes } = this.#options;
-    const places = Object.entries(assignment).flatMap(([topic, partitions]) =>
-      partitions.map((partition) => ({ topic, partition })),
-    );
-    const maxBytes = partitionMaxBytes(places.length);
-    const cursors = places.map((place): [string, Cursor] => {
-      const policy = { recordMaxBytes: recordMaxBytes(place.topic), skipsCorrupt };
-      const key = `${place.topic}/${place.partition}`;
-      return [key, new Cursor(place, this.#owner, { policy, maxBytes })];
-    });
-    return new Map(cursors);
-  }
-
-  #start(tenure: Tenure): void {
+  #start({ assignment, shared }: JoinedAs): void {
     this.heardAtMs = Date.now();
     // The response to a heartbeat of an earlier assignment says nothing about this one.
     this.#beat = null;
-    this.#tenure = tenure;
-    const byTopic = Map.groupBy(tenure.cursors.values(), ({ topic }) => topic);
-    const assignment = [...byTopic].map(([topic, cursors]): [string, number[]] => [
-      topic,
-      cursors.map(({ partition }) => partition),
-    ]);
-    this.#events.assigned(Object.fromEntries(assignment));
-    this.#world.groups.add(this.#watched);
-    void this.#startCursors(tenure);
-  }
-
-  /** Gives each cursor a position. Never rejects. */
-  async #startCursors(tenure: Tenure): Promise<void> {
-    const isOurs = (): boolean => this.#tenure === tenure;
-    const all = [...tenure.cursors.values()];
-    try {
-      const fetched = await this.#starts.committed(all, isOurs);
-      if (!isOurs()) return;
-      const restarted = this.#events.offsetsFetched(fetched);
-      const isRestarted = (cursor: Cursor): boolean => restarted.some((each) => isAt(each, cursor));
-      for (const cursor of all) {
-        const offset = fetched.find((each) => isAt(each, cursor))?.offset ?? -1;
-        if (offset >= 0 && !isRestarted(cursor)) cursor.moveTo(offset);
-      }
-      this.#placeAll();
-      const others = all.filter(({ position }) => position === null);
-      await this.#starts.first(others, isOurs, (cursor, offset) => cursor.moveTo(offset));
-    } catch (error) {
-      if (isOurs()) this.#failedInTenure(asError(error));
-    }
-  }
-
-  /** Moves each cursor to its partition's leader. */
-  #placeAll(): void {
-    const tenure = this.#tenure;
-    if (tenure === null) return;
-    const { leaders, sources } = this.#world;
-    for (const cursor of tenure.cursors.values()) {
-      // The broker that the cursor is at says so itself if the topic is gone.
-      const errorCode = leaders.of(cursor.topic)?.errorCode ?? 0;
-      if (errorCode === 0) sources.place(cursor, leaders.leaderOf(cursor.topic, cursor.partition));
-      else if (cursor.source === null) return void this.#join();
-    }
-    const hasMore = [...tenure.partitions].some(
-      ([topic, count]) => (leaders.of(topic)?.nodes.length ?? 0) > count,
-    );
-    if (tenure.isLeader && hasMore) void this.#join();
-  }
-
-  #fetched(cursor: Cursor, batch: FetchedBatch): void {
-    const done = this.#events.fetched(batch);
-    if (done === undefined) this.#giveBack(cursor, batch);
-    else void done.then(() => this.#giveBack(cursor, batch));
-  }
-
-  #giveBack(cursor: Cursor, { last, end }: FetchedBatch): void {
-    const { fetchSpacingMs } = this.#options;
-    const isBehind = last !== null && last + 1 < end;
-    if (fetchSpacingMs === 0 || last === null || isBehind) cursor.give();
-    else setTimeout(() => cursor.give(), fetchSpacingMs);
-  }
-
-  /** The cursor is out until its partition can be read. Never rejects. */
-  async #partitionFailed(cursor: Cursor, error: Error): Promise<void> {
-    const tenure = this.#tenure;
-    const isOurs = (): boolean => tenure !== null && this.#tenure === tenure;
-    if (!isOurs()) return;
-    const step = stepAfter(error);
-    if (step === "fail") return this.#failedInTenure(error);
-    try {
-      if (step === "reset") return await this.#reset(cursor, isOurs);
-      this.#world.leaders.refresh();
-      await this.#wake.wait(AGAIN_MS);
-      if (!isOurs()) return;
-      if (step === "compare-topic" && (await this.#starts.isRecreated(cursor.topic)))
-        return await this.#join();
-    } catch (failure) {
-      if (errorKind(failure) !== "outage" && isOurs())
-        return this.#failedInTenure(asError(failure));
-    }
-    cursor.give();
-  }
-
-  async #reset(cursor: Cursor, isOurs: () => boolean): Promise<void> {
-    const { topic, partition } = cursor;
-    const out = await this.#starts.outOfRange(cursor);
-    if (!isOurs()) return;
-    this.#events.offsetsFetched([out]);
-    await this.#starts.first([cursor], isOurs, (_, offset) => {
-      cursor.moveTo(offset);
-      cursor.give();
-      // Otherwise the next owner would be out of range, too, and count it again.
-      this.commit([{ topic, partition, offset, metadata: "" }]).catch(() => undefined);
+    const tenure: Tenure = new Tenure(assignment, {
+      options: this.#options,
+      events: this.#events,
+      leaders: this.#world.leaders,
+      sources: this.#world.sources,
+      starts: this.#starts,
+      wake: this.#wake,
+      commit: (offsets) => this.commit(offsets),
+      shared,
+      onStale: () => void (this.#tenure === tenure && this.#join()),
+      onFailed: (error) => this.#failedInTenure(error),
     });
+    this.#tenure = tenure;
+    this.#events.assigned(assignment);
+    this.#world.groups.add(this.#watched);
+    void tenure.start();
   }
 
   #sendHeartbeat(agoMs: number): Promise<void> {
@@ -417,7 +308,7 @@ export class GroupMember implements Membership, Member {
     const tenure = this.#tenure;
     this.#tenure = null;
     this.#world.groups.delete(this.#watched);
-    for (const cursor of tenure?.cursors.values() ?? []) cursor.close();
+    tenure?.close();
   }
 }
 
@@ -429,13 +320,4 @@ function joinsAgain(error: unknown): boolean {
 /** `true` if the group has changed since the request was sent. */
 function isRebalancing(error: unknown): boolean {
   return errorKind(error) === "rebalance";
-}
-
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-function isAt(one: Place, other: Place): boolean {
-  return one.partition === other.partition && one.topic === other.topic;
 }

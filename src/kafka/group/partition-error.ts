@@ -14,7 +14,7 @@
 
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 
-export type PartitionStep = "reset" | "look-up" | "compare-topic" | "again" | "fail";
+export type PartitionStep = "reset" | "find-leader" | "compare-topic" | "again" | "fail";
 
 const MOVED = [
   "LEADER_NOT_AVAILABLE",
@@ -27,7 +27,7 @@ const MOVED = [
 export function stepAfter(error: unknown): PartitionStep {
   const types = errorTypes(error);
   if (types.has("OFFSET_OUT_OF_RANGE")) return "reset";
-  if (MOVED.some((type) => types.has(type))) return "look-up";
+  if (MOVED.some((type) => types.has(type))) return "find-leader";
   if (types.has("UNKNOWN_TOPIC_OR_PARTITION")) return "compare-topic";
   return errorKind(error) === "outage" ? "again" : "fail";
 }

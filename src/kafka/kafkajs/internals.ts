@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 
 import type { Kafka } from "kafkajs";
 
+import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import type { BrokerVersions } from "../wire/request-version.ts";
 import { loadInternal } from "./kafkajs.ts";
 
@@ -140,19 +141,8 @@ export function brokerPool(options: ClusterOptions): BrokerPool {
 }
 
 const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
-  readonly KafkaJSConnectionClosedError: new (
-    message: string,
-    broker?: { readonly host: string; readonly port: number },
-  ) => Error;
+  readonly KafkaJSConnectionClosedError: new (message: string) => Error;
 };
-
-/** The error for a connection that our code closes. */
-export function closedError(
-  message: string,
-  broker: { readonly host: string; readonly port: number },
-): Error {
-  return new KafkaJSConnectionClosedError(message, broker);
-}
 
 /**
  * Abandons the connections to a broker that does not respond; requests on them fail immediately. kafkajs' own
@@ -220,4 +210,21 @@ function asDecoded(protocol: Protocol): Protocol {
 
 export async function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
   return (await broker.connectionPool.send(asDecoded(protocol))) as Decoded;
+}
+
+/**
+ * Sends our producer's requests, which `wire/encode-produce.ts` encodes: kafkajs grows a buffer for every record,
+ * and computes CRC-32C in JavaScript. Versions 3 to 7 have the same bytes.
+ */
+export async function sendProduce<Decoded>(
+  broker: Broker,
+  produce: ProduceRequest,
+): Promise<Decoded> {
+  const { protocol } = protocolOf(broker, "Produce", produce);
+  const encode = async (roomBytes = 0) => ({
+    buffer: encodeProduce(produce, roomBytes),
+    roomBytes,
+  });
+  const request = { ...(protocol.request as object), encode };
+  return await sendRequest(broker, { ...protocol, request });
 }

@@ -1,6 +1,5 @@
 /** The list of kafkajs' modules that are replaced, and the short replacements themselves. */
 
-import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
 import { type Address, addressOf } from "./address.ts";
 import { authenticateToBroker } from "./authentication.ts";
@@ -40,51 +39,6 @@ const requestFrame: Replacement = {
   },
 };
 
-const PRODUCE_MODULE = "src/protocol/requests/produce/v3/request.js";
-
-/** The parts of kafkajs' Encoder that its callers use. A request must return an Encoder. */
-interface Encoder {
-  buf: Buffer;
-  offset: number;
-}
-
-/**
- * Encodes our producer's requests with `wire/encode-produce.ts`. kafkajs grows a buffer for every record
- * and computes CRC-32C in JavaScript.
- *
- * Replaces kafkajs' version 3 of the request, to which its versions 4 to 7 delegate. kafkajs' own encoding is
- * still used for a broker that accepts only versions below 3 (Kafka before 0.11), and by kafkajs' own
- * producer, which is not used here.
- */
-const produceEncoder: Replacement = {
-  name: "encode-produce",
-  module: PRODUCE_MODULE,
-  replace: (load: LoadInternal) => {
-    const Encoder = load("src/protocol/encoder.js") as new (bytes: number) => Encoder;
-    const { Produce: apiKey } = load("src/protocol/requests/apiKeys.js") as { Produce: number };
-    const original = load(PRODUCE_MODULE) as (produce: object) => unknown;
-    return (produce: object) =>
-      isOurs(produce)
-        ? {
-            apiKey,
-            apiVersion: 3,
-            apiName: "Produce",
-            expectResponse: () => produce.acks !== 0,
-            encode: async (roomBytes = 0) => {
-              const buf = encodeProduce(produce, roomBytes);
-              return Object.assign(new Encoder(1), { buf, offset: buf.length, roomBytes });
-            },
-          }
-        : original(produce);
-  },
-};
-
-/** `true` for our requests, in which each batch has its own producer ID. In kafkajs, the whole request has one. */
-function isOurs(produce: object): produce is ProduceRequest {
-  const [topic] = (produce as ProduceRequest).topicData;
-  return topic?.partitions[0]?.producerId !== undefined;
-}
-
 interface Options {
   readonly brokers: readonly string[];
 }
@@ -116,7 +70,6 @@ const seedAddresses: Replacement = {
 /** The order matters: no replacement may load a module that a later one replaces. */
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
-  produceEncoder,
   requestVersions,
   brokerVersions,
   requestQueue,

@@ -1,6 +1,6 @@
 /**
- * Reports the pauses that brokers request. As in `connection-pools.ts`, a client is recognized by its socket
- * factory, to which each of its connections refers.
+ * Reports the pauses that brokers request. A client is recognized by its socket factory, to which each
+ * of its connections refers.
  */
 
 export interface Throttle {

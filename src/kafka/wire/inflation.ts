@@ -15,7 +15,7 @@
  *
  *   a crash                                    the next owner
  *   while the first part is inflated, or its   reads the batch again, and repeats nothing
- *     fetch is set aside (shared-fetch.ts)
+ *     fetch is set aside (fetch/source.ts)
  *   after a part was passed on and written     repeats the records written since the last commit,
  *                                              as with any other batch
  *   after a commit within the batch            gets the whole batch from the broker, inflates it

@@ -14,7 +14,7 @@ import { COMMIT } from "../../../src/kafka/wire/request-kinds.ts";
 import { fetchedBatch } from "./fetched-batch.ts";
 
 export const TOPIC = "t";
-export const PARTITION = 0;
+const PARTITION = 0;
 const CLIENT_ID = "switchyard";
 const ADDRESS = { host: "a", port: 9092 };
 
@@ -116,7 +116,7 @@ export class GroupWorld {
       delete: () => undefined,
       of: () => ({ errorCode: this.topicError, nodes: Array(this.partitionCount).fill(1) }),
       leaderOf: () => ADDRESS,
-      lookUp: async () => undefined,
+      load: async () => undefined,
       refresh: () => {
         this.refreshes += 1;
       },

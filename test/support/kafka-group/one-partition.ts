@@ -52,6 +52,7 @@ export class OnePartition implements Member {
   /** The broker is asked from the current position on; what it answers may come later. */
   fetch(): (offsets: readonly number[], end?: number) => FetchedBatch {
     const from = this.position ?? 0;
-    return (offsets, end = 1_000) => fetchedBatch(offsets, { from, end, last: offsets.at(-1) ?? null });
+    return (offsets, end = 1_000) =>
+      fetchedBatch(offsets, { from, end, last: offsets.at(-1) ?? null });
   }
 }

@@ -143,9 +143,7 @@ class World {
   }
 }
 
-function asText(
-  partitions: readonly (PlannedCursor & { readonly offset: number })[],
-): string {
+function asText(partitions: readonly (PlannedCursor & { readonly offset: number })[]): string {
   return partitions
     .map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`)
     .sort()

@@ -50,7 +50,10 @@ function world() {
   const table = new LeaderTable({ throttles } as unknown as Clients, brokers);
   const member = (...topics: readonly string[]) => {
     const seen = { times: 0 };
-    const watching = { topics, found: () => void (seen.times += 1) };
+    const found = (): void => {
+      seen.times += 1;
+    };
+    const watching = { topics, found };
     table.add(watching);
     return { seen, leave: () => table.delete(watching) };
   };
@@ -126,7 +129,7 @@ test("a thousand topics take two requests; without members nothing is asked", as
 test("members that ask in one turn share a request", async () => {
   const { state, table, member } = world();
   member("a");
-  const asked = Promise.all([table.lookUp(["a"]), table.lookUp(["b", "a"])]);
+  const asked = Promise.all([table.load(["a"]), table.load(["b", "a"])]);
   await vi.advanceTimersByTimeAsync(1);
   await asked;
   expect([state.asked, table.of("b")?.nodes]).toEqual([[2], [1]]);
@@ -161,7 +164,7 @@ test("a broker that does not respond is left, and the next lookup asks another",
   const { state, table, member } = world();
   const { seen } = member("a");
   state.isSilent = true;
-  const failed = expect(table.lookUp(["a"])).rejects.toThrow("no response within 4 s");
+  const failed = expect(table.load(["a"])).rejects.toThrow("no response within 4 s");
   await vi.advanceTimersByTimeAsync(4_500);
   await failed;
   expect({ seeds: state.seeds, times: seen.times }).toEqual({ seeds: 1, times: 0 });

@@ -112,14 +112,17 @@ test("a full partition is not fetched until all of it is handed over, and the ot
 test.each([
   ["with pause", { whenFull: "pause" }],
   ["of a passing topic", { passes: true }],
-] as const)("a partition %s is fetched again when half of its limit is free, too", async (_, given) => {
-  const { paused, offer, finish } = world({ recordsMax: 16, budgetBytes: 1_000_000, ...given });
-  offer(0);
-  await finish(0, 0, 1, 2, 3, 4);
-  expect(paused).toEqual(["t/0"]);
-  await finish(0, 5, 6, 7, 8, 9, 10, 11);
-  expect(paused).toEqual([]);
-});
+] as const)(
+  "a partition %s is fetched again when half of its limit is free, too",
+  async (_, given) => {
+    const { paused, offer, finish } = world({ recordsMax: 16, budgetBytes: 1_000_000, ...given });
+    offer(0);
+    await finish(0, 0, 1, 2, 3, 4);
+    expect(paused).toEqual(["t/0"]);
+    await finish(0, 5, 6, 7, 8, 9, 10, 11);
+    expect(paused).toEqual([]);
+  },
+);
 
 test("a partition whose record waits takes no room, and the other one continues", () => {
   const { taken, paused, budget, offer } = world({ waitsFrom: 0 });

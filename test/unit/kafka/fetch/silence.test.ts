@@ -2,10 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import {
-  type FetchObservation,
-  FetchSilence,
-} from "../../../../src/kafka/fetch/silence.ts";
+import { type FetchObservation, FetchSilence } from "../../../../src/kafka/fetch/silence.ts";
 
 const EVERY_MS = 2_500;
 const WAITING: FetchObservation = {

@@ -128,7 +128,12 @@ test("a partition is fetched again where its member has moved it, not before", a
   (await connection.next()).answer(fetchAnswer([{ topic: "a", records }]));
   await one.next();
   // Its records are with the member.
-  (await connection.next()).answer(fetchAnswer([{ topic: "a", records }, { topic: "b", records }]));
+  (await connection.next()).answer(
+    fetchAnswer([
+      { topic: "a", records },
+      { topic: "b", records },
+    ]),
+  );
   await other.next();
   expect([one.got, source.respondedAtMs(one.cursor)]).toEqual([[], null]);
   one.cursor.moveTo(1);

@@ -58,7 +58,9 @@ test.each([
     },
   ],
 ])("one that %s is looked for, for heartbeats and commits alike", async (_what, refuse) => {
-  const { coordinator, state, sentTo } = world((node) => (node === 1 ? refuse() : { errorCode: 0 }));
+  const { coordinator, state, sentTo } = world((node) =>
+    node === 1 ? refuse() : { errorCode: 0 },
+  );
   await coordinator.find();
   state.coordinator = 2;
   await coordinator.heartbeat(MEMBER);

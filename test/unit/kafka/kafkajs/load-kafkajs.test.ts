@@ -55,19 +55,9 @@ test("a replacement may change the module in place", () => {
 });
 
 test("Switchyard's own replacements are all in use", async () => {
-  const { SUPPORTED_VERSION, kafkajsInUse, loadInternal, Kafka } = await importKafkajs();
+  const { SUPPORTED_VERSION, kafkajsInUse, Kafka } = await importKafkajs();
   expect(kafkajsInUse.version).toBe(SUPPORTED_VERSION);
   expect(new Set(kafkajsInUse.replacements)).toEqual(new Set(REPLACEMENTS.map(({ name }) => name)));
-  const produce = loadInternal("src/protocol/requests/produce/v7/request.js") as (
-    options: object,
-  ) => {
-    encode(): Promise<{ readonly buffer: Buffer }>;
-  };
-  const messages = [{ key: null, value: null, headers: [["name", null]] }];
-  const ids = { producerId: 1, producerEpoch: 0, firstSequence: 0, nowMs: 0 };
-  const topicData = [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }];
-  // kafkajs' own encoder cannot write a null header.
-  await expect(produce({ acks: -1, timeout: 1, topicData }).encode()).resolves.toBeDefined();
   expect(Kafka).toBeTypeOf("function");
 });
 

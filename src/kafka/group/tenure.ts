@@ -1,0 +1,170 @@
+/**
+ * The partitions of one assignment, while the member has them: where reading starts, from which broker each
+ * partition is fetched, and what follows if it cannot be read (`partition-error.ts`).
+ */
+
+import { asError } from "../../runtime/as-error.ts";
+import type { Signal } from "../../runtime/signal.ts";
+import { errorKind } from "../cluster/kafka-error.ts";
+import type { LeaderTable } from "../cluster/leader-table.ts";
+import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
+import type { FetchSources } from "../fetch/sources.ts";
+import type {
+  Assignment,
+  FetchedBatch,
+  GroupEvents,
+  MembershipOptions,
+  OffsetToCommit,
+} from "../membership.ts";
+import { stepAfter } from "./partition-error.ts";
+import type { StartOffsets } from "./start-offsets.ts";
+
+const AGAIN_MS = 300;
+
+interface TenureOptions {
+  readonly options: MembershipOptions;
+  readonly events: Pick<GroupEvents, "fetched" | "offsetsFetched">;
+  readonly leaders: LeaderTable;
+  readonly sources: FetchSources;
+  readonly starts: StartOffsets;
+  /** Fired when waits must not last any longer. */
+  readonly wake: Signal;
+  readonly commit: (offsets: readonly OffsetToCommit[]) => Promise<void>;
+  /** The number of partitions of each topic, as this member has shared them out; empty if it does not lead. */
+  readonly shared: ReadonlyMap<string, number>;
+  /** Called when the member has to join again. */
+  readonly onStale: () => void;
+  readonly onFailed: (error: Error) => void;
+}
+
+export class Tenure {
+  readonly #options: TenureOptions;
+  /** By topic and partition. */
+  readonly #cursors: ReadonlyMap<string, Cursor>;
+  #isOver = false;
+
+  constructor(assignment: Assignment, options: TenureOptions) {
+    this.#options = options;
+    const { recordMaxBytes, skipsCorrupt, partitionMaxBytes } = options.options;
+    const owner: CursorOwner = {
+      fetched: (cursor, batch) => this.#fetched(cursor, batch),
+      failed: (cursor, error) => void this.#partitionFailed(cursor, error),
+    };
+    const places = Object.entries(assignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    );
+    const maxBytes = partitionMaxBytes(places.length);
+    const cursors = places.map((place): [string, Cursor] => {
+      const policy = { recordMaxBytes: recordMaxBytes(place.topic), skipsCorrupt };
+      const key = `${place.topic}/${place.partition}`;
+      return [key, new Cursor(place, owner, { policy, maxBytes })];
+    });
+    this.#cursors = new Map(cursors);
+  }
+
+  cursor(topic: string, partition: number): Cursor | undefined {
+    return this.#cursors.get(`${topic}/${partition}`);
+  }
+
+  /** When a broker last responded to a fetch that is still in flight, in epoch milliseconds. */
+  respondedAtMs(): number | null {
+    const known = [...this.#cursors.values()].flatMap((cursor) => cursor.respondedAtMs() ?? []);
+    return known.length === 0 ? null : Math.max(...known);
+  }
+
+  /** Gives each cursor a position. Never rejects. */
+  async start(): Promise<void> {
+    const { starts, events } = this.#options;
+    const all = [...this.#cursors.values()];
+    try {
+      const fetched = await starts.committed(all, this.#isWanted);
+      if (this.#isOver) return;
+      const restarted = events.offsetsFetched(fetched);
+      for (const { topic, partition, offset } of fetched) {
+        const isRestarted = restarted.some(
+          (each) => each.topic === topic && each.partition === partition,
+        );
+        if (offset >= 0 && !isRestarted) this.cursor(topic, partition)?.moveTo(offset);
+      }
+      this.place();
+      const others = all.filter(({ position }) => position === null);
+      await starts.first(others, this.#isWanted, (cursor, offset) => cursor.moveTo(offset));
+    } catch (error) {
+      this.#failed(asError(error));
+    }
+  }
+
+  /** Moves each cursor to its partition's leader. */
+  place(): void {
+    const { leaders, sources, shared, onStale } = this.#options;
+    for (const cursor of this.#cursors.values()) {
+      // The broker that the cursor is at says so itself if the topic is gone.
+      const errorCode = leaders.of(cursor.topic)?.errorCode ?? 0;
+      if (errorCode === 0) sources.place(cursor, leaders.leaderOf(cursor.topic, cursor.partition));
+      else if (cursor.source === null) {
+        onStale();
+        return;
+      }
+    }
+    const hasMore = ([topic, count]: readonly [string, number]): boolean =>
+      (leaders.of(topic)?.nodes.length ?? 0) > count;
+    if ([...shared].some(hasMore)) onStale();
+  }
+
+  /** Nothing is fetched any more. */
+  close(): void {
+    this.#isOver = true;
+    for (const cursor of this.#cursors.values()) cursor.close();
+  }
+
+  readonly #isWanted = (): boolean => !this.#isOver;
+
+  #fetched(cursor: Cursor, batch: FetchedBatch): void {
+    const done = this.#options.events.fetched(batch);
+    if (done === undefined) this.#giveBack(cursor, batch);
+    else void done.then(() => this.#giveBack(cursor, batch));
+  }
+
+  #giveBack(cursor: Cursor, { last, end }: FetchedBatch): void {
+    const { fetchSpacingMs } = this.#options.options;
+    const isBehind = last !== null && last + 1 < end;
+    if (fetchSpacingMs === 0 || last === null || isBehind) cursor.give();
+    else setTimeout(() => cursor.give(), fetchSpacingMs);
+  }
+
+  /** The cursor is out until its partition can be read. Never rejects. */
+  async #partitionFailed(cursor: Cursor, error: Error): Promise<void> {
+    const { leaders, starts, wake, onStale } = this.#options;
+    const step = stepAfter(error);
+    if (step === "fail") return this.#failed(error);
+    try {
+      if (step === "reset") return await this.#reset(cursor);
+      leaders.refresh();
+      await wake.wait(AGAIN_MS);
+      if (this.#isOver) return;
+      const isStale = step === "compare-topic" && (await starts.isRecreated(cursor.topic));
+      if (isStale && !this.#isOver) return onStale();
+    } catch (failure) {
+      if (errorKind(failure) !== "outage") return this.#failed(asError(failure));
+    }
+    cursor.give();
+  }
+
+  async #reset(cursor: Cursor): Promise<void> {
+    const { starts, events, commit } = this.#options;
+    const { topic, partition } = cursor;
+    const out = await starts.outOfRange(cursor);
+    if (this.#isOver) return;
+    events.offsetsFetched([out]);
+    await starts.first([cursor], this.#isWanted, (_, offset) => {
+      cursor.moveTo(offset);
+      cursor.give();
+      // Otherwise the next owner would be out of range, too, and count it again.
+      commit([{ topic, partition, offset, metadata: "" }]).catch(() => undefined);
+    });
+  }
+
+  #failed(error: Error): void {
+    if (!this.#isOver) this.#options.onFailed(error);
+  }
+}
