@@ -8,7 +8,8 @@
  *   an error of a partition, a corrupt batch     the same with the error, for this partition alone
  *   a partition without records                  its member gets the log end offset
  *   an error that lasts: no permission, an old   all cursors get it
- *     broker, rejected credentials
+ *     broker, rejected credentials; or an
+ *     unexpected one, five times in a row
  *   any other error, a connection that breaks,   all cursors stay, and the request is repeated in a while.
  *     a silent broker                            Leaders are looked up: the partitions may have moved
  *
@@ -44,6 +45,8 @@ import { FetchSilence, SILENT_MS } from "./silence.ts";
 /** How many cursors may be set aside at a time. Each keeps its response in memory; one more blocks the others. */
 const ASIDE_MAX = 4;
 const AGAIN_MS = 300;
+/** How many requests in a row may fail for a reason that is neither an outage nor known to last. */
+const UNEXPECTED_MAX = 5;
 
 /** Is notified when a broker does not respond to Fetch requests, and when it responds again. */
 export interface FetchOutages {
@@ -68,6 +71,7 @@ export class FetchSource {
   readonly #cursors = new Map<string, Cursor>();
   #requestCount = 0;
   #aside = 0;
+  #unexpected = 0;
   /** `true` if a request was sent and its response has not arrived. */
   #isWaiting = false;
   #isNextTimed = false;
@@ -86,8 +90,9 @@ export class FetchSource {
     this.#options = options;
   }
 
-  get isEmpty(): boolean {
-    return this.#cursors.size === 0;
+  /** `true` if nothing is read here, and the connection is closed. */
+  get isUnused(): boolean {
+    return this.#cursors.size === 0 && !this.#options.connection.isOpen;
   }
 
   /** Returns `false` if another group reads the same partition here: a session can have a partition only once. */
@@ -200,15 +205,19 @@ export class FetchSource {
     this.#pausedUntilMs = performance.now() + throttledPauseMs(this.#throttled);
     if (this.#silence.recordResponse()) this.#options.outages.reportResponse();
     this.#respondedDate = Date.now();
+    this.#unexpected = 0;
   }
 
   #failed(error: Error): void {
     this.#session.endSession();
     this.#pausedUntilMs = performance.now() + AGAIN_MS;
-    if (errorKind(error) !== "fatal") {
+    const kind = errorKind(error);
+    this.#unexpected = kind === "unknown" ? this.#unexpected + 1 : 0;
+    if (kind !== "fatal" && this.#unexpected < UNEXPECTED_MAX) {
       this.#options.onLost();
       return;
     }
+    this.#unexpected = 0;
     for (const cursor of this.#session.cursors()) {
       cursor.take();
       cursor.owner.failed(cursor, error);

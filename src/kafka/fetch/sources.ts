@@ -29,12 +29,8 @@ export class FetchSources {
     this.#options = options;
   }
 
-  /** The cursor is read from the broker at this address from now on; null: from none. */
-  place(cursor: Cursor, address: Address | null): void {
-    if (address === null) {
-      cursor.setSource(null);
-      return;
-    }
+  /** The cursor is read from the broker at this address from now on. */
+  place(cursor: Cursor, address: Address): void {
     const broker = hostAndPort(address.host, address.port);
     const sources = this.#sources.get(broker) ?? [];
     this.#sources.set(broker, sources);
@@ -60,11 +56,14 @@ export class FetchSources {
   }
 
   #look(): void {
-    for (const sources of this.#sources.values()) {
+    for (const [broker, sources] of this.#sources) {
       for (const source of sources) {
         source.look();
         source.closeIfUnused(UNUSED_MS);
       }
+      const used = sources.filter(({ isUnused }) => !isUnused);
+      if (used.length === 0) this.#sources.delete(broker);
+      else this.#sources.set(broker, used);
     }
   }
 }

@@ -20,6 +20,7 @@ import { stepAfter } from "./partition-error.ts";
 import type { StartOffsets } from "./start-offsets.ts";
 
 const AGAIN_MS = 300;
+const LEADERLESS_AGAIN_MS = 1_000;
 
 interface TenureOptions {
   readonly options: MembershipOptions;
@@ -42,6 +43,8 @@ export class Tenure {
   /** By topic and partition. */
   readonly #cursors: ReadonlyMap<string, Cursor>;
   #isOver = false;
+  /** `true` while leaders are about to be looked up again. */
+  #isWaitingForLeader = false;
 
   constructor(assignment: Assignment, options: TenureOptions) {
     this.#options = options;
@@ -98,13 +101,14 @@ export class Tenure {
   place(): void {
     const { leaders, sources, shared, onStale } = this.#options;
     for (const cursor of this.#cursors.values()) {
-      // The broker that the cursor is at says so itself if the topic is gone.
+      // Without a leader, the cursor stays where it is: that broker reports what is wrong.
       const errorCode = leaders.of(cursor.topic)?.errorCode ?? 0;
-      if (errorCode === 0) sources.place(cursor, leaders.leaderOf(cursor.topic, cursor.partition));
-      else if (cursor.source === null) {
+      const leader = errorCode === 0 ? leaders.leaderOf(cursor.topic, cursor.partition) : null;
+      if (leader !== null) sources.place(cursor, leader);
+      else if (cursor.source === null && errorCode !== 0) {
         onStale();
         return;
-      }
+      } else if (cursor.source === null) void this.#waitForLeader();
     }
     const hasMore = ([topic, count]: readonly [string, number]): boolean =>
       (leaders.of(topic)?.nodes.length ?? 0) > count;
@@ -115,6 +119,14 @@ export class Tenure {
   close(): void {
     this.#isOver = true;
     for (const cursor of this.#cursors.values()) cursor.close();
+  }
+
+  async #waitForLeader(): Promise<void> {
+    if (this.#isWaitingForLeader) return;
+    this.#isWaitingForLeader = true;
+    await this.#options.wake.wait(LEADERLESS_AGAIN_MS);
+    this.#isWaitingForLeader = false;
+    if (!this.#isOver) this.#options.leaders.refresh();
   }
 
   readonly #isWanted = (): boolean => !this.#isOver;

@@ -16,6 +16,7 @@ class ScriptedConnection {
   inFlight = 0;
   inFlightMax = 0;
   throttledForMs = 0;
+  isOpen = false;
   fetchVersions = { minVersion: 4, maxVersion: 17 };
 
   async open() {
@@ -185,6 +186,20 @@ test("an error of the whole response that lasts is everybody's", async () => {
   expect(await other.next()).toMatchObject({ type: "CLUSTER_AUTHORIZATION_FAILED" });
 });
 
+test("an error that nobody expects is everybody's, too, when it comes again and again", async () => {
+  const { connection, reader } = create();
+  const one = reader("a");
+  const broken = new Error("a bug");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  for (let times = 0; times < 5; times += 1) {
+    expect(one.got).toEqual([]);
+    await vi.advanceTimersByTimeAsync(400);
+    (await connection.next()).fail(broken);
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  expect(one.got).toEqual([broken]);
+});
+
 test("a broker that is too old says so to everybody", async () => {
   const { connection, reader } = create();
   connection.fetchVersions = { minVersion: 0, maxVersion: 10 };
@@ -220,7 +235,7 @@ test("a partition that another group reads here needs another source", async () 
   const second = new Cursor({ topic: "a", partition: 0 }, owner, { policy, maxBytes: 1 });
   expect(source.attach(second)).toBe(false);
   one.cursor.close();
-  expect([source.isEmpty, source.attach(second)]).toEqual([true, true]);
+  expect([source.isUnused, source.attach(second)]).toEqual([true, true]);
 });
 
 test("a batch that is inflated in pieces holds up nobody else", async () => {
