@@ -14,7 +14,7 @@
  *   what happens                                then
  *   the group rebalances                        cursors close at once; steps 1 to 6
  *   the coordinator is lost                     the member stays; the next one is found (`coordinator.ts`)
- *   ... for longer than the session             steps 1 to 6: others may own the partitions by now
+ *   ... for longer than the session             the member fails: others may own the partitions by now
  *   this member was removed                     the same as a rebalance, as a new member
  *   a leader has moved                          the cursor moves to it; nothing else stops (`leader-table.ts`)
  *   a topic has more partitions                 the group's leader joins again, which rebalances the group
@@ -289,7 +289,8 @@ export class GroupMember implements Membership, Member {
       this.#world.groups.startAlarm();
     } else if (errorKind(error) === "fatal") this.#failedInTenure(error);
     // By now others may own the partitions.
-    else if (Date.now() - this.heardAtMs >= this.#options.sessionTimeoutMs) void this.#join();
+    else if (Date.now() - this.heardAtMs >= this.#options.sessionTimeoutMs)
+      this.#failedInTenure(error);
   }
 
   #forgetAfterCommit(): void {
