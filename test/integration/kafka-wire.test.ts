@@ -69,9 +69,10 @@ async function consume(topic: string, count: number): Promise<readonly IncomingR
     maxBytes: 64 * 1024 * 1024,
     whenFull: "hold",
     drainLimitMs: 0,
-    onAssigned: () => ({
+    onAssigned: (partition) => ({
       take: (taken) => {
         records.push(...taken);
+        for (const { offset } of taken) partition.finish(offset);
         if (records.length >= count) resolve();
       },
       drain: async () => undefined,
