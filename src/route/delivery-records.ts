@@ -17,12 +17,11 @@
 import { type Call, callKey } from "../domain/call.ts";
 import type { CallTimes } from "../domain/call-time.ts";
 import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
-import type { Source } from "../domain/destination.ts";
 import { withoutSchema } from "../domain/framing.ts";
 import type { MessageId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
-import type { Route } from "./routing.ts";
+import type { Route, SourceRoutes } from "./routing.ts";
 
 /** The call's own message ID, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
@@ -31,7 +30,6 @@ export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
 
 export interface CallToCopy {
   readonly call: Call;
-  readonly source: Source;
   readonly times: CallTimes;
   /** The value as JSON. */
   readonly json: Buffer;
@@ -49,7 +47,8 @@ export interface ChangedCall {
  */
 export function copies(
   record: IncomingRecord,
-  { call, source, times, json: value }: CallToCopy,
+  { call, times, json: value }: CallToCopy,
+  { sourceHeader }: SourceRoutes,
   routes: readonly Route[],
   trace: TraceContext | null = null,
   changed: ReadonlyMap<Route, ChangedCall> | null = null,
@@ -63,7 +62,7 @@ export function copies(
   const headersWith = (timestampMs: number): RecordHeaders => [
     ...foreign,
     [DELIVERY_HEADER.messageId, messageId],
-    [DELIVERY_HEADER.source, Buffer.from(source.id)],
+    sourceHeader,
     [DELIVERY_HEADER.timestamp, Buffer.from(`${timestampMs}`)],
     [DELIVERY_HEADER.receivedAt, Buffer.from(`${times.receivedAtMs}`)],
   ];

@@ -17,14 +17,14 @@ import { decodeValue } from "../domain/decode.ts";
 import type { Destination, Source } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
-import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
+import { parseCallFields, parseCallType, type TypedCall } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
 import { type ChangedCall, copies, messageIdOf } from "./delivery-records.ts";
 import { namedAlone } from "./integrations.ts";
-import { Candidates, type Decision, decide, isYes, receivers, type Skipped } from "./route.ts";
-import type { Route, Routing } from "./routing.ts";
+import { type Decision, decide, isYes, receivers } from "./route.ts";
+import { type Route, type Routing, type SourceRoutes, sourceRoutes } from "./routing.ts";
 import { JsonValue } from "./rules/json-value.ts";
 import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 
@@ -53,23 +53,23 @@ export type Routed = RoutedCall | UnusableRecord;
 export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
-  readonly source: Source;
-  /** The destinations that get the call, perhaps none. */
+  readonly from: SourceRoutes;
+  /** The destinations that get the call, perhaps none. One list for all calls that all candidates of a source get. */
   readonly routes: readonly Route[];
   /** Destinations that would get the call if they were enabled. */
   readonly disabled: readonly Destination[];
-  /** Destinations that are not connected to the source: one list for all its calls. */
-  readonly notConnected: readonly Destination[];
   /** The records to write, each for the route with the same index. */
   readonly records: readonly OutgoingRecord[];
-  /** The destinations to which `integrations` apply: one list for all calls from the source. */
-  readonly candidates: readonly Route[];
-  /** True if `integrations` exclude destinations that they do not name. */
-  readonly namedAlone: boolean;
-  /** Destinations that `integrations` exclude by name. */
-  readonly namedFalse: readonly Route[];
+  /** The candidates that `integrations` exclude; null if the call has no `integrations`. */
+  readonly excluded: Excluded | null;
   /** The result of the rules; null if none of the source's destinations has rules. */
   readonly ruled: Ruled | null;
+}
+
+export interface Excluded {
+  readonly byName: readonly Route[];
+  /** True if `integrations` also exclude all destinations that they do not name. */
+  readonly others: boolean;
 }
 
 /** Covers only destinations that are connected and enabled. */
@@ -94,39 +94,42 @@ export interface UnusableRecord {
   readonly error: string;
 }
 
-/** A record's value after the checks that do not depend on the configuration. */
-export type TypedValue = ReturnType<typeof typedValue>;
+/** A value that looks like a call, before the checks that depend on the configuration. */
+export interface TypedValue {
+  readonly kind: "value";
+  readonly typed: TypedCall;
+  readonly bytes: Buffer;
+}
 
-export function typedValue(record: IncomingRecord) {
+export function typedValue(record: IncomingRecord): TypedValue | Refusal {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
   const typed = parseCallType(decoded.json);
-  return typed.kind === "refused" ? typed : { ...typed, bytes: decoded.bytes };
+  if (typed.kind === "refused") return typed;
+  return { kind: "value", typed, bytes: decoded.bytes };
 }
 
 /**
  * @param nowMs used if the record has no valid time.
- * @param typed the record's value, which several configurations may share.
+ * @param value the record's value, which several configurations may share.
  */
 export function readCall(
   record: IncomingRecord,
   lookup: SourceLookup,
   nowMs: number,
-  typed: TypedValue = typedValue(record),
+  value: TypedValue | Refusal = typedValue(record),
 ): ReadCall | Refusal {
-  if (typed.kind === "refused") return typed;
+  if (value.kind === "refused") return value;
+  const { typed, bytes: json } = value;
   const found = sourceOf(record.headers, typed.json, lookup);
   if (found.kind === "refused") return found;
-  const parsed = parseCallFields(typed, typed.bytes.length);
-  if (parsed.kind === "refused") return parsed;
+  const fields = parseCallFields(typed, json.length);
+  if (fields.kind === "refused") return fields;
+  const { call } = fields;
   const { source, namedBy } = found;
-  const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));
-  const { call } = parsed;
-  return { kind: "call", call, source, namedBy, times, json: typed.bytes, parsed: typed.json };
+  const times = callTimes(call, usableRecordTime(record.timestampMs, nowMs));
+  return { kind: "call", call, source, namedBy, times, json, parsed: typed.json };
 }
-
-const NOBODY: Skipped = { notConnected: [], disabled: [] };
-const NO_CANDIDATES = new Candidates<Route>([]);
 
 /**
  * @param nowMs see `readCall`.
@@ -163,27 +166,25 @@ function routed(
   routing: Routing,
   options: Options,
 ): RoutedCall {
-  const { call, source } = read;
-  const candidates = routing.routes.get(source.id) ?? NO_CANDIDATES;
-  const { disabled, notConnected } = routing.skipped.get(source.id) ?? NOBODY;
-  const { integrations } = call;
-  const consenting = routing.ruled.get(source.id);
-  const byRules =
-    consenting === undefined ? null : routeByRules(record, read, candidates, consenting, options);
+  const { source } = read;
+  const { integrations } = read.call;
+  const from = routing.bySource.get(source.id) ?? sourceRoutes(source, [], []);
+  const { candidates } = from;
+  const byRules = from.consenting === null ? null : routeByRules(record, read, from, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
   // The result stays in memory until the brokers have acknowledged its records, so it must not refer to the parsed call
   // (docs/decisions/0007-garbage-collection.md).
   return {
     kind: "routed",
     record,
-    source,
+    from,
     routes,
-    records: byRules?.records ?? copies(record, read, routes, options.trace),
-    disabled: receivers(integrations, disabled),
-    notConnected,
-    candidates: candidates.all,
-    namedAlone: integrations !== null && namedAlone(integrations),
-    namedFalse: candidates.namedFalse(integrations),
+    records: byRules?.records ?? copies(record, read, from, routes, options.trace),
+    disabled: receivers(integrations, from.disabled),
+    excluded:
+      integrations === null
+        ? null
+        : { byName: candidates.namedFalse(integrations), others: namedAlone(integrations) },
     ruled: byRules?.ruled ?? null,
   };
 }
@@ -192,10 +193,10 @@ function routed(
 function routeByRules(
   record: IncomingRecord,
   read: ReadCall,
-  candidates: Candidates<Route>,
-  consenting: readonly Route[],
+  from: SourceRoutes,
   { trace, explains }: Options,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
+  const { candidates, consenting } = from;
   const { call } = read;
   let value: JsonValue | null = null;
   const given = {
@@ -214,7 +215,7 @@ function routeByRules(
   const skipped: Ruled["skipped"][number][] = [];
   const failed: Ruled["failed"][number][] = [];
   const refused = new Set<Route>();
-  for (const route of consenting) {
+  for (const route of consenting ?? []) {
     if (route.rules === null || consents(route.rules, given)) continue;
     refused.add(route);
     skipped.push({ route, reason: "no-consent", filter: null });
@@ -235,7 +236,7 @@ function routeByRules(
       }
     }
   }
-  const records = copies(record, read, routes, trace, changes);
+  const records = copies(record, read, from, routes, trace, changes);
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 
@@ -249,10 +250,10 @@ export interface ExplainedDecision extends Decision {
 /** Explains why each of the destinations gets the call, or does not. */
 export function explained(
   { integrations }: Pick<Call, "integrations">,
-  { source, ruled }: RoutedCall,
+  { from, ruled }: RoutedCall,
   destinations: readonly Destination[],
 ): readonly ExplainedDecision[] {
-  return decide(integrations, source, destinations).map((decision) => {
+  return decide(integrations, from.source, destinations).map((decision) => {
     const { id } = decision.destination;
     const skip = ruled?.skipped.find(({ route }) => route.destination === id);
     const isFailed = ruled?.failed.some(({ destination }) => destination === id) === true;

@@ -93,12 +93,10 @@ export class Candidates<Candidate extends { readonly name: string }> {
   }
 
   /** The candidates that `integrations` exclude by name. */
-  namedFalse(integrations: JsonObject | null): readonly Candidate[] {
-    if (integrations === null) return NONE;
+  namedFalse(integrations: JsonObject): readonly Candidate[] {
     const names = Object.keys(integrations).filter(
       (name) => flagVerdict(integrations, name) === "named-false",
     );
-    if (names.length === 0) return NONE;
     return names.flatMap((name) => this.#placesNamed(name)).flatMap((at) => this.all[at] ?? []);
   }
 
@@ -106,8 +104,6 @@ export class Candidates<Candidate extends { readonly name: string }> {
     return this.#placesOf.get(name) ?? [];
   }
 }
-
-const NONE: readonly never[] = [];
 
 function whyNever(source: Source, destination: Destination): "not-connected" | "disabled" | null {
   if (!source.destinations.includes(destination.id)) return "not-connected";

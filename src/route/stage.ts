@@ -220,14 +220,14 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
  * `calls`, but neither its key nor its value, because the destination may not be allowed to have all of the call.
  * `switchyard replay` applies the rules again.
  */
-function failedRules({ record, source }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
+function failedRules({ record, from }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
   const { topic, partition, offset, timestampMs } = record;
   return failed.map(({ destination, error }) => ({
     record: { topic, partition, offset, timestampMs, key: null, value: null, headers: [] },
     reason: "rule-failed",
     error: `${error}: replay the call with \`switchyard replay ${destination}\``,
     headers: [
-      [DELIVERY_HEADER.source, Buffer.from(source.id)],
+      [DELIVERY_HEADER.source, Buffer.from(from.source.id)],
       [DELIVERY_HEADER.destination, Buffer.from(destination)],
     ],
   }));

@@ -83,7 +83,7 @@ function end(span: Span, routed: Routed, nowMs: number): void {
   }
   span.set({
     ...messageIdOf(routed),
-    "switchyard.source": routed.source.id,
+    "switchyard.source": routed.from.source.id,
     "switchyard.destinations": routed.routes.map(({ destination }) => destination),
   });
   span.end(nowMs);

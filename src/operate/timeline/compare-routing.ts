@@ -97,9 +97,9 @@ export class RoutingComparison {
   /** @param nowMs used if the record has no valid time. */
   add(record: IncomingRecord, nowMs: number): void {
     this.calls += 1;
-    const typed = typedValue(record);
-    const before = routed(record, this.#before, nowMs, typed);
-    const after = routed(record, this.#after, nowMs, typed);
+    const value = typedValue(record);
+    const before = routed(record, this.#before, nowMs, value);
+    const after = routed(record, this.#after, nowMs, value);
     const rest = new Map(recordsOf(after));
     for (const [destination, one] of recordsOf(before)) {
       const other = rest.get(destination);
@@ -178,9 +178,9 @@ function routed(
   record: IncomingRecord,
   { routing }: RoutedBy,
   nowMs: number,
-  typed: TypedValue,
+  value: TypedValue | Refusal,
 ): RoutedRead {
-  const read = readCall(record, routing.lookup, nowMs, typed);
+  const read = readCall(record, routing.lookup, nowMs, value);
   if (read.kind === "refused") return read;
   return { kind: "routed", call: read.call, routed: routeCall(record, read, routing) };
 }
