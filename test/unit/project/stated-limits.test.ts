@@ -57,10 +57,10 @@ test.each([
   ],
   [
     "webhooks.md",
-    `there are ${lastAttempt.number === 10 ? "ten" : lastAttempt.number}, the last one after ${lastAttempt.after}`,
+    `there are ${lastAttempt.number === 10 ? "ten" : lastAttempt.number} attempts, the last one after ${lastAttempt.after}`,
   ],
-  ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of your response's body are read`],
-  ["webhooks.md", `and ${OTHER_MAX_BYTES / KIB} KiB of its headers`],
+  ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of a response's body`],
+  ["webhooks.md", `and ${OTHER_MAX_BYTES / KIB} KiB of everything else`],
   [
     "retries.md",
     `${lastAttempt.number === 10 ? "ten" : lastAttempt.number} attempts over ${lastAttempt.after}`,
