@@ -18,7 +18,6 @@ const REMEDIES = `${PROGRAM}: each remedy helps`;
 const NOBODY = `${PROGRAM}: a stage that nobody runs`;
 const REFUSED_RECORDS = `${PROGRAM}: invalid records become dead letters`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
-const RIGHTS = "integration/kafka-rights.test.ts";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
 const AWAY = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
@@ -107,7 +106,6 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "Kafka is unreachable": [
     ["kafka.broker.unreachable", AWAY],
-    ["kafka.throttled", THROTTLED],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is reported as"],
     [
       "INVALID_TIMESTAMP",
@@ -115,14 +113,12 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ],
     ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
-    ["cannot be written", `${RIGHTS}: a command without the permission to write ends`],
     [
       "consumer.crashed",
       "unit/stage/consuming-stage.test.ts: any other failure ends the program",
       "unit/deliver/stage.test.ts: a crashed consumer is started again",
     ],
     ["kafka.consumer.restarting", "integration/kafka-outage.test.ts: for longer than a session"],
-    ["kafka.broker.reachable", AWAY],
   ],
   "Dead letters": [
     ["every endpoint rejected it", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
@@ -173,7 +169,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["config.needs-restart", "unit/run/reload.test.ts: settings that need a restart"],
     ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
     ["config diff", "local/config-diff.test.ts: config diff"],
-    ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],
+    ["subPath", "local/watch-files.test.ts: as Kubernetes does"],
   ],
   "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],
