@@ -34,6 +34,7 @@ export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md#skip-corrupt-batches-automatically":
     "troubleshooting.md#skip-corrupt-batches-automatically",
   "delivery.md#a-batch-whose-end-is-unknown": "troubleshooting.md#a-batch-whose-end-is-unknown",
+  "ingest.md#segments-snippet": "moving.md#segments-snippet",
   "routing.md": "how-it-works.md#routing",
   "routing.md#integrations": "calls.md#integrations",
   "routing.md#copies": "how-it-works.md#routing",

@@ -92,7 +92,7 @@ export const BROWSER_LIBRARIES: readonly BrowserLibrary[] = [
 ];
 
 /**
- * Segment's snippet as its page shows it (5.2.0), with the two changes of docs/ingest.md#segments-snippet: where
+ * Segment's snippet as its page shows it (5.2.0), with the two changes of docs/moving.md#segments-snippet: where
  * the library's file is, and `_cdn`.
  */
 const snippet: BrowserLibrary["script"] = (endpoint, writeKey, mark) => `
