@@ -8,7 +8,7 @@
  *   cannot be read, or the stage's       the reason: immediately, or after a minute if Kafka is
  *     consumer group is not visible        unreachable
  *
- * A record belongs to the audience whose ID is its key (docs/audiences.md#sending-a-sync). Other audiences' records
+ * A record belongs to the audience whose ID is its key (docs/audiences.md#send-a-sync). Other audiences' records
  * are not waited for.
  */
 

@@ -158,7 +158,7 @@ export const STAGE_LINES = {
   "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was rejected.",
-    action: "[Answers](ingest.md#answers) has the codes.",
+    action: "[Errors](ingest.md#errors) lists the codes.",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {

@@ -34,7 +34,10 @@ export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md#skip-corrupt-batches-automatically":
     "troubleshooting.md#skip-corrupt-batches-automatically",
   "delivery.md#a-batch-whose-end-is-unknown": "troubleshooting.md#a-batch-whose-end-is-unknown",
+  "audiences.md#sending-a-sync": "audiences.md#send-a-sync",
+  "ingest.md#answers": "ingest.md#errors",
   "ingest.md#segments-snippet": "moving.md#segments-snippet",
+  "registry.md#registering": "registry.md#register-schemas",
   "routing.md": "how-it-works.md#routing",
   "routing.md#integrations": "calls.md#integrations",
   "routing.md#copies": "how-it-works.md#routing",
