@@ -1,4 +1,7 @@
-/** Audiences: their own settings, the defaults for all others, and where the stage keeps its state. */
+/**
+ * Settings of audiences, the defaults for settings that an audience does not set, and the folder in which the stage
+ * keeps its state.
+ */
 
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";

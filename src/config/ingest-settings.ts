@@ -14,13 +14,13 @@ const LABEL = "wildcard";
 const BEGIN = "start with https:// or http://, or with the scheme of an app such as capacitor://";
 
 /**
- * An entry of `ingest.corsOrigins`, as browsers send origins.
+ * Checks that an entry of `ingest.corsOrigins` has the form in which browsers send origins.
  *
  *   entry                                      is accepted
  *   *                                          yes: any origin
  *   null                                       yes: pages from files, and sandboxed frames
  *   https://app.example.com, http://app:3000   yes
- *   https://*.example.com, with a port, too    yes: subdomains at any depth, example.com itself is not one
+ *   https://*.example.com, also with a port    yes: subdomains at any depth, but not example.com itself
  *   capacitor://localhost, app://id, app://-   yes: the schemes of app shells and extensions
  *   a path, a slash at the end, capitals, the scheme's default port, a `*` elsewhere
  *                                              no: browsers send no such origin
@@ -48,7 +48,7 @@ function testOrigin(given: string): Tested<string> {
 
 const KIB = 1_024;
 const MIB = 1_048_576;
-/** With this limit and the time for requests in progress, a stop takes at most 30 s. */
+/** With this limit, a stop takes at most 30 s, including the time for requests in progress. */
 const HANDOVER_MAX_MS = 15_000;
 
 const origin = text("an origin such as https://app.example.com, or *", testOrigin);

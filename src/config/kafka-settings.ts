@@ -1,4 +1,4 @@
-/** The section `kafka`: how to reach the cluster, and the names and sizes of topics. */
+/** The section `kafka`: the connection to the cluster, and the names and sizes of topics. */
 
 import { isIPv6 } from "node:net";
 
@@ -51,7 +51,7 @@ function testBroker(given: string): Tested<string> {
     : wrong("ports are from 1 to 65535");
 }
 
-/** Hides everything but an address, because people put user names and passwords here. */
+/** Hides everything except an address, because users may write user names and passwords into this setting. */
 function showBroker(raw: unknown): unknown {
   const isAddress =
     typeof raw !== "string" ||
@@ -129,7 +129,7 @@ const sasl = variants(
   },
 );
 
-/** Calls over HTTP can have up to 32 KB. */
+/** Large enough for calls over HTTP, which can have up to 32 KB. */
 const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
 const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 

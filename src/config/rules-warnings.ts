@@ -1,13 +1,13 @@
 /**
- * Warnings about rules that are allowed, but most likely withhold something that a destination should get, or protect
+ * Warnings about rules that are valid, but most likely withhold something that a destination should get, or protect
  * less than they seem to (docs/rules.md).
  *
  *   a destination of an audience's source               warning
- *   has an allow list of traits without the audience's  members and others look the same
- *   requires consent that the audience's calls lack     it gets no calls from it
+ *   has an allow list of traits without the audience's  members cannot be told apart from others
+ *   requires consent that the audience's calls lack     it gets none of the audience's calls
  *
  *   a destination                                       warning
- *   removes user IDs, and no secret is configured       the keys of its records can be found out by trying
+ *   removes user IDs, and no secret is configured       the keys of its records can be guessed
  */
 
 import type { Destination } from "../domain/destination.ts";

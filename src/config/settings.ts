@@ -1,4 +1,4 @@
-/** All settings. The reference page docs/configuration.md is generated from this. */
+/** Declares all settings. The reference page docs/configuration.md is generated from this file. */
 
 import { TYPE_SETTINGS } from "../destinations/index.ts";
 import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
@@ -37,7 +37,7 @@ import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
 import { registrySettings } from "./registry-settings.ts";
 import { sourceSettings } from "./source-settings.ts";
 
-/** The ports that the program opens by default; `INGEST_PORT` is with the settings of ingest. */
+/** The ports that the program opens by default. `INGEST_PORT` is in `ingest-settings.ts`. */
 export const ADMIN_PORT = 9_464;
 export const CONSOLE_PORT = 9_465;
 

@@ -1,4 +1,4 @@
-/** The list `sources`: where calls come from, and which destinations they may reach. */
+/** The list `sources`: the origins of calls, and the destinations that these calls may reach. */
 
 import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";

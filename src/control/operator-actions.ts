@@ -4,21 +4,21 @@
  * (`schemas/operator-action.schema.json`). The topic is compacted: the last record of a key applies.
  *
  *   key                              value                       means
- *   pause/<destination>              since when, by whom,        no deliveries to it are attempted
- *                                    until when
+ *   pause/<destination>              start, author and end       no deliveries to it are attempted
+ *                                     of the pause
  *   pause/<destination>              none                        the pause has ended
- *   release/<destination>/<id>       retry or cancel, and the    deliveries that await retry leave the delay
- *                                    time of the request         topics: returned or dead-lettered
+ *   release/<destination>/<id>       retry or cancel, and the    deliveries awaiting retry leave the delay
+ *                                     time of the request         topics, and are returned or dead-lettered
  *   released/<id>/<delay>/<part.>    offset, topic ID            progress of the early release in a partition
  *   endpoint/<destination>/<key>     process, and whether the    news for processes that read it when it is
  *                                    endpoint accepts, fails     written; it has no effect later
  *                                    or asked to wait
  *   process/<id>                     stages and routes           the process was running when the record was
  *                                                                written, and counts as running for 90 s
- *   any of these                     none                        the record is forgotten
- *   anything else                    any                         rejected, as from a later version
+ *   any of these                     none                        the record is removed
+ *   anything else                    any                         rejected; a later version may have written it
  *
- * Versions of Switchyard that do not know this topic run without it.
+ * Versions of Switchyard that do not use this topic run without it.
  */
 
 import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";
@@ -48,7 +48,7 @@ export interface EarlyRelease {
   /** Applies to deliveries that were queued or scheduled for retry before this time. */
   readonly atMs: number;
   readonly by: string;
-  /** A cancel applies only to calls received before this time. Null for a retry. */
+  /** A cancel applies only to calls that were received before this time. Null for a retry. */
   readonly receivedBeforeMs: number | null;
 }
 
@@ -147,7 +147,7 @@ const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
   const { id, stages, sinceMs } = process;
-  // Sources with the same destinations share a list, because many have the same ones.
+  // Sources with the same destinations share a list, because many sources have the same destinations.
   const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
   const all = [...groups.values()].map((same) => ({
     sources: same.map(([source]) => source),
@@ -161,7 +161,7 @@ export function processKey(id: string): string {
   return `process/${id}`;
 }
 
-/** A tombstone for the key. */
+/** Creates a tombstone for the key. */
 export function forgetRecord(topic: string, key: string): OutgoingRecord {
   return written(topic, key, null);
 }

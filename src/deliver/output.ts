@@ -1,5 +1,6 @@
 /**
- * The records that replace an unaccepted delivery: scheduled for retry, expired or rejected.
+ * Describes the records that replace a delivery which was not accepted: the delivery is scheduled for retry, or is a
+ * dead letter because it expired or was rejected.
  *
  *   output      the delivery                                its sentence
  *   scheduled   one more retry; due after the delay;        -
@@ -38,7 +39,7 @@ const WAITED = {
 } as const;
 export type Waited = keyof typeof WAITED;
 
-/** Schedules a retry of the delivery; `notBeforeMs` is kept only if it is later than the delay. */
+/** Schedules a retry of the delivery; `notBeforeMs` is kept only if it is later than the end of the delay. */
 export function scheduleRetry(
   delivery: Delivery,
   delayMs: number,

@@ -1,6 +1,6 @@
 /**
- * Reads a call from JSON. The call's type is read separately, because the source of a record is looked up after that
- * and before the other fields are checked (docs/calls.md#checks).
+ * Reads a call from JSON. The call's type is read first, because the record's source is looked up before the other
+ * fields are checked (docs/calls.md#checks).
  *
  *   type              needs
  *   identify          userId or anonymousId
@@ -54,7 +54,7 @@ export function parseCallType(json: unknown): TypedCall | InvalidCall {
 /**
  * Reads a whole call.
  *
- * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply and need not be checked for that.
+ * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply, so its nesting is not checked.
  */
 export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
   const typed = parseCallType(json);
@@ -171,7 +171,7 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   return null;
 }
 
-/** Accepts numbers instead of strings: a category 5 is the category "5". */
+/** Accepts numbers instead of strings: the category 5 becomes the category "5". */
 function numberAsText(value: unknown): unknown {
   return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
 }

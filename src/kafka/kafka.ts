@@ -19,7 +19,7 @@ import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
 
-/** The driver behind the port, for a log line at startup. */
+/** The version of the driver and its replacements, which are logged at startup. */
 export const driverInUse = kafkajsInUse;
 
 /** Connects when first used. The caller must close it. */
@@ -30,7 +30,7 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without the replacements, records in flight would be lost track of in a rebalance.
+    // Without the replacements, a rebalance would lose track of the records in flight.
     throw new Error(
       `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
     );

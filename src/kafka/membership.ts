@@ -1,15 +1,15 @@
 /**
- * A member of a consumer group, as `consume/` needs it, in our words. `kafkajs/membership.ts` implements
- * it, and `kafka.ts` passes it to `consume/`.
+ * The interface through which `consume/` uses a member of a consumer group. `kafkajs/membership.ts` implements the
+ * interface, and `kafka.ts` passes the implementation to `consume/`.
  *
  *   the driver                               calls
- *   is about to join, also the first time    `beforeJoin`, and waits for it
- *   failed to join                           `joinsAgain`, which decides if it makes another attempt
+ *   is about to join, even the first time    `beforeJoin`, and waits for it
+ *   failed to join                           `joinsAgain`, which decides whether it makes another attempt
  *   has read the group's commits             `offsetsFetched`, before the first fetch
  *   has its assignment                       `foreignMembers`, then `assigned`
  *   is about to fetch from a broker          `fetch`, concurrently for all brokers
  *   is about to send a heartbeat             `heartbeat`
- *   gives up                                 `failed`
+ *   cannot continue                          `failed`
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
@@ -39,17 +39,17 @@ export interface MembershipOptions {
 export interface GroupEvents {
   /**
    * Called before each join, after the driver has decided to join. Fetches from other brokers may still be in
-   * flight. Called once for concurrent joins. If it rejects, the join has failed.
+   * flight. Called once for concurrent joins. If the promise rejects, the join has failed.
    */
   readonly beforeJoin: (member: Member) => Promise<void>;
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
   /**
    * Called with all assigned partitions after each join, or with a single partition whose offset was out of
-   * range. Returns the partitions to read from their first offset, whatever was committed. Must not throw.
+   * range. Returns the partitions to read from their first offset regardless of what was committed. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
   readonly assigned: (assignment: Assignment) => void;
-  /** Called with the client IDs of other programs in the group, as far as they are visible to this member. */
+  /** Called with the client IDs of other programs in the group that are visible to this member. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
   /** The driver continues when the promise resolves. If the promise rejects, the driver handles the error. */
   readonly fetch: (member: Member, nodeId: string, ask: FetchFromBroker) => Promise<void>;
@@ -61,8 +61,8 @@ export interface GroupEvents {
 /**
  * Fetches from the broker, either all partitions that it leads or only some of them.
  *
- * @param take is called with the batches that arrive. While it returns true, the fetch continues until its
- *   time is over. A driver may ignore `take`.
+ * @param take is called with the batches that arrive. The fetch continues until its time is over, or until `take`
+ * returns `false`. A driver may ignore `take`.
  */
 export type FetchFromBroker = (
   only: FetchOnly | null,
@@ -126,17 +126,20 @@ export interface Member {
   heardAtMs: number;
   /** Sends a heartbeat if the last one is at least this old. Rejects if the group is rebalancing. */
   heartbeat(agoMs: number): Promise<void>;
-  /** `true` if the broker leads any of the wanted partitions; `false` also while that is unknown. */
+  /** `true` if the broker leads any of the wanted partitions; `false` if it does not, or if that is unknown. */
   readsFrom(nodeId: string, isWanted: IsWanted): boolean;
   /** The offset at which the next fetch of the partition starts. */
   positionOf(topic: string, partition: number): number;
-  /** The next fetch of the partition starts after `offset`. */
+  /** Makes the next fetch of the partition start after `offset`. */
   advance(topic: string, partition: number, offset: number): void;
   /** Makes one attempt to commit, as the member of the latest join. */
   commit(offsets: readonly OffsetToCommit[]): Promise<void>;
   pause(topic: string, partition: number): void;
   resume(topic: string, partition: number): void;
-  /** Also resumes partitions that were paused before the latest join, because the driver may keep pauses. */
+  /**
+   * Resumes all partitions, including those that were paused before the latest join, because the driver may keep
+   * pauses.
+   */
   resumeAll(): void;
 }
 
@@ -158,7 +161,7 @@ export interface FetchedOffset {
   readonly metadata: string;
 }
 
-/** A record, with the memory that it uses. */
+/** A fetched record and the memory that it uses. */
 export interface FetchedRecord extends IncomingRecord {
   readonly bytes: number;
 }
@@ -178,7 +181,7 @@ export interface FetchedBatch {
   readonly last: number | null;
   /** Set if there are no records because their batch is corrupt. */
   readonly corrupt: CorruptBatch | null;
-  /** The number of records, without the control, aborted and earlier records that `last` includes. */
+  /** The number of records, excluding the control, aborted and earlier records that `last` includes. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;
 }

@@ -1,6 +1,6 @@
 /**
- * After a batch of calls was written, counts for each destination the calls that it gets and, by reason, the calls that
- * it does not get (docs/rules.md#order).
+ * Counts, after a batch of calls was written, which calls each destination gets and, by reason, which calls it does not
+ * get (docs/rules.md#order).
  *
  *   reason                     counts
  *   not-connected              all calls from the source
@@ -42,7 +42,7 @@ export function countRouted(
   const recordsIn = metrics.recordsIn.bind({ stage: "route" });
   return (batch, refused) => {
     recordsIn.inc(batch.length);
-    // By lists that calls share, so that a call costs the same however many destinations there are.
+    // Counted by lists that calls share, so the cost of a call does not depend on the number of destinations.
     const sources = new Map<SourceRoutes, number>();
     const receivers = new Map<readonly Route[], number>();
     const excluding = new Map<SourceRoutes, number>();
@@ -82,7 +82,7 @@ function addTo<Key>(counts: Map<Key, number>, key: Key, number: number): void {
   counts.set(key, (counts.get(key) ?? 0) + number);
 }
 
-/** Subtracts the copies that the brokers refused. */
+/** Subtracts the delivery records that the brokers rejected. */
 function leaveOut(
   batch: readonly Routed[],
   refused: Refused,
@@ -108,8 +108,7 @@ function countExcluded(
   const named = byName.filter((route) => !byRules.includes(route));
   for (const { destination } of named) skips.add("named-false", destination, 1);
   if (!others) return;
-  // `integrations` exclude all candidates, except those for which something else was decided, which are subtracted
-  // here.
+  // `integrations` exclude all candidates. Those for which something else was decided are subtracted here.
   addTo(excluding, from, 1);
   const failed = ruled?.failed ?? [];
   for (const all of [routes, named, byRules, failed]) {

@@ -1,6 +1,6 @@
 /**
- * Decides what is written for a record of `calls`. The checks are made in this order, and if a check fails, the record
- * becomes a dead letter with the reason of that check (docs/calls.md#checks).
+ * Decides what is written for a record of `calls`. The checks are made in the order of the table. If one fails, the
+ * record becomes a dead letter with the reason next to it (docs/calls.md#checks).
  *
  *   check       reason
  *   bytes       undecodable, unknown-schema
@@ -54,11 +54,11 @@ export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
   readonly from: SourceRoutes;
-  /** The destinations that get the call, perhaps none. One list for all calls that all candidates of a source get. */
+  /** The destinations that get the call; may be empty. Calls that all candidates of a source get share one list. */
   readonly routes: readonly Route[];
   /** Destinations that would get the call if they were enabled. */
   readonly disabled: readonly Destination[];
-  /** The records to write, each for the route with the same index. */
+  /** The records to write; each belongs to the route with the same index. */
   readonly records: readonly OutgoingRecord[];
   /** The candidates that `integrations` exclude; null if the call has no `integrations`. */
   readonly excluded: Excluded | null;
@@ -81,7 +81,10 @@ export interface Ruled {
     /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
-  /** Paths that the rules of a destination changed in the call; `routeRecord` does not collect them. */
+  /**
+   * The paths that each destination's rules changed in the call; empty in results of `routeRecord`, which does not
+   * collect them.
+   */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
   /** Destinations whose rules could not be evaluated. */
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
@@ -148,7 +151,7 @@ export function routeRecord(
   return routed(record, read, routing, { trace, explains: false });
 }
 
-/** Routes a call that was read from this record, and keeps what its rules changed. */
+/** Routes a call that was read from this record. */
 export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routing): RoutedCall {
   return routed(record, read, routing, { trace: null, explains: true });
 }
@@ -156,7 +159,7 @@ export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routi
 interface Options {
   /** See `copies`. */
   readonly trace: TraceContext | null;
-  /** If true, the paths that rules change are kept. The stage does not need them. */
+  /** If true, the paths that rules change are kept; the stage does not need them. */
   readonly explains: boolean;
 }
 
@@ -247,7 +250,7 @@ export interface ExplainedDecision extends Decision {
   readonly changed: readonly string[];
 }
 
-/** Explains why each of the destinations gets the call, or does not. */
+/** Explains why each of the destinations gets or does not get the call. */
 export function explained(
   { integrations }: Pick<Call, "integrations">,
   { from, ruled }: RoutedCall,

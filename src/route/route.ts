@@ -10,7 +10,7 @@
  *   is not named, and All is false                 no              all-false
  *   any other                                      yes             by-default
  *
- * The destination's filters then decide about the calls that it would get. A flag in `integrations` therefore never
+ * The destination's filters are then applied to the calls that it would get. A flag in `integrations` therefore never
  * sends a call to a destination that is disabled or not connected to the source.
  */
 
@@ -21,7 +21,7 @@ import type { RuleSkip } from "./rules/plan.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
 
-/** Destinations that get no calls from a source, whatever `integrations` contain, by reason. */
+/** Destinations that get no calls from a source regardless of `integrations`, by reason. */
 export interface Skipped {
   readonly notConnected: readonly Destination[];
   readonly disabled: readonly Destination[];
@@ -60,8 +60,8 @@ export function skipped(source: Source, destinations: readonly Destination[]): S
 }
 
 /**
- * The candidates that get a call with these flags, without reasons, which the stage does not need. Given disabled
- * destinations, returns those that would get the call if they were enabled.
+ * Returns the candidates that get a call with these flags, without reasons, because the stage does not need reasons. If
+ * the candidates are disabled destinations, returns those that would get the call if they were enabled.
  */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,

@@ -27,7 +27,7 @@ export interface SourceRoutes extends Skipped {
   readonly sourceHeader: RecordHeaders[number];
   /** The destinations that are connected and enabled. */
   readonly candidates: Candidates<Route>;
-  /** The candidates that require consent, which may be none; null if none of the candidates has rules. */
+  /** The candidates that require consent; may be empty. Null if none of the candidates has rules. */
   readonly consenting: readonly Route[] | null;
 }
 
@@ -69,7 +69,7 @@ export function sourceRoutes(
   };
 }
 
-/** Compiled rules of the destinations that have any. */
+/** The compiled rules of those destinations that have rules. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   return new Map(

@@ -9,7 +9,7 @@ import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
 
 const SECRET_CHARACTERS_MIN = 16;
-/** The number of calls whose message IDs fit in a header if they are UUIDs. */
+/** The number of calls whose message IDs fit in a header if all IDs are UUIDs. */
 const CALLS_WITH_IDS = 221;
 const TOKEN_LIMIT_MS = 5_000;
 

@@ -1,10 +1,10 @@
 /**
  * Runs admin calls one at a time, each with a time limit.
  *
- * kafkajs' admin client hangs on concurrent requests and stays broken once a topic that it has seen is
- * deleted. So a client that failed is dropped, and unless that client was new, the call is repeated once with
- * a new one. While a partition moves to another leader, calls are repeated for a few seconds. Every call must
- * therefore be idempotent.
+ * kafkajs' admin client hangs on concurrent requests, and stays broken after the deletion of a topic that it has used.
+ * So a client that failed is dropped, and unless that client was new, the call is repeated once with a new client.
+ * While a partition moves to another leader, calls are repeated for a few seconds. Because of these repetitions, every
+ * call must be idempotent.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,9 +21,12 @@ import { withPermission } from "./permission.ts";
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
-/** How often kafkajs retries each step; callers decide what to do in longer outages. */
+/** The number of times that kafkajs retries each step; callers handle longer outages. */
 const RETRIES = 3;
-/** A leader or controller is being elected, or kafkajs authenticates on a connection that is already authenticating. */
+/**
+ * Errors that end soon: a leader or controller is being elected, or kafkajs has started to authenticate on a connection
+ * that is already authenticating.
+ */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",
   "LEADER_NOT_AVAILABLE",

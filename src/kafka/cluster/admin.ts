@@ -225,7 +225,7 @@ export class KafkaAdmin implements Admin {
     });
   }
 
-  /** Reports a missing permission by its name. */
+  /** Wraps the callback, so that its errors name the missing permission. */
   #named(onUnknown: OnUnknown | undefined, needed: readonly Grant[]): OnUnknown | undefined {
     if (onUnknown === undefined) return undefined;
     return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#identity));
@@ -240,7 +240,7 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
   return { on: kind, names, pattern: "literal", operations: [operation] };
 }
 
-/** @throws the brokers' errors about hidden topics, whether these topics exist or not. */
+/** @throws the brokers' errors about hidden topics. It is unknown whether these topics exist. */
 function throwHidden(found: readonly TopicMetadata[]): void {
   const errors = found.flatMap(({ topic, topicErrorCode }) => {
     const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));

@@ -1,4 +1,7 @@
-/** Connections to the brokers that lead partitions, opened when needed and dropped when they fail. */
+/**
+ * Manages the connections to the brokers that lead partitions: opens a connection when it is needed, and drops it when
+ * it fails.
+ */
 
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
@@ -73,7 +76,7 @@ export class Brokers {
     return metadata;
   }
 
-  /** From now on, `metadata` uses the next of the configured addresses. */
+  /** Makes `metadata` use the next of the configured addresses. */
   nextSeed(): void {
     nextSeed(this.#pool).catch(() => undefined);
   }
@@ -128,14 +131,13 @@ export class Brokers {
     return broker;
   }
 
-  /** The response contains the errors of individual partitions. Throws if there is no response. */
+  /** Returns the response, which contains the errors of individual partitions. Throws if there is no response. */
   produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
     return request(broker, "Produce", batches);
   }
 
   /**
-   * Call this after a failure: other requests to the broker fail as well, and the next request opens a new
-   * connection.
+   * Call after a failure. Makes the other requests to the broker fail; the next request opens a new connection.
    */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);

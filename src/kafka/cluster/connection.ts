@@ -1,10 +1,10 @@
 /**
- * Creates the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
+ * Creates the driver's clients for a `KafkaConnection`, with its addresses, TLS, SASL, sockets and logging.
  *
- * Each consumer gets its own client, because a kafkajs client keeps committed offsets by group, so two members
- * of a group on one client would overwrite each other's offsets. All consumers' clients use the same
- * connections (`kafkajs/shared-connections.ts`). The sockets of other clients are tracked here, because
- * kafkajs waits for open requests before it closes a connection, so a broker that hangs would delay a stop.
+ * Each consumer gets a separate client: a kafkajs client keeps committed offsets by group, so if two members of a group
+ * shared a client, they would overwrite each other's offsets. All consumers' clients use the same connections
+ * (`kafkajs/shared-connections.ts`). The sockets of other clients are tracked here, because kafkajs waits for open
+ * requests before it closes a connection, so a broker that hangs would delay a stop.
  */
 
 import net from "node:net";
@@ -52,7 +52,7 @@ interface SharedClient extends Client {
   };
 }
 
-/** What all clients of one `createKafka` call share. */
+/** The objects that all clients from one call of `createKafka` share. */
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
@@ -72,7 +72,7 @@ export class Clients {
     this.#sasl = saslOptions(connection, clock);
   }
 
-  /** @param retries how often the driver retries each step; by default enough for a broker's restart. */
+  /** @param retries how often the driver retries each step; by default, often enough to outlast a broker's restart. */
   create(retries?: number): Client {
     return this.#create(new Sockets(this.outages), retries);
   }

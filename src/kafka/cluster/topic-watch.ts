@@ -1,15 +1,15 @@
 /**
  * Looks up the leaders of the topics that this process's members read, for all members together, and reports
- * the results to each member. A member's fetch lasts for minutes: the member ends it if a leader has changed
+ * the results to each member. A member's fetch lasts for minutes, but the member ends it early if a leader has changed
  * or a topic has more partitions.
  *
  *   a lookup                             then
- *   every 5 s, 500 topics per request    all members get the result, even if nothing is new: one may
- *                                        have queried a broker with older metadata
+ *   every 5 s, 500 topics per request    all members get the result, even if nothing is new, because a
+ *                                        member may have queried a broker with older metadata
  *   every 30 s while the brokers         the same
  *   throttle this process
- *   fails, or takes longer than 4 s      the next one uses another address. The responses to fetches
- *                                        show members that leaders have moved
+ *   fails, or takes longer than 4 s      the next lookup uses another address. From the responses to
+ *                                        fetches, members still learn that leaders have moved
  */
 
 import type { TopicLeaders, TopicWatch, WatchingTopics } from "../membership.ts";
@@ -31,7 +31,9 @@ interface LeadersQuery {
   found: TopicLeaders;
 }
 
-/** Shared by the consumers of a process. Idle while there are no consumers. The caller must close it. */
+/**
+ * Shared by the consumers of a process. Does nothing while there are no consumers. The caller must close the object.
+ */
 export class ClusterTopicWatch implements TopicWatch {
   readonly #clients: WatchingClients;
   readonly #watching = new Set<WatchingTopics>();

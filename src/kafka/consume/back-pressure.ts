@@ -2,11 +2,11 @@
  * Passes on fetched records while there is room, and stops fetching when there is none.
  *
  *   whenFull   while fetched records are not passed on        fetched again when
- *   hold       its partition is not fetched, and the others   all of them are passed on
+ *   hold       that partition is not fetched, and the others  all of them are passed on
  *              are only polled from time to time
  *   ... for a  only that partition is not fetched             the same, and half of the limit is free
  *   passing topic
- *   pause      its partition is not fetched                   the same, and half of the limit is free
+ *   pause      that partition is not fetched                  the same, and half of the limit is free
  *   any, while a      only that partition is not fetched      all of them are passed on; with `pause`
  *   record is not                                             and passing topics as above
  *   admitted yet
@@ -20,8 +20,8 @@
  *   no record was processed      250 ms later             a second for a record
  *
  * Between two calls of a partition's `take`, other work can run, because a fetch can contain 100,000 tiny
- * records. The partition with the fewest bytes in flight comes first. Otherwise, if partitions share their
- * room, the one with the most bytes in flight would again and again take the room that it frees.
+ * records. The partition with the fewest bytes in flight comes first. Without this order, if partitions share their
+ * room, the partition with the most bytes in flight would take all the room that its own records free.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
@@ -37,14 +37,14 @@ const LOOK_WAIT_MAX_MS = 1_000;
 /** The partitions that a fetch loop may fetch. */
 export type Room =
   | { readonly kind: "all" }
-  /** Only some partitions; the broker may wait for a record as long as `FetchOnly` states. */
+  /** Only some partitions may be fetched; `FetchOnly` states how long the broker may wait for a record. */
   | ({ readonly kind: "some" } & FetchOnly);
 
 const ALL: Room = { kind: "all" };
 
 interface Look {
   readonly atMs: number;
-  /** The number of records that had been processed at that time. */
+  /** The number of records that had been processed at the time of the poll. */
   readonly finishes: number;
 }
 
@@ -79,12 +79,12 @@ export class BackPressure {
     this.#owned = owned;
   }
 
-  /** From now on, passes on nothing more. */
+  /** Stops passing on records. */
   stop(): void {
     this.#owned = [];
   }
 
-  /** Called when there may be room again. */
+  /** Call when there may be room again. */
   finished(): void {
     this.#finishes += 1;
     if (this.#isScheduled) return;
@@ -96,7 +96,7 @@ export class BackPressure {
     this.#soon();
   }
 
-  /** Passes on as many records as there is room for, at most 1,000 of each partition at a time. */
+  /** Passes on records while there is room, at most 1,000 of each partition at a time. */
   handOver(): void {
     let hasMore = false;
     const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
@@ -108,8 +108,8 @@ export class BackPressure {
   }
 
   /**
-   * Waits until there is room to fetch, or until the partitions are revoked, and sends heartbeats meanwhile.
-   * Throws the errors of heartbeats: the group is rebalancing, or the coordinator is gone.
+   * Waits until there is room to fetch, or until the partitions are revoked, and sends heartbeats meanwhile. Throws if
+   * a heartbeat fails, because the group is rebalancing or the coordinator is gone.
    */
   async room(member: Member, nodeId: string): Promise<Room> {
     while (this.#isStalled()) {
@@ -131,7 +131,7 @@ export class BackPressure {
     if (!member.readsFrom(nodeId, this.#isLookedAt)) return Number.POSITIVE_INFINITY;
     const { atMs } = this.#looks.get(nodeId) ?? NEVER;
     const leftMs = atMs + LOOK_EVERY_MS - Date.now();
-    // Otherwise, if the clock was set back, polling would stop until the clock has caught up.
+    // Without this, if the clock was set back, polling would stop until the clock has caught up.
     return leftMs > LOOK_EVERY_MS ? 0 : leftMs;
   }
 
@@ -149,8 +149,7 @@ export class BackPressure {
     );
 
   /**
-   * The time until the next heartbeat. Waking up earlier would be useless, because most consumers are idle
-   * most of the time.
+   * The time until the next heartbeat. Waking up earlier would be useless, because there is nothing else to do.
    */
   #untilHeartbeat({ heardAtMs }: Member): number {
     const { heartbeatMs } = this.#options;
@@ -207,8 +206,8 @@ function isLookedAt({ hasBacklog, passes, isPaused }: OwnedPartition): boolean {
 }
 
 /**
- * Passing records on one by one costs more than waiting for several, so an eighth of the limit has to be
- * free before the next ones are passed on.
+ * Passing on records one by one costs more than passing on several together, so an eighth of the limit has to be free
+ * before more records are passed on.
  */
 function isWorthALook({
   hasBacklog,

@@ -7,9 +7,9 @@
  *   leaving    wait                        drain; then commit; then fence
  *   over       end                         stop, crash
  *
- * Some problems stay until somebody acts: a corrupt batch, a missing permission. If one occurs, the run
- * commits as for a stop. Otherwise the next run would start where this one started and deliver the same
- * records again, and so would each later run.
+ * Some problems, such as a corrupt batch or a missing permission, last until an operator fixes them. If one occurs, the
+ * run commits as for a stop. Without that commit, each later run would start at the same offset and deliver the same
+ * records again.
  *
  * To block a fetch loop, `#fetch` does not return, and sends heartbeats meanwhile. If a heartbeat fails, the
  * error is passed on to the driver, which joins again.
@@ -46,7 +46,7 @@ import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
-/** The time between checks of a fetch loop that waits to continue. */
+/** The interval at which a waiting fetch loop checks whether it may continue. */
 const STEP_MS = 300;
 const LEAVE_LIMIT_MS = 5_000;
 const [JOIN, SUBSCRIBE] = ["join", "subscribe"];
@@ -63,18 +63,18 @@ export class ConsumerRun {
   readonly #ownership: Ownership;
   /** Fired when a waiting fetch loop may be able to continue. */
   readonly #wake = new Signal();
-  /** Fired when fetch loops must not wait for the fetches in flight any longer. */
+  /** Fired when fetch loops must stop waiting for the fetches in flight. */
   readonly #interrupt = new Signal();
   readonly #pace: FetchPace;
   readonly #isPaced: boolean;
   #state: State = "joining";
   #member: Member | null = null;
-  /** Changes with each assignment. Records that were fetched under an earlier assignment are dropped. */
+  /** Changes with each assignment. Records that were fetched during an earlier assignment are dropped. */
   #epoch = 0;
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
   #revoking: Promise<Error | null> | null = null;
-  /** Failures by node, or by another target if there is no node. */
+  /** Failures by target: a node, or another target if there is no node. */
   readonly #failed = new RepeatedFailures();
   readonly #membershipState: MembershipState;
 
@@ -186,7 +186,7 @@ export class ConsumerRun {
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
     this.#membershipState.setMember(member);
-    // Fetches that were started under an earlier assignment may lack a partition for as long as they last.
+    // A fetch that was started during an earlier assignment may lack a partition until it ends.
     this.#membership.endFetches();
     this.#wake.fire();
     this.#onJoined();
@@ -206,7 +206,7 @@ export class ConsumerRun {
     });
   }
 
-  /** Returns undefined if fetches have their own pace. */
+  /** Returns undefined if each fetch is paced separately. */
   #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
     if (this.#isPaced) return undefined;
     const epoch = this.#epoch;
@@ -238,8 +238,8 @@ export class ConsumerRun {
       const batches = await this.#interrupt.orElse(fetch(room), INTERRUPTED);
       this.#membershipState.assertIsIn();
       if (batches !== INTERRUPTED) this.#recordResponse(nodeId);
-      // A process that was frozen reads responses that were sent long ago. Its partitions may belong to other
-      // members by now; in that case the heartbeat throws.
+      // A process that was frozen reads responses that were sent long ago. By now, its partitions may belong to other
+      // members; the heartbeat throws then.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
       if (isCertain && this.#epoch === epoch && this.#state === "taking") {
         this.#ownership.offer(member, batches);
@@ -252,8 +252,8 @@ export class ConsumerRun {
       // The other brokers' fetch loops must end before the driver reacts.
       this.#interruptFetches();
       if (this.#isFinal(error, nodeId)) {
-        // Revokes now, while this process is still a member: the driver leaves the group before it reports a
-        // crash.
+        // The partitions are revoked now, while this process is still a member, because the driver leaves the group
+        // before it reports a crash.
         await this.#revoke();
         this.#fail(error as Error);
       }
@@ -310,12 +310,12 @@ export class ConsumerRun {
 }
 
 /**
- * Counts how often the same request has failed in a row, and decides if it is retried.
+ * Counts how often the same request has failed in a row, and decides whether it is retried.
  *
  *   the failure                                 is retried      at most
- *   a broker reports an unknown topic: one      a second later  4 times
- *   that restarts does not know its topics
- *   immediately, and brokers learn of a new
+ *   a broker reports an unknown topic, because  a second later  4 times
+ *   a restarted broker does not have its
+ *   topics at once, and brokers learn of a new
  *   topic one after another
  *   a join is cut off: its coordinator stops,   300 ms later    9 times
  *   and the next one is not known immediately
@@ -324,7 +324,7 @@ class RepeatedFailures {
   /** Number of failures, by target of the request. */
   readonly #times = new Map<string, number>();
 
-  /** Counts the failure. Returns `true` if there were so many that the failure counts as permanent. */
+  /** Counts the failure, and returns `true` if the request has failed so often that the failure counts as permanent. */
   recordFailure(error: unknown, target: string): boolean {
     const times = (this.#times.get(target) ?? 0) + 1;
     this.#times.set(target, times);
@@ -335,7 +335,7 @@ class RepeatedFailures {
     return isUnknownTopic(error) ? 1_000 : 300;
   }
 
-  /** Called when the target has responded otherwise. */
+  /** Call when the target has sent any other response. */
   recordResponse(target: string): void {
     this.#times.delete(target);
   }
@@ -350,14 +350,14 @@ interface RunOptions {
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
   readonly consume: ConsumeOptions;
-  /** Outlives the run. */
+  /** Kept longer than the run. */
   readonly memory: Memory;
   readonly groups: GroupWatch;
   readonly onJoined: () => void;
-  /** Called at each rebalance with the client IDs of other programs in the group. */
+  /** Called after each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
-  /** Is shared by the consumers of the process. */
+  /** The pace that all consumers of the process share. */
   readonly commits: CommitPace;
   readonly log: Log;
 }

@@ -1,16 +1,16 @@
 /**
- * How often a consumer polls and sends heartbeats, and how much it fetches.
+ * Computes how often a consumer polls and sends heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
- *   poll                  12 s; 5 to 15 min in a shared         each poll costs CPU; a change ends it sooner
+ *   poll                  12 s; 5 to 15 min in a shared         each poll costs CPU; a change ends a poll early
  *                         session (`member-fetches.ts`)
  *   poll while paused     250 ms                                a resumed partition is read with the next poll
  *   heartbeat             a quarter of the session timeout      two may be lost
  *   ... while it fetches  5 s, at most half the session         many members send them together: a
- *                         timeout (`group-watch.ts`)            thousand are 200 a second
+ *                         timeout (`group-watch.ts`)            thousand send 200 a second
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
- *   bytes of a fetch      a quarter of `maxBytes`, between      they are in memory before they are counted
+ *   bytes of a fetch      a quarter of `maxBytes`, between      bytes are in memory before they are counted
  *                         64 KiB and 1 MiB
  *   ... of one            with `pause` its share of             a paused partition keeps its fetched records;
  *   partition             `maxBytes`, at least 64 KiB           a larger batch is returned whole (KIP-74)

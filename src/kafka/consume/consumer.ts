@@ -4,7 +4,7 @@
  *   a run ends because of                       then
  *   `stop()`                                    done
  *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without a limit
- *   something permanent: a corrupt batch; a     onCrash, once
+ *   a permanent problem: a corrupt batch; a     onCrash, once
  *   missing permission, which is named
  *   anything else, after five failed joins      onCrash, once
  *   anything else                               another run
@@ -37,7 +37,7 @@ const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 5_000;
 const FAILURES_MAX = 5;
 
-/** What the consumers of a process share. */
+/** The objects that all consumers of a process share. */
 export interface ConsumerWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
@@ -65,7 +65,7 @@ export class KafkaConsumer implements Consumer {
   #run: ConsumerRun | null = null;
   #rebalances = 0;
   #offsetResets = 0;
-  /** How many runs in a row have not joined. */
+  /** The number of consecutive runs that have not joined the group. */
   #failures = 0;
 
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
@@ -150,7 +150,7 @@ export class KafkaConsumer implements Consumer {
     }
   }
 
-  /** Names the missing permission, or the group that another program uses. */
+  /** Adds to the error the missing permission, or the group that another program uses. */
   #explained(ended: Error): Error {
     if (!errorTypes(ended).has("INCONSISTENT_GROUP_PROTOCOL")) {
       return withPermission(ended, this.#needed(), this.#world.identity);
@@ -198,12 +198,12 @@ const SHOWN_FOR_MS = 120_000;
 const LOGGED_EVERY_MS = 60_000;
 
 /**
- * Tracks other programs that are members of one of Switchyard's groups. When such a program joins or leaves,
- * the partitions of all members are revoked. If such a program leads the group, it may take records.
+ * Tracks other programs that are members of one of Switchyard's groups. When such a program joins or leaves, the
+ * partitions of all members are revoked. If such a program leads the group, it may assign partitions to itself.
  *
- *   such a member                    is shown                     is logged
- *   is in the group                  while it is                  when it is first seen, and with a
- *   has left, and may come back      for 2 minutes more           rebalance a minute later or more
+ *   such a program                   is shown                     is logged
+ *   is in the group                  while it is in the group      when it is first seen, and at a
+ *   has left, and may come back      for 2 more minutes           rebalance at least a minute later
  */
 export class ForeignMembers {
   readonly #monotonicMs: () => number;
@@ -218,7 +218,7 @@ export class ForeignMembers {
     this.#log = log;
   }
 
-  /** Called after a rebalance with the client IDs of the other programs in the group. */
+  /** Call after a rebalance with the client IDs of the other programs in the group. */
   joined(clientIds: readonly string[]): void {
     const nowMs = this.#monotonicMs();
     const before = this.now();

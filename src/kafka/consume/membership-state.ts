@@ -1,15 +1,15 @@
 /**
- * Tracks if a member still belongs to its group, from the responses to its heartbeats.
+ * Tracks, from the responses to a member's heartbeats, whether the member still belongs to its group.
  *
  *   the coordinator's response                 then
- *   a member of the group                      the time is noted
+ *   it is a member of the group                the time is stored
  *   the group rebalances, or the member is     all groups of the process send heartbeats
  *   no longer in it                            (`group-watch.ts`); fetch loops end, and the driver
  *                                              joins again
  *   it may not be a member: it is fenced, or   fetch loops end, and so does the run
  *   has lost its permission
- *   one of these, for an earlier assignment    nothing
- *   anything else, such as an outage           left to the driver, when its fetch is over
+ *   one of these, for an earlier assignment    nothing happens
+ *   anything else, such as an outage           the driver handles it when its fetch has ended
  *
  * This interrupts fetch loops that wait for records or for room, before their next heartbeat is due.
  */
@@ -27,7 +27,7 @@ interface MembershipStateOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
-  /** Called when the member has to join again or to end, because waiting fetch loops would not detect this. */
+  /** Called when the member has to join again or has to end. Waiting fetch loops would not detect this. */
   readonly onOut: () => void;
 }
 
@@ -48,7 +48,7 @@ export class MembershipState {
     this.#options = options;
   }
 
-  /** Called when the member has an assignment. */
+  /** Call when the member has an assignment. */
   setMember(member: Member): void {
     this.#member = member;
     this.#assignments += 1;
@@ -57,7 +57,7 @@ export class MembershipState {
     this.#options.groups.add(this.#watched);
   }
 
-  /** Called when the member's partitions are revoked. */
+  /** Call when the member's partitions are revoked. */
   clearMember(): void {
     this.#member = null;
     this.#outFor = null;

@@ -1,6 +1,6 @@
 /**
- * The partitions of a consumer, from their assignment until they are revoked. To revoke partitions: drain
- * (limited), commit, fence, in this order.
+ * The partitions of a consumer, from their assignment until they are revoked. Partitions are revoked in three steps:
+ * drain (with a time limit), commit, fence.
  */
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
@@ -27,10 +27,10 @@ const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;
-/** The passing topics' share of `maxBytes` is one divided by this number. */
+/** `maxBytes` divided by this number is the share of the passing topics. */
 const PASSING_SHARE = 4;
 
-/** What is kept across the tenures and runs of a consumer. */
+/** State that is kept across the tenures and runs of a consumer. */
 export interface Memory {
   /** By topic and partition: records that were processed before this tenure but not committed. */
   readonly finished: Map<string, Remembered>;
@@ -56,7 +56,7 @@ interface OwnershipOptions {
   readonly times: ConsumerTimes;
   readonly memory: Memory;
   readonly lease: SessionLease;
-  /** Is shared by the consumers of the process. */
+  /** The pace that all consumers of the process share. */
   readonly commits: CommitPace;
   /** Fired when fetching may continue. */
   readonly wake: Signal;
@@ -101,9 +101,9 @@ export class Ownership {
   }
 
   /**
-   * Applies the group's commits, which arrive before the first batches. Returns the offsets in topics that
-   * were recreated: according to the commits' metadata, or to what this process remembers, these commits were
-   * counted in another log.
+   * Applies the group's commits, which arrive before the first batches. Returns the offsets in topics that were
+   * recreated. These commits belong to another log, according to their metadata or to the topic IDs that this process
+   * has stored.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
@@ -152,9 +152,9 @@ export class Ownership {
   }
 
   /**
-   * Adds fetched batches, and passes on the records that there is room for. A batch counts only if it starts
-   * at the partition's current position. While a partition moves to another leader, two fetch loops request
-   * it, and the former leader's response is late. A response from before a reset is also late.
+   * Adds fetched batches, and passes on records while there is room. A batch counts only if it starts at the
+   * partition's current position, because responses may be late: while a partition moves to another leader, two fetch
+   * loops request it, and a response may have been sent before a reset.
    */
   offer(member: Member, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
@@ -193,7 +193,7 @@ export class Ownership {
     }
   }
 
-  /** Passes on no more records, and lets handlers finish the records that they have started. */
+  /** Stops passing on records, and waits until handlers have finished the records that they have started. */
   async drain(): Promise<void> {
     this.#backPressure.stop();
     for (const owned of this.#owned) owned.dropBacklog();
@@ -201,7 +201,7 @@ export class Ownership {
     await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
   }
 
-  /** Called when these partitions may belong to other members from now on. */
+  /** Call when these partitions may belong to other members. */
   fence(): void {
     this.#backPressure.stop();
     this.#committer.stop();
@@ -288,8 +288,8 @@ export class Ownership {
 }
 
 /**
- * `true` if a reset is new. A reset that is found at the first check has been counted by an earlier owner. The
- * fetch loops of several brokers see the same reset at the same time.
+ * `true` if a reset has not been counted yet. A reset that is found at the first check was counted by an earlier owner,
+ * and the fetch loops of several brokers can find the same reset at the same time.
  */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
@@ -300,14 +300,14 @@ function keyOf({ topic, partition }: OwnedPartition): string {
 }
 
 /**
- * Takes records that arrive while a fetch continues, like records that end a fetch.
+ * Takes records that arrive while a fetch continues, in the same way as records that end a fetch.
  *
  *   the batches                                   then
  *   belong to another assignment, or the session  dropped; the fetch ends
  *   is not certain
  *   do not start at the current position          dropped; the fetch ends
- *   cannot be passed on whole, or a partition     taken; the fetch ends, and its loop waits for room
- *   is paused or resumed
+ *   cannot be passed on completely, or a          taken; the fetch ends, and its loop waits for room
+ *   partition is paused or resumed
  *   otherwise                                     taken; the fetch continues after them
  *
  * @param isOurs returns `true` if the partitions still certainly belong to the member, as when the fetch

@@ -1,7 +1,7 @@
 /**
- * Lets one of our clients use the connections of others. For each client and broker, kafkajs creates a pool of
- * connections. For a client that is registered here, our code creates the pool. A client is recognized by its
- * socket factory, which kafkajs passes on to each pool.
+ * Lets our clients share connections. kafkajs normally creates a pool of connections for each client and broker; for a
+ * client that is registered here, our code creates the pool. A client is recognized by its socket factory, which
+ * kafkajs passes on to each pool.
  */
 
 import type { Replacement } from "./load-kafkajs.ts";
@@ -27,7 +27,7 @@ type CreatePool = (options: PoolOptions, createOwn: () => OwnPool) => object;
 
 const createOf = new WeakMap<object, CreatePool>();
 
-/** From now on, `create` creates the pools of the client with this socket factory. */
+/** Makes `create` create the pools of the client with this socket factory. */
 export function usePools(socketFactory: object, create: CreatePool): void {
   createOf.set(socketFactory, create);
 }

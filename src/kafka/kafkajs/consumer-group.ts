@@ -40,7 +40,7 @@ export interface TopicMetadata {
 interface KnownBrokers {
   /** Null before the first request for metadata. */
   readonly metadata: { readonly topicMetadata: readonly TopicMetadata[] } | null;
-  /** In epoch milliseconds; null if the next fetch is to refresh the metadata. */
+  /** In epoch milliseconds; null if the next fetch has to refresh the metadata. */
   metadataExpireAt: number | null;
   refreshMetadata(topics: readonly string[]): Promise<void>;
   removeBroker(address: { readonly host: string; readonly port: number }): void;
@@ -105,7 +105,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
   joinAndSync(): Promise<void>;
   /** Fetches batches of the partitions that are read from the node; a partition without records has an empty batch. */
   fetch(nodeId: string): Promise<KafkajsBatch[]>;
-  /** Filters out partitions that are not read from the node; every topic stays in the list. */
+  /** Removes partitions that are not read from the node, but keeps every topic in the list. */
   filterPartitionsByNode(
     nodeId: string,
     topicPartitions: readonly TopicPartitions[],
@@ -114,7 +114,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
   recoverFromFetch(error: unknown): Promise<void>;
   /** Sends a heartbeat if the last one was `interval` milliseconds ago or more. */
   heartbeat(request: { readonly interval: number }): Promise<void>;
-  /** The next fetch of the partition starts after `offset`. */
+  /** Makes the next fetch of the partition start after `offset`. */
   resolveOffset(at: {
     readonly topic: string;
     readonly partition: number;

@@ -1,16 +1,16 @@
 /**
- * Sends requests to a group's coordinator. The coordinator moves to another broker whenever the leader of its
- * partition does, as when a broker restarts or a leader is elected.
+ * Sends requests to a group's coordinator. The coordinator of a group is the leader of a certain partition, so it moves
+ * to another broker when that leader changes, for example when a broker restarts.
  *
  *   the coordinator                        kafkajs                              here
- *   responds                               is done                              the same
- *   is another broker, by its response     repeats the request until the        finds the new coordinator
+ *   responds                               returns the response                 the same
+ *   responds that it is another broker     repeats the request until the        finds the new coordinator
  *   is unreachable                         session is over; then joins as a     and sends the request to it
  *                                          new member
  *   is loading the group                   the same                             sends the request again
  *
- * Members keep their partitions when their coordinator moves. Otherwise all members of the group would lose
- * their partitions, and everything that was processed but not committed yet would be repeated.
+ * With this code, members keep their partitions when their coordinator moves. Without it, all members of the group
+ * would lose their partitions, and everything that was processed but not committed yet would be repeated.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

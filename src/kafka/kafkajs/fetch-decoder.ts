@@ -1,10 +1,9 @@
 /**
  * Decodes Fetch responses with `wire/decode-records.ts`, from version 4 (Kafka 0.11) on.
  *
- * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call, which overflows the
- * stack at about 100,000. Neither the request nor the topic and partition are passed to `decodeMessages`. So
- * `fetchContext` stores them when the request is made: the offsets, and for each partition the `FetchPolicy`
- * that our fetches add.
+ * kafkajs' `decodeMessages` passes all records of a batch as arguments of one call, which overflows the stack at about
+ * 100,000 records. `decodeMessages` gets neither the request nor the topic and partition. So `fetchContext` stores the
+ * requested offsets when the request is made, and for each partition the `FetchPolicy` that our fetches add.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -13,9 +12,11 @@ import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/dec
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
-/** For fetches without a policy, which only tests have. */
+/** The limit for fetches without a policy, which exist only in tests. */
 const RECORD_MAX_BYTES = 64 * 1024 * 1024;
-/** Kafka's error code if the broker cannot read its own log at the offset, because the length of a batch is corrupt. */
+/**
+ * Kafka's error code for a broker that cannot read its own log at the offset, because the length of a batch is corrupt.
+ */
 const CORRUPT_MESSAGE = 2;
 
 /** Limits of a consumer for one partition. They are passed in the partition's entry of the request. */
@@ -157,7 +158,7 @@ interface FetchModule {
   }) => (options: FetchArguments) => Protocol;
 }
 
-/** Stores what a request asks for, so that the decoder of its response can use it. */
+/** Stores a request's offsets and policies, so that the decoder of the response can use them. */
 export const fetchContext: Replacement = {
   name: "fetch-context",
   module: "src/protocol/requests/fetch/index.js",

@@ -1,31 +1,31 @@
 /**
- * Plans a process's fetches from one broker: decides which partitions are in which request, and what a
- * response means. A member's fetch is a cursor: a list of partitions, each with an offset. All cursors share
- * one fetch session (KIP-227), in which the broker remembers what was requested.
+ * Plans a process's fetches from one broker: decides which partitions each request contains, and what a response means.
+ * A member's fetch is a cursor: a list of partitions, each with an offset. All cursors share one fetch session
+ * (KIP-227), in which the broker remembers what was requested.
  *
  *   a partition, when a request is built       in the request
  *   of a cursor, new to the session            requested
  *   of a cursor, with another offset or limit  requested again
- *   of a cursor, unchanged                     nothing: the broker remembers it
- *   in the session, without a cursor           forgotten: one on hold or paused costs nothing
+ *   of a cursor, unchanged                     omitted: the broker remembers it
+ *   in the session, without a cursor           forgotten, so partitions on hold or paused cost nothing
  *   when a session starts                      requested, if it has a cursor
  *
  *   in a response                              then
  *   the session is unknown, or has another     a new session; all cursors stay
  *   epoch
  *   another error of the whole response        the cursors that were in the request fail
- *   session ID 0                               the broker has no session: the next request is whole again
- *   a partition without a cursor, or at        it is dropped: it responds to an earlier cursor
+ *   session ID 0                               the broker has no session: the next request is complete again
+ *   a partition without a cursor, or at        dropped, because it was requested by an earlier cursor
  *   another offset
  *   a partition with an error                  only its cursor fails
- *   a partition with records                   its cursor gets them; it ends, or moves past them
+ *   a partition with records                   its cursor gets them, and then ends or moves past them
  *   a partition without records                its log end offset is noted; the cursor stays
  *
  *   a lost connection                          ends the session: the next one replaces it
  *
  * One request of the session is in flight at a time: `request` is called again after `applyResponse` or
- * `endSession`. A partition has one cursor at a time. A later cursor of the same owner takes over the
- * partition. A cursor of another owner (another group) must be in another plan: see `isTaken`.
+ * `endSession`. A partition has one cursor at a time. A later cursor of the same owner takes over the partition. A
+ * cursor of another owner, which is another group, must be in another plan (see `isTaken`).
  */
 
 import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
@@ -39,7 +39,7 @@ const EPOCH_MAX = 2 ** 31 - 1;
 export interface FetchCursor {
   readonly owner: object;
   readonly partitions: readonly RequestedPartition[];
-  /** Set by the plan while the cursor is in it. */
+  /** Set by the plan while it contains the cursor. */
   entry?: CursorEntry | undefined;
 }
 
@@ -50,7 +50,7 @@ interface CursorEntry extends InFlightItem {
   readonly slots: readonly Slot[];
   /** How many partitions the cursor still has. */
   left: number;
-  /** The number of the last request before this cursor was added. */
+  /** The number of the last request that was built before this cursor was added. */
   readonly after: number;
 }
 
@@ -161,7 +161,7 @@ export class FetchPlan<W extends FetchCursor> {
   }
 
   /**
-   * `true` if a request that included the cursor has got a response: only then is it known that there are no
+   * `true` if there is a response to a request that included the cursor: only then is it certain that there are no
    * records.
    */
   wasRequested({ entry }: W, isInFlight: boolean): boolean {
@@ -169,7 +169,7 @@ export class FetchPlan<W extends FetchCursor> {
     return entry.after < (isInFlight ? this.#requests - 1 : this.#requests);
   }
 
-  /** The known log end offsets of the cursor's partitions, without records. */
+  /** The log end offsets of the cursor's partitions, if they are known; the sets have no records. */
   ends({ entry, partitions }: W): readonly FetchedSet[] {
     return (entry?.slots ?? []).flatMap((slot, at) => {
       const { end } = slot;
@@ -250,8 +250,8 @@ export class FetchPlan<W extends FetchCursor> {
   }
 
   /**
-   * The partitions that have waited longest come first, because a broker without sessions fills a response in
-   * the order of the request.
+   * Builds a complete request. The partitions that have waited longest come first, because a broker without sessions
+   * fills a response in the order of the request.
    */
   #whole(): Pick<Planned, "requested" | "forgotten"> {
     const wanted: Slot[] = [];

@@ -11,7 +11,7 @@ import type { FetchPolicy } from "./fetch-decoder.ts";
 import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { loadInternal } from "./kafkajs.ts";
 
-/** The minimum share of a partition in the bytes that its member may fetch. */
+/** A partition's minimum share of the bytes that its member may fetch. */
 const PARTITION_MIN_BYTES = 64 * 1024;
 
 export interface FetchResult {
@@ -54,7 +54,7 @@ export const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.j
 };
 export function requestedIn({ topics, maxBytes }: FetchRequest): Requested[] {
   const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
-  // kafkajs' limit is for a whole response, but here several members share a response.
+  // kafkajs' limit applies to a complete response, but here several members share a response.
   const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
   return topics.flatMap(({ topic, partitions }) =>
     partitions.map((each) => ({
@@ -145,7 +145,7 @@ export function partitionsWithRecords(results: Iterable<readonly FetchedSet[]>):
   return count;
 }
 
-/** The items in the same order, from a random one on, wrapping around. */
+/** The items in the same order, but starting at a random item and wrapping around. */
 export function rotated<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;
   const first = Math.floor(Math.random() * items.length);

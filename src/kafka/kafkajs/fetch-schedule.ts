@@ -3,28 +3,28 @@
  * for a record.
  *
  *   the next request                     starts
- *   after a quiet time                   immediately, and so do the three after it: a call is fetched, and
- *                                        its deliveries directly after that
+ *   after a quiet time                   immediately, as do the next three: a call is fetched, and
+ *                                        directly after it its deliveries
  *   after these                          one per 10 ms, plus 10 µs for each partition, because the broker
  *                                        checks each of them
- *   while a member that had records has  at least a millisecond after the last response: the member's next
- *   no fetch                             fetch is about to start
+ *   while a member that had records has  at least a millisecond after the last response, because the member's
+ *   no fetch                             next fetch is about to start
  *
  *   after throttled responses without    at least 2, 4, and then 8 s after the last one: a broker returns
  *   records, from the second one         no records to a client above its quota, and counts each request
  *
  *   a response may have                  bytes
- *   at first                             4 MiB: records of many members are in memory before any member
- *                                        has counted them
+ *   at first                             4 MiB, because records of many members are in memory before any
+ *                                        member has counted them
  *   after a throttled response without   a sixteenth, at least 1 KiB: if a response exceeds the rest of
  *   records                              the quota, a broker withholds it for about 10 s, and would do
  *                                        so each time
  *   after one with records               sixteen times as many, up to 4 MiB
  *
- *   fetches                              the broker waits at most
- *   of all members that read from it     a second: a new member's first fetch waits for the response
- *   except those of a member that had    as long as no record has arrived, at least 10 ms, at most a
- *   records, is on hold or paused        second: that fetch may start at any moment, and has to wait
+ *   the request contains the fetches     the broker waits at most
+ *   of all members that read from it     a second, because a new member's first fetch waits for the response
+ *   except those of a member that had    for the time since the last record, at least 10 ms and at most a
+ *   records, is on hold or paused        second, because that fetch may start at any moment and has to wait
  *   including one that must not wait     not at all
  */
 
@@ -39,15 +39,14 @@ const WAIT_MAX_MS = 1_000;
 const THROTTLED_PAUSE_MAX_MS = 8_000;
 
 const RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
-/** A broker returns the first batch even if it is larger. */
+/** A broker returns the first batch even if the batch is larger than this. */
 const RESPONSE_MIN_BYTES = 1024;
 const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 interface Pacing {
   /**
-   * The time up to which the requests so far would last if they were evenly spaced: the last result of
-   * `spacedUntilMs`.
+   * The end of the requests so far if they had been evenly spaced: the last result of `spacedUntilMs`.
    */
   readonly untilMs: number;
   readonly respondedAtMs: number;
@@ -93,11 +92,11 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
 }
 
 interface Waiting {
-  /** `true` if every member that reads from this broker has a fetch. */
+  /** `true` if every member that reads from this broker has started a fetch. */
   readonly isEverybodyIn: boolean;
   /** Time since the last records arrived. */
   readonly quietMs: number;
-  /** The shortest wait that a fetch that has not been sent yet requests. */
+  /** The shortest wait that any fetch that is not sent yet requests. */
   readonly requestedWaitMs: number;
 }
 

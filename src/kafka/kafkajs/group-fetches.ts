@@ -26,8 +26,7 @@ const ResponseBatch = loadInternal("src/consumer/batch.js") as new (
 ) => KafkajsBatch;
 
 /**
- * From now on, the group's fetches contain a policy for each partition, which the decoder of the response
- * uses.
+ * Makes the group's fetches contain a policy for each partition. The decoder of the response uses these policies.
  *
  * @param takes for each node, the callback for batches that arrive while a fetch continues.
  * @param fetches decides how long the fetches last.
@@ -66,8 +65,8 @@ export function addPolicy(
 }
 
 /**
- * Passes on batches that have arrived, bypassing kafkajs, which would start a new fetch for each record.
- * kafkajs' position advances as the batches are taken.
+ * Passes on batches that have arrived, bypassing kafkajs, because kafkajs would start a new fetch for each record.
+ * kafkajs' position advances when the batches are taken.
  */
 function takeResult(
   group: ConsumerGroup,
@@ -77,7 +76,7 @@ function takeResult(
   const batches = responses.flatMap(({ topicName, partitions }) =>
     partitions.map((each) => batchOf(new ResponseBatch(topicName, `${each.fetchOffset}`, each))),
   );
-  // As in kafkajs, records that arrived for a partition that is now paused are fetched again.
+  // If a partition was paused meanwhile, its records are fetched again later, as in kafkajs.
   const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));
   if (isPaused || !take(batches)) return null;
   return batches.map(({ topic, partition, last, from }) => {
@@ -89,7 +88,7 @@ export function batchOf(batch: KafkajsBatch): FetchedBatch {
   return new Batch(batch);
 }
 
-/** Creates each record only when it is read, because thousands of records of a fetch wait for their turn. */
+/** Creates each record only when it is read, because thousands of records of a fetch may wait to be passed on. */
 class Batch implements FetchedBatch {
   readonly topic: string;
   readonly partition: number;
@@ -106,7 +105,7 @@ class Batch implements FetchedBatch {
     this.corrupt = corruptInPlaceOf(batch.rawMessages);
     if (this.corrupt !== null) this.last = this.corrupt.behind - 1;
     else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
-    // If records are appended while the broker reads, they arrive with the log end offset from before.
+    // Records that are appended while the broker reads arrive with a log end offset that does not include them.
     this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);
     this.#messages = batch.messages;
   }

@@ -4,9 +4,9 @@
  *   before each join     finish and commit what is in flight, while the partitions are still ours
  *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
  *
- * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`. A
- * consumer is recognized by its cluster object. kafkajs creates one for each consumer and passes it to the
- * assigners in that consumer's configuration; this is why the hooks are passed as an assigner.
+ * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`. A consumer is
+ * recognized by its cluster object. kafkajs creates one such object for each consumer and passes it to the assigners in
+ * that consumer's configuration, so the hooks are passed as an assigner.
  */
 
 import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
@@ -18,9 +18,9 @@ import { readTopicIds } from "./raw-request.ts";
 
 export interface ConsumerGroupHooks {
   /**
-   * Called before each join, including the first, when kafkajs has decided to join. The join waits for the
-   * returned promise. Handlers of other brokers' fetch loops may still be running. Called once for concurrent
-   * joins. The promise should not reject: a rejection counts as a failed join.
+   * Called before each join, including the first, and only once for concurrent joins. The join waits for the returned
+   * promise. Handlers of other brokers' fetch loops may still be running. The promise should not reject, because a
+   * rejection counts as a failed join.
    */
   readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
   /**
@@ -29,7 +29,7 @@ export interface ConsumerGroupHooks {
    * read from their first offset. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
-  /** Called when joining has failed; resolves with `true` to make another attempt. */
+  /** Called when a join has failed. Resolves with `true` if there should be another attempt. */
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
 }
 
@@ -116,7 +116,7 @@ export const commitMetadataHook: Replacement = {
     manager.prototype.resolveOffsets = function resolveOffsets(this: OffsetManager) {
       const hooks = hooksOf.get(this.cluster);
       if (hooks === undefined) return resolve.call(this);
-      // The original runs on an object that differs from `this` only in the coordinator.
+      // The original method runs on an object that differs from `this` only in its coordinator.
       const getCoordinator = async (): Promise<Pick<Coordinator, "offsetFetch">> => {
         const coordinator = await this.getCoordinator();
         return {
@@ -135,7 +135,7 @@ export const commitMetadataHook: Replacement = {
   },
 };
 
-/** The same response, but as if nothing had been committed for these partitions. */
+/** The response as it would be if nothing had been committed for these partitions. */
 function withoutOffsets(
   { responses }: OffsetFetchResponse,
   restarted: readonly FetchedOffset[],

@@ -25,12 +25,12 @@ import { createErrorFromCode } from "./internals.ts";
 import { MemberPool } from "./member-pool.ts";
 
 const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatResponse };
-// Not repeatable, because the earlier of two commits could arrive after the later one.
+// Commits are not repeatable, because the earlier of two commits could arrive after the later one.
 const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitResponse };
 
 /**
  * Sends no heartbeat if the last one was less than `interval` ago. Concurrent callers share the heartbeat in
- * flight. The group's own `heartbeat` does the same.
+ * flight. This is also how the group's own `heartbeat` works.
  */
 export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   const ofKafkajs = group.heartbeat.bind(group);

@@ -1,8 +1,8 @@
 /**
- * The internals of kafkajs that the code in this folder uses directly, with types. Its connections are used to
- * send requests that its producer and admin do not support.
+ * The internals of kafkajs that the code in this folder uses directly, with types. kafkajs' connections are used to
+ * send requests that kafkajs' producer and admin client do not support.
  *
- * Responses are used as decoded: kafkajs' own `parse` throws the first partition's error, so that the
+ * Responses are decoded, but not passed to kafkajs' own `parse`, which throws the first partition's error, so that the
  * information about which partitions succeeded is lost.
  */
 
@@ -166,7 +166,7 @@ export function cutOff(broker: Broker): void {
   broker.disconnect().catch(() => undefined);
 }
 
-/** Makes the pool use the next address in its list, and cuts off the previous broker. */
+/** Makes the pool use the next address in its list, and cuts off the connections to the previous broker. */
 export async function nextSeed(pool: BrokerPool): Promise<void> {
   // There is no broker before the first connection.
   const before = pool.seedBroker as Broker | undefined;
@@ -174,7 +174,7 @@ export async function nextSeed(pool: BrokerPool): Promise<void> {
   await pool.createSeedBroker();
 }
 
-/** Sends a request and returns the response as decoded, including error codes. */
+/** Sends a request and returns the decoded response, including its error codes. */
 export async function request<Decoded>(
   broker: Broker,
   name:
@@ -204,7 +204,7 @@ export function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promis
   return sendThrough(broker.connectionPool, protocol);
 }
 
-/** Sends a Fetch on the connection for all other requests. kafkajs would open a connection only for fetches. */
+/** Sends a Fetch on the connection for all other requests. kafkajs would open a separate connection for fetches. */
 export async function fetchInTurn<Decoded>(broker: Broker, options: object): Promise<Decoded> {
   const [connection] = broker.connectionPool.pool;
   if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");

@@ -1,21 +1,20 @@
 /**
- * Decides how long a member's fetches last, and ends them. kafkajs checks leaders, partitions and the
- * assignment only when a fetch starts. A fetch that was started before a change would therefore miss a
- * partition for as long as it lasts.
+ * Decides how long a member's fetches last, and ends them. kafkajs checks leaders, partitions and the assignment only
+ * when a fetch starts, so a fetch that was started before a change would not include a new partition until it ends.
  *
  *   a fetch                                        lasts
- *   in the shared session                          until there are records, at most 5 to 15 minutes,
- *                                                  at random, so that they do not end together
- *   the same, while a partition is paused          as long as the member polls: 250 ms
- *   on its own connection (an old broker)          as long as the member polls
- *   from a broker that leads none of its           as the first two, without a request
+ *   in the shared session                          until there are records, at most 5 to 15 minutes; the
+ *                                                  limit is random, so that fetches end at different times
+ *   the same, while a partition is paused          as long as a poll of the member: 250 ms
+ *   on its own connection (an old broker)          as long as a poll of the member
+ *   from a broker that leads none of its           like the first two, without a request
  *   partitions
  *
  *   the group                                      then fetches
  *   refreshed its metadata, and leaders,           end, including those that have started but not sent a
  *   partitions or brokers have changed             request yet
- *   has an assignment                              the same
- *   drops a broker                                 the same
+ *   has an assignment                              end, in the same way
+ *   drops a broker                                 end, in the same way
  *   resumes a partition                            end if they have started but not sent a request yet:
  *                                                  the others last no longer than 250 ms
  */
@@ -24,7 +23,7 @@ import { Signal } from "../../runtime/signal.ts";
 import type { FetchOnly, IsWanted } from "../membership.ts";
 import type { ConsumerGroup, KafkajsBatch, TopicMetadata } from "./consumer-group.ts";
 
-/** Limits fetches only as a safety net: every known change ends them earlier. */
+/** This limit is only a safety net, because every known kind of change ends a fetch earlier. */
 const FETCH_MIN_MS = 300_000;
 /** Node keeps a list of timers for each duration, so only 61 durations are used. */
 const FETCH_STEP_MS = 10_000;
@@ -34,7 +33,7 @@ export class MemberFetches {
   readonly #group: ConsumerGroup;
   readonly #pollMs: number;
   readonly #endShared: () => void;
-  /** Fires when fetches without a request are to end. */
+  /** Fires when fetches without a request have to end. */
   readonly #ends = new Signal();
   /** Incremented with each change that a new fetch would detect. */
   #changes = 0;
@@ -42,7 +41,7 @@ export class MemberFetches {
   readonly #started = new Map<string, number>();
 
   /**
-   * From now on, a change in the group's metadata ends fetches.
+   * Makes changes in the group's metadata end fetches.
    *
    * @param pollMs the member's longest poll.
    * @param endShared ends the fetches in the shared sessions.
@@ -78,7 +77,7 @@ export class MemberFetches {
     this.#ends.fire();
   }
 
-  /** Called when a partition is resumed, because a fetch that is about to be sent may lack it. */
+  /** Call when a partition is resumed, because a fetch that is about to be sent may not include that partition. */
   markResumed(): void {
     this.#changes += 1;
   }
@@ -91,15 +90,17 @@ export class MemberFetches {
     if (group.maxWaitTime < this.#pollMs || readsFrom(group, nodeId, all)) {
       return await fetch.call(group, nodeId);
     }
-    // The broker leads none of the partitions. kafkajs checks its metadata, and would then sleep, and many
-    // groups would wake up for nothing.
+    // The broker leads none of the partitions. kafkajs would check its metadata and then sleep, and many groups would
+    // wake up without a reason.
     const found = await fetchOnly(group, fetch, nodeId, 0, all);
     const isChanged = this.#started.get(nodeId) !== this.#changes;
     if (found.length === 0 && !isChanged) await this.#ends.wait(someMinutes());
     return found;
   }
 
-  /** How long a fetch that is about to use the shared session lasts; null if it must end immediately. */
+  /**
+   * The maximum duration of a fetch that is about to use the shared session; null if the fetch must end immediately.
+   */
   lastsMs(nodeId: string, pollMs: number): number | null {
     if (this.#started.get(nodeId) !== this.#changes) return null;
     return pollMs < this.#pollMs ? pollMs : someMinutes();
@@ -143,7 +144,9 @@ function leadersOf({ topic, partitionMetadata }: TopicMetadata): string {
 /** The group's own `fetch`, before it is wrapped. */
 type GroupFetch = (this: ConsumerGroup, nodeId: string) => Promise<KafkajsBatch[]>;
 
-/** `true` if a fetch from the node would request any of the wanted partitions; `false` also while that is unknown. */
+/**
+ * `true` if a fetch from the node would request any of the wanted partitions; `false` if not, or if that is unknown.
+ */
 export function readsFrom(group: ConsumerGroup, nodeId: string, isWanted: IsWanted): boolean {
   const wanted = Object.entries(activeOnly(group, isWanted))
     .map(([topic, partitions]) => ({ topic, partitions: [...partitions] }))
@@ -171,11 +174,11 @@ function fetchOnly(
   maxWaitMs: number,
   isWanted: IsWanted,
 ): Promise<KafkajsBatch[]> {
-  // The original runs on an object that differs from the group only in these properties.
+  // The original method runs on an object that differs from the group only in these properties.
   const narrowed = Object.create(group, {
     maxWaitTime: { value: maxWaitMs },
     getActiveTopicPartitions: { value: () => activeOnly(group, isWanted) },
-    // The changes that a join makes must be made in the group itself.
+    // A join must make its changes in the group itself.
     recoverFromFetch: { value: (error: unknown) => group.recoverFromFetch(error) },
   }) as ConsumerGroup;
   return fetch.call(narrowed, nodeId);

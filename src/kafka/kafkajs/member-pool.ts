@@ -1,12 +1,12 @@
 /**
- * Presents the shared connections to a broker in the form that kafkajs expects: as one client's pool of
- * connections. When a client is stopped or destroyed, only its own requests end.
+ * Presents the shared connections to a broker as one client's pool of connections, which is the form that kafkajs
+ * expects. When a client is stopped or destroyed, only that client's requests end.
  *
  *   kafkajs requests              result
- *   a connection                  resolves when the shared one is established
+ *   a connection                  waits until the shared connection is established
  *   the API's versions            returns those of the shared connection
  *   authentication                done: the shared connection has authenticated
- *   to close it                   its own requests fail, the shared connection stays
+ *   to close it                   the client's requests fail, the shared connection stays
  */
 
 import { type InFlightItem, InFlightSet } from "../../runtime/in-flight-set.ts";
@@ -164,7 +164,7 @@ export class MemberPool {
     return this.#shared.respondedAtMs(this.#member);
   }
 
-  /** Closes the pool, which kafkajs may open again. */
+  /** Closes the pool. kafkajs may open it again. */
   async destroy(): Promise<void> {
     this.abort("Closed connection");
     const own = this.#own;
@@ -203,7 +203,10 @@ export class MemberPool {
     return await this.#own.send(protocol);
   }
 
-  /** A signal keeps its listeners in a map, which would be recreated each time (`runtime/in-flight-set.ts`). */
+  /**
+   * A set is used because an abort signal keeps its listeners in a map, which would be recreated each time
+   * (`runtime/in-flight-set.ts`).
+   */
   #untilAbandoned<Result>(send: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);

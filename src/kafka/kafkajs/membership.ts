@@ -29,7 +29,7 @@ import { commit, heartbeatOf } from "./group-requests.ts";
 import { AssignerProtocol, PartitionAssigners } from "./kafkajs.ts";
 import { isStale, MemberFetches, readsFrom } from "./member-fetches.ts";
 
-/** Changes of metadata are normally reported earlier, by the topic watch. */
+/** The topic watch normally reports changes of metadata earlier than this. */
 const METADATA_AGE_MAX_MS = 600_000;
 
 interface MembershipClient extends Pick<DriverClient, "kafka"> {
@@ -127,7 +127,7 @@ export class KafkajsMembership implements Membership {
 
   stop(): Promise<void> {
     this.#topicWatch.delete(this.#watching);
-    // Otherwise kafkajs would join again if a heartbeat reported a rebalance now.
+    // Without this, kafkajs would join again if a heartbeat reported a rebalance now.
     if (this.#group !== null) this.#group.heartbeat = async () => undefined;
     return this.#consumer.stop();
   }
@@ -141,7 +141,7 @@ export class KafkajsMembership implements Membership {
     this.#client.destroy();
   }
 
-  /** If leaders have changed, makes the next fetch query the brokers, as kafkajs does when its metadata is old. */
+  /** If leaders have changed, makes the next fetch refresh the metadata, as kafkajs does when its metadata is old. */
   #found(leaders: TopicLeaders): void {
     const group = this.#group;
     const pool = group?.cluster.brokerPool;
@@ -155,7 +155,7 @@ export class KafkajsMembership implements Membership {
     this.endFetches();
   }
 
-  /** The member for a group object; kafkajs creates a new one for each `run`. */
+  /** The member for a group object. kafkajs creates a new group object for each `run`. */
   #memberOf(group: ConsumerGroup): Member {
     if (this.#member !== null && this.#group === group) return this.#member;
     const endShared = (): void => this.#client.fetches?.end();
@@ -173,7 +173,7 @@ export class KafkajsMembership implements Membership {
 }
 
 /**
- * From now on, the group's fetches and heartbeats are passed through `GroupEvents`.
+ * Passes the group's fetches and heartbeats through `GroupEvents`.
  *
  * @param takes for each node, the callback for batches that arrive while a fetch continues.
  */
@@ -242,7 +242,7 @@ export class KafkajsMember implements Member {
   /** The position, which kafkajs itself moves when it resets an offset. */
   positionOf(topic: string, partition: number): number {
     const { offsetManager } = this.#group;
-    // The usual case, in which no `Long` is created.
+    // In the usual case, no `Long` is created.
     const resolved = Number(offsetManager.resolvedOffsets[topic]?.[partition]);
     if (resolved >= 0) return resolved;
     return Number(offsetManager.nextOffset(topic, partition).toString());
@@ -280,14 +280,14 @@ export function clientIdOf(memberId: string): string {
 }
 
 /**
- * Assigns partitions only to Switchyard's processes. Otherwise another program that joins one of Switchyard's
- * groups would read and commit calls, so that these would never be delivered.
+ * Assigns partitions only to Switchyard's processes. Otherwise another program that joins one of Switchyard's groups
+ * could read and commit calls, and these calls would never be delivered.
  *
  *   the leader of the group is      a member that is another program     reported to
  *   a Switchyard process            gets no partitions                   the leader
  *   another program                 gets what that program assigns       all processes, only about the leader
  *
- * @param report called by the leader at each rebalance, with the client IDs of other programs.
+ * @param report the leader calls this at each rebalance, with the client IDs of other programs.
  */
 export function ownMembersOnly(
   assigner: PartitionAssigner,

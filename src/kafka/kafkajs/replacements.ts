@@ -21,14 +21,14 @@ interface FrameArguments {
   readonly request: {
     readonly apiKey: number;
     readonly apiVersion: number;
-    /** Our encoders leave the requested room in front; kafkajs' own encoders leave none. */
+    /** Our encoders leave the requested room in front of the request; kafkajs' own encoders leave none. */
     encode(roomBytes: number): Promise<{ readonly buffer: Buffer; readonly roomBytes?: number }>;
   };
 }
 
 /**
- * Frames requests with `wire/frame-request.ts`. To do so, kafkajs copies the whole request twice, through
- * buffers that it fills with zeros.
+ * Frames requests with `wire/frame-request.ts`. kafkajs' own code copies the whole request twice, through buffers that
+ * it fills with zeros.
  */
 const requestFrame: Replacement = {
   name: "frame-request",
@@ -85,7 +85,10 @@ const produceEncoder: Replacement = {
   },
 };
 
-/** `true` for our requests, in which each batch has its own producer ID. In kafkajs, the whole request has one. */
+/**
+ * `true` for our requests, in which each batch has a separate producer ID. In kafkajs' requests, all batches have the
+ * same one.
+ */
 function isOurs(produce: object): produce is ProduceRequest {
   const [topic] = (produce as ProduceRequest).topicData;
   return topic?.partitions[0]?.producerId !== undefined;
@@ -106,7 +109,7 @@ interface Options {
 }
 
 interface Builder {
-  /** Connects to the address, or without one to the next configured address. */
+  /** Connects to the address if one is given, and otherwise to the next configured address. */
   build(to?: Partial<Address>): Promise<unknown>;
 }
 
@@ -155,7 +158,7 @@ const coordinatorResponse: Replacement = {
     const find = cluster.prototype.findGroupCoordinatorMetadata;
     cluster.prototype.findGroupCoordinatorMetadata = async function findMetadata(of) {
       let lastError: unknown = null;
-      // The original runs on an object that differs from `this` only in how brokers are queried.
+      // The original method runs on an object that differs from `this` only in the way in which it queries brokers.
       const brokerPool: BrokerPool = {
         withBroker: (send) =>
           this.brokerPool.withBroker(async (at) => {
@@ -196,11 +199,11 @@ interface Runner {
  * fetch loops and creates new ones. A stop in between ends only the old loops:
  *
  *   a fetch of a stopped consumer        kafkajs                              here
- *   its loop has been asked to end       does not start it                    the same
+ *   its loop has been told to end        does not start it                    the same
  *   its loop was created meanwhile       returns nothing immediately, again   fails, which ends the loop
  *                                        and again: the process does nothing
  *                                        else
- *   another loop has failed              waits for it, however long it lasts  ends it
+ *   another loop has failed              waits for it without a limit         ends it
  */
 const stoppedFetch: Replacement = {
   name: "stopped-fetch",
@@ -213,7 +216,7 @@ const stoppedFetch: Replacement = {
       try {
         return await fetch.call(this, nodeId);
       } catch (error) {
-        // By the time this runs, the other loops have been asked to end.
+        // By the time this runs, the other loops have been told to end.
         setImmediate(() => this.consumerGroup.endFetches?.());
         throw error;
       }

@@ -6,14 +6,14 @@
  *   a member's fetch ends                         with
  *   when one of its partitions has records        the records, and known log end offsets of the others
  *   when one has an error, or is corrupt          that error, as kafkajs creates it
- *   when its time is over, and it was requested   the known log end offsets
+ *   when its time is over, and it was sent        the known log end offsets
  *   when the connection breaks, or the broker     the connection's error
  *     is silent (`fetch-silence.ts`)
  *   when the member leaves, fetches again, or     nothing
  *     ends it
  *
- * A batch of a few kilobytes may inflate to hundreds of megabytes. The fetch that it belongs to is then set
- * aside, and the others continue meanwhile. The partitions of a fetch that was set aside are requested again
+ * A batch of a few kilobytes may inflate to hundreds of megabytes. The fetch to which such a batch belongs is set
+ * aside, and the other fetches continue meanwhile. The partitions of a fetch that was set aside are requested again
  * with the member's next fetch.
  *
  * This code commits nothing, and requests only offsets that a member has requested.
@@ -55,7 +55,10 @@ import {
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 
-/** How many fetches may be set aside at a time. Each keeps its response in memory; one more fetch blocks the others. */
+/**
+ * How many fetches may be set aside at a time, because each keeps its response in memory. One more such fetch blocks
+ * all others.
+ */
 const ASIDE_MAX = 4;
 
 /** Is notified when a broker does not respond to Fetch requests, and when it responds again. */
@@ -79,7 +82,9 @@ export class SharedFetch {
   #without = 0;
   #isNextTimed = false;
   #isInFlight = false;
-  /** `true` while records are decoded: a fetch that ended now would have to fetch its records again. */
+  /**
+   * `true` while records are decoded. If a fetch ended during that time, its records would have to be fetched again.
+   */
   #isDecoding = false;
   /** Fetches whose time is over, but which wait for a response. */
   #late: MemberFetch[] = [];
@@ -92,7 +97,7 @@ export class SharedFetch {
   /** When the broker last responded, as a time of day; null if never. */
   #respondedDate: number | null = null;
   #recordsAtMs = performance.now();
-  /** The shortest wait that a fetch that has not been sent yet requests. */
+  /** The shortest wait that any fetch that is not sent yet requests. */
   #requestedWaitMs = Number.POSITIVE_INFINITY;
 
   constructor(connection: BrokerConnection, outages: FetchOutages) {
@@ -100,7 +105,7 @@ export class SharedFetch {
     this.#outages = outages;
   }
 
-  /** Called every 2.5 s. */
+  /** Call every 2.5 s. */
   look(): void {
     const { bytesRead, hasPending } = this.connection;
     const requestNumber = this.#isWaiting ? this.#requestCount : null;
@@ -122,8 +127,8 @@ export class SharedFetch {
   /** @param take is called with the records that arrive; the fetch continues if it returns offsets. */
   fetch(member: object, request: FetchRequest, take?: TakeResult): Promise<FetchResult> {
     return new Promise((resolve, reject) => {
-      // A batch may be larger than a partition's share; the response then contains only the first partition.
-      // So a random partition is first.
+      // If a batch is larger than a partition's share, the response contains only the first partition. So the request
+      // starts with a random partition.
       const partitions = [...rotated(requestedIn(request))];
       const fetching = this.#memberOf(member);
       const cursor: MemberFetch = {
@@ -165,7 +170,7 @@ export class SharedFetch {
       : null;
   }
 
-  /** Called when the member stops fetching. */
+  /** Call when the member stops fetching. */
   leave(member: object): void {
     if (!this.#members.has(member)) return;
     for (const cursor of [...this.#plan.cursors(), ...this.#aside]) {
@@ -216,7 +221,7 @@ export class SharedFetch {
       const response = await this.connection.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
       const hasRecords = response.sets.some(({ records }) => records.length > 0);
-      // A response that contains a partition, such as one whose leader has moved, was not withheld.
+      // A response that contains any partition, even one with an error, was not withheld by the broker.
       const isWithheld = this.connection.throttledForMs > 0 && response.sets.length === 0;
       this.#responseMaxBytes = responseMaxBytes(this.#responseMaxBytes, { hasRecords, isWithheld });
       this.#throttled = isWithheld ? this.#throttled + 1 : 0;
@@ -245,8 +250,8 @@ export class SharedFetch {
     }
     if (meaning.kind !== "results") return;
     // All members share one limit of inflated bytes, because a response contains partitions of many members.
-    // When the limit is used up, the remaining records are left for another response, so each partition must
-    // come first at some time.
+    // When the limit is used up, the remaining records are left for another response. So each partition must be the
+    // first one from time to time.
     const inflated = { bytes: 0, left: partitionsWithRecords(meaning.results.values()) };
     for (const [cursor, sets] of rotated([...meaning.results])) {
       if (!this.#plan.has(cursor)) continue;

@@ -1,4 +1,4 @@
-/** The producer ID under which batches are numbered, so that brokers write each batch only once. */
+/** Manages the producer ID with which batches are numbered, so that brokers write each batch only once. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
@@ -20,7 +20,7 @@ export class ProducerIds {
   readonly #outages: OutageLog;
   readonly #identity: Identity;
   #current: Promise<ProducerId> | null = null;
-  /** The ID with which `#current` resolved. */
+  /** The ID to which `#current` resolved. */
   #id: ProducerId | null = null;
 
   constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {

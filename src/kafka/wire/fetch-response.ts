@@ -1,6 +1,5 @@
 /**
- * The layout of a Fetch response: the whole layout for version 11; for versions 4 to 10, only what is needed
- * to find partitions.
+ * Reads Fetch responses: completely for version 11; for versions 4 to 10, only what is needed to find partitions.
  */
 
 export interface RecordSet {
@@ -12,7 +11,7 @@ export interface RecordSet {
   readonly end: number;
 }
 
-/** The partitions of a response, by the position of the length in front of their records. */
+/** The partitions of a response. The key is the position of the length in front of the partition's records. */
 export function recordSets(payload: Buffer, version: number): ReadonlyMap<number, RecordSet> {
   const sets = new Map<number, RecordSet>();
   let at = version < 7 ? 4 : 10; // throttle time; then error code and session id
@@ -52,7 +51,7 @@ export interface FetchedSet extends RecordSet {
 export interface FetchResponse {
   /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
-  /** 0 if the broker has no session for the fetches. */
+  /** 0 if the broker has not opened a session. */
   readonly sessionId: number;
   readonly sets: readonly FetchedSet[];
 }

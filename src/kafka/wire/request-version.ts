@@ -4,8 +4,8 @@
  *
  *   the broker accepts                   then
  *   a version that we can send           the highest of these is sent
- *   only newer ones                      an error: Switchyard is too old for this broker
- *   only older ones, or no such request  an error: the broker is too old for Switchyard
+ *   only newer versions                  an error: Switchyard is too old for this broker
+ *   only older versions, or none         an error: the broker is too old for Switchyard
  */
 
 /** The versions of a request that a broker accepts. */
@@ -25,10 +25,10 @@ export interface RequestKind {
   readonly versions: readonly number[];
 }
 
-/** Kafka's name of the error, which counts as permanent. */
+/** Kafka's name for the error. The error counts as permanent. */
 const TYPE = "UNSUPPORTED_VERSION";
 
-/** The broker does not accept any of the versions of a request that can be sent. */
+/** Thrown if the broker does not accept any version of a request that can be sent. */
 export class NoCommonVersionError extends Error {
   override readonly name = "NoCommonVersionError";
   readonly type = TYPE;

@@ -12,7 +12,7 @@
  *     of its endpoints *                           destinations are paused *
  *                                                  deliveries in a delay topic are overdue *
  *
- * `status` shows this problem in its tables, and does not repeat it below the tables
+ * `status` shows this problem in its tables, and therefore does not repeat it below the tables
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";

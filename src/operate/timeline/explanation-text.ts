@@ -1,4 +1,4 @@
-/** An explanation as text. */
+/** Formats an explanation as text. */
 
 import { callKey } from "../../domain/call.ts";
 import { endpointText } from "../../domain/endpoint-name.ts";
@@ -34,7 +34,7 @@ export function explanationText(explanation: Explanation, number: number, colors
 }
 
 function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
-  // IDs come from outside, so they are written as JSON, which cannot control the terminal.
+  // IDs are external data, so they are written as JSON, which cannot control the terminal.
   const messageId =
     call.messageId === null
       ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"
@@ -124,7 +124,7 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
   }
 }
 
-/** One sentence, with the names of filters and of changed properties, which come from outside. */
+/** One sentence, with the names of filters and of changed properties, which are external data. */
 export function reasonText(
   { reason, filter, changed }: Pick<ExplainedDestination, "reason" | "filter" | "changed">,
   name: string,

@@ -1,5 +1,5 @@
 /**
- * The steps of a timeline as sentences. Control characters in data are escaped, so that data cannot control a
+ * Formats the steps of a timeline as sentences. Control characters in data are escaped, so that data cannot control a
  * terminal.
  */
 
@@ -15,7 +15,10 @@ import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
-/** Allows for different clocks: the deliver stage sets when a delivery is due, and the delay stage returns it. */
+/**
+ * Allows for a difference between clocks: the deliver stage sets the time at which a delivery is due, and the delay
+ * stage returns the delivery.
+ */
 const CLOCKS_DIFFER_MS = 1_000;
 
 /** Names of the configured endpoints, by endpoint ID. */

@@ -7,11 +7,11 @@
  *   string      '…' or "…", no escapes
  *   number      12, -0.5, +3
  *   symbol      ( ) [ ] , ! = != > >= < <=
- *   foreign     what other languages write in place of a symbol or a word, such as == and &&
+ *   foreign     what other languages use instead of a symbol or a word, such as == and &&
  *   broken      anything else; no token follows it
  *   end
  *
- * Words such as `and` and `null` are paths of one name without a backslash: the parser distinguishes them.
+ * Words such as `and` and `null` are tokens of the type path; the parser distinguishes them from paths.
  */
 
 export type Token = { readonly start: number; readonly end: number } & (
@@ -23,7 +23,7 @@ export type Token = { readonly start: number; readonly end: number } & (
 );
 
 interface Broken {
-  /** Null if the expectation is the same as for any other token at this place. */
+  /** Null if the expectation is the same as for any other token at this position. */
   readonly expected: string | null;
   readonly hint: string | null;
 }
