@@ -47,7 +47,7 @@ interface Attempts<D> {
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
   /** Null if each unit has one delivery. */
   limits(destination: D): UnitLimits | null;
-  /** The units in which these deliveries are sent if they arrive together in this order and none of them is a retry. */
+  /** The units in which these deliveries are sent if they arrive together in this order and are not retries. */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
   /** Loads the code that sends requests. A process without the deliver stage does not need that code. */
   open(options: TransportOptions): Promise<Transport>;

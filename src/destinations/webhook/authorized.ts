@@ -131,7 +131,7 @@ function requestToken(
 
 function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
   if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
-  // Of an unsuccessful response, only the start is kept.
+  // If the response is unsuccessful, only its start is kept.
   const body = result.body ?? Buffer.concat(kept);
   if (body.length > RESPONSE_MAX_BYTES) {
     return { kind: "none", why: "its response is longer than 64 KiB" };
