@@ -54,7 +54,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
-    ["its destination has a BACKLOG", `${PROGRAM}: status shows that its queue has the call`],
+    ["BACKLOG for the destination", `${PROGRAM}: status shows that its queue has the call`],
     ["delivery.attempted", FAILED],
   ],
   "A destination does not get calls": [
@@ -154,7 +154,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "The receiver reports a wrong signature": [
     ["switchyard sign", "unit/cli/program.test.ts: a line end within a secret"],
     ["a JSON parser runs before", "local/webhook-frameworks.test.ts: takes what Switchyard signed"],
-    ["it changes bodies", "outside: another program changes the bytes"],
+    ["changes bodies", "outside: another program changes the bytes"],
   ],
   "A stage has halted": [
     [
