@@ -157,7 +157,13 @@ function hundredMillion(): string {
     return [what, ...minutes, bits];
   };
   return table(
-    ["100 million members", "First sync", "Unchanged", "1 % in, 1 % out", "Memory per process"],
+    [
+      "100 million members",
+      "First sync",
+      "Unchanged",
+      "1 % in, 1 % out",
+      "Memory for an open sync",
+    ],
     [
       row("one audience: one partition, one process", 10, "12.5 MB"),
       row("four audiences of 25 million: four partitions, four processes", 2.5, "3.1 MB"),
