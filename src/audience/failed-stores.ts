@@ -30,7 +30,7 @@ export class FailedStores {
       .filter(([partition]) => isOurs(partition))
       .map(
         ([partition, { message }]) =>
-          `the state store of partition ${partition} failed and is being reopened, and its syncs wait for that: ${message}`,
+          `the state store of partition ${partition} failed and is being reopened, and the partition's syncs wait until it is open: ${message}`,
       );
   }
 }

@@ -87,7 +87,8 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     if (isDraining) throw new Interrupted("the partition is being revoked");
   };
   const mustBeOurs = async () => {
-    if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
+    if (!(await deps.isOurs()))
+      throw new Interrupted("the partition has been assigned to another process");
   };
   const open = async () => {
     const opened = await deps.open(check, mustBeOurs);

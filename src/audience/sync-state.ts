@@ -81,12 +81,16 @@ export function stepOf({ record, offset, audience, isOver }: Situation): Step {
       break;
   }
   if (isOver || open !== null || awaitingApproval !== null) return IGNORE;
-  return invalid(`${record.type} of sync ${describe(syncId)}, which has no begin`);
+  return invalid(
+    `the ${record.type} record belongs to sync ${describe(syncId)}, which has no begin record`,
+  );
 }
 
 function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): Step {
   if (record.type === "begin" || record.type === "snapshot") return { kind: "create", record };
-  return invalid(`${record.type} of audience ${describe(record.audienceId)}, which has no sync`);
+  return invalid(
+    `the ${record.type} record belongs to audience ${describe(record.audienceId)}, which has no sync`,
+  );
 }
 
 function invalid(error: string): Step {

@@ -83,7 +83,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "retry",
-    summary: "attempt the deliveries that await retry now",
+    summary: "immediately attempt the deliveries that await retry",
     load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {

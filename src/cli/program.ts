@@ -26,7 +26,7 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     })
     .addHelpText(
       "after",
-      "\nExit status: 0 done; 1 failed; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard run --config switchyard.yaml\n" +

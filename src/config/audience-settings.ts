@@ -33,7 +33,7 @@ const integrations: Decoder<JsonObject> = decoder({
     const isFit = Object.values(raw).every(
       (flag) => typeof flag === "boolean" || isJsonObject(flag),
     );
-    return isFit ? value(raw) : wrong("each name is true, false or a map of options");
+    return isFit ? value(raw) : wrong("set each name to true, false or a map of options");
   },
 });
 
@@ -41,7 +41,7 @@ const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(
     integrations,
-    "Copied into the calls unchanged: which destinations get them.",
+    "Which destinations get the calls. Copied into each call unchanged.",
   ),
   consent: optional(
     audienceConsent,
@@ -49,23 +49,23 @@ const options = {
   ),
   approvalShare: optional(
     share(),
-    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync does.",
+    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync needs approval.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "A sync that removes at most this many members does not need approval for its share. 100 if not set anywhere.",
+    "A sync that removes at most this many members is not compared with `approvalShare`. If not set anywhere, 100.",
   ),
 };
 
 export const audienceSettings = list(
-  "Audiences with settings of their own; others work without being listed. Each has:",
+  "Audiences with settings of their own. Other audiences do not have to be listed. Each has:",
   section(
     "",
     {
-      id: required(audienceId, "The ID that syncs carry."),
+      id: required(audienceId, "ID of the audience, as in its syncs."),
       key: optional(
         textLike("a trait's name", /./s),
-        "Name of the trait. If not set, the audience's name in snake_case. Frozen at the first sync.",
+        "Name of the trait. If not set, the audience's name in snake_case. Does not change after the first sync.",
       ),
       ...options,
     },

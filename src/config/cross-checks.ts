@@ -61,14 +61,14 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
     ...repeated(sourceIds, "an id that no other source has"),
     ...repeatedKeys(sources),
     ...unknown(named.flat(), destinationIds, "destination"),
-    ...named.flatMap((ofOne) => repeated(ofOne, "each destination once")),
+    ...named.flatMap((ofOne) => repeated(ofOne, "every destination at most once")),
     ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
     ...repeated(destinationIds, "an id that no other destination has"),
     ...destinations.flatMap((destination) => {
       const endpoints = entries(destination.raw, ["endpoints"], destination.path);
       const urls = texts(endpoints, ["url"]);
       return [
-        ...repeated(urls.map(normalised), "each URL once in a destination", showUrl),
+        ...repeated(urls.map(normalised), "every URL of a destination at most once", showUrl),
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
@@ -254,7 +254,7 @@ function fallingDelays(tree: unknown): readonly Problem[] {
   });
 }
 
-const PUBLIC_ADDRESS = "a public address, or a network that delivery.allowNetworks opens";
+const PUBLIC_ADDRESS = "a public address, or one in a network that delivery.allowNetworks contains";
 
 /**
  * Reports a URL with a private address that `delivery.allowNetworks` does not allow, because every request to that

@@ -75,22 +75,22 @@ export const ingestSettings = section("The port on which calls are received over
   maxInFlightBytes: setting(
     size(MIB, 1_024 * MIB),
     "64MiB",
-    "Maximum bytes of requests being read and of calls that are not acknowledged yet. Beyond that, requests get 429.",
+    "Maximum total size of requests being read and of calls that are not acknowledged yet. Further requests get 429.",
   ),
   maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
-    "How many of these bytes may be bodies without a write key in the Authorization header; their key is known only when they have been read.",
+    "How much of `maxInFlightBytes` is available for bodies without a write key in the Authorization header. The key of such a body is known only after reading it.",
   ),
   minBodyBytesPerSecond: setting(
     size(0, MIB),
     "1KiB",
-    "Minimum rate at which a body must arrive, over 10 s. Slower requests get 408. `0B` allows any rate.",
+    "Minimum rate at which a body must arrive, measured over 10 s. Slower requests get 408. `0B` allows any rate.",
   ),
   maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
-    "Maximum number of open connections, and never more than half of the files and sockets that the process may still open when it starts.",
+    "Maximum number of open connections. Limited to half of the files and sockets that the process may still open when it starts.",
   ),
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),

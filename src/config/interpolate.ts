@@ -101,7 +101,7 @@ function ofFile(inside: string, readFile: ReadFile, report: Report): string | nu
     return fail(`\${ in the path of \${file:...}`, "write the path without variables");
   }
   if (path.includes(":-")) {
-    const hint = "leave out `:-` and what follows; a file has no default";
+    const hint = "remove `:-` and what follows; a file has no default";
     return fail(`a default in \${file:...}`, hint);
   }
   const taken = secretText(`\${file:${path}}`, readFile(path));

@@ -146,7 +146,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     "Prefix of the names of all topics and consumer groups.",
   ),
   topics: section(
-    "Names of the topics that platforms write. No prefix is added.",
+    "Names of the topics that data platforms write to. No prefix is added.",
     {
       calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls`."),
       audienceSyncs: optional(
@@ -165,7 +165,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "Corrupt batches of the topics that platforms write: `stop` halts the stage, `skip` skips the batch and loses its records.",
+    "What happens at a corrupt batch in a topic that data platforms write to: `stop` halts the stage, `skip` skips the batch and loses its records.",
     {
       calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
@@ -186,7 +186,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds it when the cluster rejects topics.",
+    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds the largest size when the cluster rejects a topic.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
@@ -196,12 +196,12 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   createTopics: setting(
     flag(),
     true,
-    "If `true`, `run` creates missing topics. Otherwise it waits for them and logs which ones.",
+    "If `true`, `run` creates missing topics. Otherwise `run` waits for them and logs their names.",
   ),
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "Time for which unreachable or starting brokers are retried when the process starts.",
+    "Time for which a starting process retries brokers that are unreachable or still starting.",
   ),
 });
 

@@ -124,7 +124,7 @@ function questionable(config: Config): readonly string[] {
   }
   const { registry } = config;
   if (registry !== null && registry.authentication !== null && registry.urls.some(isPlain)) {
-    warnings.push("registry.url: over http the login crosses the network in plain text");
+    warnings.push("registry.url: over http the credentials cross the network in plain text");
   }
   if (sasl?.mechanism === "aws-msk-iam" && tls === null) {
     warnings.push("kafka.sasl: Amazon MSK accepts aws-msk-iam only over TLS; set kafka.tls");

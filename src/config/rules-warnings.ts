@@ -85,6 +85,6 @@ function guessableKeys(
     map.some((rule) => rule.action === "hash" && rule.secret !== null);
   if (!isTaken || isSecret) return [];
   return [
-    "its rules take user IDs away, and no source has a write key: whoever reads its topic can find out the IDs behind the keys of records by trying",
+    "its rules remove user IDs, and no source has a write key: anyone who can read its topic can find the user IDs behind the record keys by hashing likely IDs",
   ];
 }

@@ -74,7 +74,7 @@ const operatorWebhook = section(
     const { headers, sharedSecret, previousSharedSecret } = values;
     const own = headers.find(([name]) => /^webhook-/i.test(name));
     if (own !== undefined) {
-      const found = "a header of Standard Webhooks, which events have";
+      const found = "a header of Standard Webhooks, which Switchyard adds to events";
       const expected = "a header that may be added";
       const header = place.child("headers").child(own[0]);
       return header.fail({ found, expected, hint: "remove it" });
@@ -111,7 +111,7 @@ const consoleToken: Decoder<string> = text(
   `a string of at least ${TOKEN_MIN} characters without spaces`,
   (given) => {
     if (/^[\x21-\x7e]{16,256}$/.test(given)) return value(given);
-    return wrong("`openssl rand -hex 32` makes one");
+    return wrong("to create one, run `openssl rand -hex 32`");
   },
   hidden,
 );
@@ -138,7 +138,7 @@ function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Inv
 }
 
 const consoleSettings = section(
-  "See [The console](console.md). `switchyard console` serves it, and so does `run` with `console` among its stages.",
+  "The console is served by `switchyard console`, and by `run` if `console` is among its stages. See [The console](console.md).",
   {
     host: setting(
       listenHost,
@@ -170,7 +170,7 @@ const tracingSettings = optionalSection(
   section("OpenTelemetry traces, see [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
-      "URL to which spans are posted by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
+      "URL, including the path, to which spans are posted with OTLP over HTTP in protobuf, such as `http://collector:4318/v1/traces`.",
     ),
     headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
     sampleRatio: setting(
@@ -181,7 +181,7 @@ const tracingSettings = optionalSection(
     parentBased: setting(
       flag(),
       false,
-      "If `true`, callers of ingest decide which of their traces are kept. Do not set it if ingest is public.",
+      "If `true`, callers of ingest decide which of their traces are kept. Do not use `true` if the ingest port is public.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
@@ -196,7 +196,7 @@ const tracingSettings = optionalSection(
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 const attemptsSettings = section(
-  "The topic of attempts, from which `switchyard timeline` shows what happened to a call, see [Attempts](topics.md#attempts).",
+  "The topic `attempts`, from which `switchyard timeline` reads the attempts of a call. See [Attempts](topics.md#attempts).",
   {
     enabled: setting(
       flag(),
@@ -210,7 +210,7 @@ const attemptsSettings = section(
     ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "Size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. Endpoints may repeat there what they were sent.",
+      "Maximum size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. The body may repeat data from the request.",
     ),
   },
 );
@@ -289,12 +289,12 @@ export const SETTINGS = section("", {
         max: DELAYS_MAX,
       }),
       ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
-      "Delays before each retry; the last one repeats until the retry window ends. Each has a delay topic.",
+      "Delay before each retry. The last delay repeats until the retry window ends. Each delay has its own topic.",
     ),
     allowNetworks: setting(
       listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
       [],
-      "Private networks that webhooks may be sent to. All others are blocked.",
+      "Private networks that webhooks may be sent to. All other private networks are blocked.",
     ),
     ca: optional(
       certificateFile,
@@ -320,7 +320,7 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Histograms by destination: one for each (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are always by destination; deliveries awaiting retry only for the 50 destinations with the most, unless it is `full`.",
+      "Histograms for each destination (`full`), for all destinations together (`counts`), or for the busiest and the most failing destinations (`top`). Counters and gauges always exist for each destination. Unless the setting is `full`, deliveries awaiting retry are shown only for the 50 destinations with the most of them.",
     ),
   }),
   attempts: attemptsSettings,
@@ -331,7 +331,7 @@ export const SETTINGS = section("", {
     attempts: setting(
       logAttempts,
       "all",
-      "Accepted attempts to log: `all`, `failures` for none, or an even share. Failures are always logged.",
+      "Accepted attempts to log: `all`, `failures` for none, or an evenly spread share such as `1%`. Failed attempts are always logged.",
     ),
   }),
 });

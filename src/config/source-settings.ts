@@ -23,7 +23,7 @@ const fields = {
   destinations: setting(
     listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),
     [],
-    "Destinations that calls of this source may reach, by id.",
+    "IDs of the destinations that calls from this source may reach.",
   ),
   callsPerSecond: optional(
     rate(1_000_000),
@@ -32,7 +32,7 @@ const fields = {
   correctClock: setting(
     flag(),
     true,
-    "If `true`, the timestamp of a call received over HTTP moves by the error of the device's clock, if `sentAt` shows one of more than 30 s.",
+    "If `true`, and `sentAt` shows that the device's clock is wrong by more than 30 s, the timestamp of a call received over HTTP is corrected by that error.",
   ),
 };
 
@@ -47,5 +47,5 @@ export const sourceSettings = list(
 
 function bothKeys(place: Place): Invalid {
   const hint = "move the key from writeKey to writeKeys";
-  return place.fail({ found: "writeKey and writeKeys", expected: "one of the two", hint });
+  return place.fail({ found: "writeKey and writeKeys", expected: "only one of them", hint });
 }

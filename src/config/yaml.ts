@@ -85,7 +85,7 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   if (twice !== null) {
     const { key, firstAt } = twice;
     const found = `the key ${describe(key)} twice in a map, in lines ${lines.linePos(firstAt).line} and ${line}`;
-    return { path: [], found, expected: "each key once", hint: null, line, file: null };
+    return { path: [], found, expected: "every key at most once", hint: null, line, file: null };
   }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)

@@ -85,7 +85,7 @@ class Fields {
         : readTimestamp(typeof value === "string" ? value : null);
     if (atMs !== null) return isoTimestamp(atMs);
     this.reject(
-      `${name} is ${describe(value)}; expected is an ISO 8601 time, or a number of milliseconds before now.`,
+      `${name} is ${describe(value)}; an ISO 8601 time or a number of milliseconds before now is expected.`,
     );
     return "";
   }

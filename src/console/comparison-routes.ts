@@ -104,7 +104,7 @@ export async function handleComparison(
   const found = comparisons.find(id);
   if (method === "GET" || method === "HEAD") {
     return found === null
-      ? json(404, { error: "The result of this comparison is not kept any more." })
+      ? json(404, { error: "The result of this comparison is no longer stored." })
       : json(200, found);
   }
   if (method !== "DELETE") {

@@ -184,7 +184,8 @@ export function readOperatorAction({
   if (value === null) return readForgotten(kind, rest);
   const json = jsonObjectIn(value);
   if (json === null) return refused("its value is not a JSON object");
-  if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
+  if (json.v !== VERSION)
+    return refused(`its "v" is not ${VERSION}, so a later version of Switchyard wrote it`);
   const [first = "", second = "", third = ""] = rest;
   switch (kind) {
     case "pause":
@@ -224,7 +225,7 @@ function readPause(destination: string, json: JsonObject): ReadOperatorAction {
   if (sinceMs === undefined) return refused('its "since" is not a time');
   if (untilMs === undefined) return refused('its "until" is neither a time nor null');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
+  if (by === null) return refused('its "by" is not a string of 1 to 100 ASCII characters');
   return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
 }
 
@@ -237,9 +238,10 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
   if (atMs === undefined) return refused('its "at" is not a time');
   const isWhole =
     receivedBeforeMs !== undefined && (kind === "retry") === (receivedBeforeMs === null);
-  if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
+  if (!isWhole)
+    return refused('its "receivedBefore" is not a time (for cancel) or null (for all other kinds)');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
+  if (by === null) return refused('its "by" is not a string of 1 to 100 ASCII characters');
   return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
@@ -268,7 +270,7 @@ function readReleased(
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
   if (!isOffset) return refused('its "through" is not an offset');
-  if (typeof topicId !== "string") return refused('its "topicId" is not text');
+  if (typeof topicId !== "string") return refused('its "topicId" is not a string');
   return {
     kind: "released",
     released: { id, delay, partition: Number(partition), through, topicId },
@@ -278,7 +280,7 @@ function readReleased(
 function readProcess(id: string, json: JsonObject): ReadOperatorAction {
   const { stages, routes } = json;
   const sinceMs = instant(json.since);
-  if (!areTexts(stages)) return refused('its "stages" is not a list of texts');
+  if (!areTexts(stages)) return refused('its "stages" is not a list of strings');
   if (sinceMs === undefined) return refused('its "since" is not a time');
   if (!Array.isArray(routes)) return refused('its "routes" is not a list');
   const read = new Map<string, readonly string[]>();

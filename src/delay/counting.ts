@@ -1,4 +1,4 @@
-/** Counts the records that wait in the partitions owned here, and sets gauges, alongside the stage's work. */
+/** Counts the records that wait in the partitions that this process owns, and sets gauges, alongside the stage's work. */
 
 import type { DestinationId } from "../domain/ids.ts";
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";

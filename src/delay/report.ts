@@ -1,4 +1,4 @@
-/** The delay stage's gauges, set before each scrape: the records that wait in the partitions owned here. */
+/** The delay stage's gauges, set before each scrape: the records that wait in the partitions that this process owns. */
 
 import type { Consumer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";

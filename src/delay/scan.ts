@@ -1,5 +1,5 @@
 /**
- * Reads ahead, in the partitions owned here, to count the records behind those in flight. The scan reads without a
+ * Reads ahead, in the partitions that this process owns, to count the records behind those in flight. The scan reads without a
  * group and keeps no record in memory. Deliveries have priority: only one step runs at a time over all partitions, and
  * after each step the scan pauses for as long as the step took, between 50 ms and 10 s.
  *

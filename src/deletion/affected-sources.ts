@@ -88,8 +88,8 @@ export interface NotNotified {
   readonly because:
     | "disabled"
     | `type ${string}`
-    | "no affected source names it"
-    | "its rules take the user ID away";
+    | "no affected source is connected to it"
+    | "its rules remove the user ID";
 }
 
 /** Listeners that get a notification for a user, and those that do not, because their rules remove the user ID. */
@@ -127,8 +127,8 @@ export function notNotified(
     .filter(({ id }) => !notified.has(id))
     .map(({ id, kind, enabled, getsDeletions }): NotNotified => {
       if (!getsDeletions) return { destination: id, because: `type ${kind}` };
-      if (without.has(id)) return { destination: id, because: "its rules take the user ID away" };
-      const because = enabled ? "no affected source names it" : "disabled";
+      if (without.has(id)) return { destination: id, because: "its rules remove the user ID" };
+      const because = enabled ? "no affected source is connected to it" : "disabled";
       return { destination: id, because };
     });
 }

@@ -53,11 +53,11 @@ export function parseRequest(record: RecordValue): ParsedRequest {
   if (decoded.kind === "refused") return decoded;
   const { json } = decoded;
   if (!isJsonObject(json)) {
-    return invalid(`a deletion request is a JSON object, this is ${kindOf(json)}`);
+    return invalid(`a deletion request must be a JSON object, but this is ${kindOf(json)}`);
   }
   const userId = asId(json.userId);
   if (userId === null) {
-    return invalid(`userId is ${kindOf(json.userId)}, expected text or a number`);
+    return invalid(`userId is ${kindOf(json.userId)}, expected a string or a number`);
   }
   const known = record.schema?.known;
   const hasNulls = known?.kind === "schema" && known.hasNulls === true;
@@ -86,11 +86,11 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     );
     if (meant === undefined) return EVERY_SOURCE;
     return invalid(
-      `the field ${describe(meant)} is unknown, expected sourceIds, or no such field for every source`,
+      `the field ${describe(meant)} is unknown, expected sourceIds, or neither field to affect every source`,
     );
   }
   const given = json.sourceIds;
-  const expected = "expected a list of ids, or no such field for every source";
+  const expected = "expected a list of ids, or no sourceIds field to affect every source";
   if (!Array.isArray(given)) return invalid(`sourceIds is ${kindOf(given)}, ${expected}`);
   if (given.length === 0) return invalid(`sourceIds is an empty list, ${expected}`);
   const sourceIds = new Set<string>();

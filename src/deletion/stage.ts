@@ -178,7 +178,7 @@ function createPartitionCount(
     }
     return null;
   };
-  const what = `deletion requests have been waiting for the number of partitions of ${topic}`;
+  const what = `deletion requests cannot be processed, because the number of partitions of ${topic} has been unknown`;
   return (signal) => waits.during(what, untilKnown(signal));
 }
 

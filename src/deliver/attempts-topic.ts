@@ -36,7 +36,7 @@ const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
 const LINE_EVERY_MS = 60_000;
 const CLOSE_LIMIT_MS = 2_000;
-const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowledged yet`;
+const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempt records are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
   /** Maximum number of bytes of an unsuccessful response that are kept; null if none are. */

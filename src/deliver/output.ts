@@ -34,8 +34,8 @@ const WAITED = {
   disabled: "its destination was disabled",
   token: "there was no token for its requests",
   "retry-after": "its endpoint had sent Retry-After",
-  "circuit-open": "its endpoint kept failing, and others had their turn before it",
-  late: "it came back too late",
+  "circuit-open": "its endpoint kept failing, and other deliveries were attempted before it",
+  late: "it was returned too late",
 } as const;
 export type Waited = keyof typeof WAITED;
 

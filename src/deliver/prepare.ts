@@ -133,7 +133,7 @@ function plan(
 ): Plan | Output | Wait {
   const configured = endpointsOf(stored, destination);
   if (stored.endpoint !== null && configured.length === 0) {
-    const error = `the endpoint ${stored.endpoint} is not configured any more`;
+    const error = `the endpoint ${stored.endpoint} is no longer configured`;
     return { kind: "dead-letter", reason: "unknown-destination", error, delivery: stored };
   }
   const { rejected } = stored;

@@ -119,7 +119,7 @@ export function healthProblemsOf(
     .endpoints()
     .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
     .map(({ key, breaker }) => {
-      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
+      return `endpoint ${endpointText(names.get(key), key)} keeps failing; its circuit breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
   return [...paused, ...tokenText(hold), ...open];

@@ -12,7 +12,7 @@ export const integrationName = textLike(
 
 export const idSetting = required(
   id<DestinationId>(),
-  "Name of the destination, its topic and its consumer group.",
+  "ID of the destination. The names of its topics and consumer group contain it.",
 );
 
 /** Settings of every destination. */
@@ -44,7 +44,7 @@ export const attemptSettings = {
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
-    "Maximum number of deliveries, or batches of them, attempted at the same time, in each process.",
+    "Maximum number of deliveries, or of batches, that are attempted at the same time in each process.",
   ),
   requestsPerSecond: optional(
     rate(1_000_000),

@@ -44,7 +44,8 @@ const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
 
 /** The first check of a call: whether it is an object whose type is one of the six. */
 export function parseCallType(json: unknown): TypedCall | InvalidCall {
-  if (!isJsonObject(json)) return refused(`a call is a JSON object, this is ${kindOf(json)}`);
+  if (!isJsonObject(json))
+    return refused(`a call must be a JSON object, but this is ${kindOf(json)}`);
   if (!TYPES.has(json.type)) {
     return refused(`type is ${describe(json.type)}, expected one of ${CALL_TYPES.join(", ")}`);
   }

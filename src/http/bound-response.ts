@@ -75,7 +75,7 @@ export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
   let leftBeforePiece = 0;
   const isOver = (): boolean => {
     if (bounds.bytesLeft < 0 && !socket.destroyed) {
-      socket.destroy(new ResponseTooLargeError("the response exceeds the limit of bytes"));
+      socket.destroy(new ResponseTooLargeError("the response exceeds the size limit"));
     }
     return socket.destroyed;
   };

@@ -90,7 +90,7 @@ export function openSocket(
   });
   // IP addresses are not resolved, so the lookup below never checks them.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
-    socket.destroy(new AddressBlockedError("the endpoint's address may not be requested"));
+    socket.destroy(new AddressBlockedError("requests to the endpoint's address are blocked"));
   }
   return socket;
 }
@@ -137,7 +137,7 @@ function checkedLookup({ allowAddress, resolve }: SocketOptions): LookupFunction
       }
       const [first, ...rest] = found.filter(({ address }) => allowAddress(address));
       if (first === undefined) {
-        callback(new AddressBlockedError("the endpoint's address may not be requested"), []);
+        callback(new AddressBlockedError("requests to the endpoint's address are blocked"), []);
       } else if (options.all === true) {
         callback(null, [first, ...rest]);
       } else {

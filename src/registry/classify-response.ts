@@ -103,7 +103,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "closed the connection before its response was complete; check its log",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
     "closed the connection before its response was complete; check its log",
-  UND_ERR_ABORTED: "was not waited for",
+  UND_ERR_ABORTED: "did not respond before the request was canceled",
   ETIMEDOUT: "did not accept a connection; check that no firewall drops packets to it",
   EHOSTUNREACH: "cannot be reached; check the network",
   ENETUNREACH: "cannot be reached; check the network",

@@ -104,7 +104,11 @@ async function answer(
     case "/":
       return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
     default:
-      return { status: 404, type: TEXT, body: "there is /metrics, /status, /livez and /readyz\n" };
+      return {
+        status: 404,
+        type: TEXT,
+        body: "the paths are /metrics, /status, /livez and /readyz\n",
+      };
   }
 }
 
@@ -114,7 +118,7 @@ async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answe
   }
   // A web page may send a POST here as well, but the browser always adds its origin.
   if (request.headers.origin !== undefined) {
-    return { status: 403, type: TEXT, body: "browsers may not request this\n" };
+    return { status: 403, type: TEXT, body: "requests from browsers are not allowed here\n" };
   }
   const { status, report } = await reload();
   return json(status, report);

@@ -317,7 +317,7 @@ async function within(limitMs: number, work: () => Promise<void>): Promise<void>
   const late = timer(limitMs, undefined, { signal: limit.signal }).then(
     () => {
       throw new Error(
-        `the stages have not stopped within ${limitMs / 1_000} s; what was in flight is read again`,
+        `the stages have not stopped within ${limitMs / 1_000} s; records in flight are read again`,
       );
     },
     () => undefined,

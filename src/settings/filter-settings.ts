@@ -80,7 +80,7 @@ export const filterFields = {
   ),
   allowProperties: optional(
     propertyLists,
-    "Names of the properties to keep, by the path of the object that contains them. All its other properties are removed.",
+    "Names of the properties to keep, by the path of the object that contains them. All other properties of this object are removed.",
   ),
 };
 
@@ -126,7 +126,7 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     if (read === INVALID) return INVALID;
     const [key, taken] = read;
     if (key in given) {
-      const expected = "each action once";
+      const expected = "every action at most once";
       return place.child("actions").child(index).fail({ found: "it again", expected, hint: null });
     }
     given[key] = taken;

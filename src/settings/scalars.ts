@@ -161,7 +161,11 @@ export function listOf<Value, U extends Unit>(
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
     if (!Array.isArray(raw)) {
       const found = foundAt(place, raw, item.show);
-      return place.fail({ found, expected, hint: "write [a, b], or one line each with a dash" });
+      return place.fail({
+        found,
+        expected,
+        hint: "write [a, b], or each entry on its own line after a dash",
+      });
     }
     const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
     if (raw.length < length.min || raw.length > length.max) {

@@ -80,7 +80,7 @@ function readHeader(
     return fail("a header that Switchyard sets itself", "a header that may be added", "remove it");
   }
   if (isRepeated) {
-    return fail("the same header in another letter case", "each header once", null);
+    return fail("the same header in another letter case", "every header at most once", null);
   }
   if (typeof given !== "string") {
     return fail(kindOf(given), "a string", "put the value in quotes");

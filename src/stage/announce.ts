@@ -148,7 +148,7 @@ class Announcer {
 
   healthProblems(): readonly string[] {
     const names = [...this.#missing.keys()].join(", ");
-    const missing = `another process of this cluster routes to ${names} and this one does not: their configurations differ`;
+    const missing = `another process of this cluster routes to ${names}, but this one does not: the configurations of the two processes differ`;
     return [...this.#clockTells.healthProblems(), ...(this.#missing.size === 0 ? [] : [missing])];
   }
 

@@ -94,7 +94,7 @@ function showForeign(
 export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
   if (foreignMembers.length === 0) return [];
   return [
-    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each of its joins pauses the whole group`,
+    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each time it joins, the whole group pauses`,
   ];
 }
 

@@ -12,21 +12,21 @@ export const DESTINATION_METRICS = {
     name: "switchyard_destination_on_hold_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "Unix time since which a destination has been on hold; a failed probe does not end that. 0 if it is not on hold, only shown with metrics.destinations: full.",
+    help: "Unix time since which a destination has been on hold; 0 if it is not. A failed probe does not end the hold. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   destinationPaused: {
     name: "switchyard_destination_paused",
     type: "gauge",
     labels: ["destination", "by"],
-    help: "1 while a destination is paused by the configuration, or by an operator action from a command or the console. Both can be 1. Zeros are only shown with metrics.destinations: full.",
+    help: "1 while a destination is paused, by what paused it: the configuration, or an operator action from a command or the console. Both can be 1. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   destinationFailingSince: {
     name: "switchyard_destination_failing_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "Unix time since which a destination has been failing: at least half of its attempts in one minute failed, and in no minute since then less than a fifth. It does not change between attempts. With deliver: every, the value of the endpoint that has been failing longest. 0 if it is not failing, only shown with metrics.destinations: full. Alert if it lasts for minutes.",
+    help: "Unix time since which a destination has been failing; 0 if it is not. A destination starts failing in a minute in which at least half of its attempts fail, and stops in a minute in which less than a fifth do. With deliver: every, the time of the endpoint that has been failing longest. Zeros are only shown with metrics.destinations: full. Alert if it lasts for minutes.",
     isSparse: true,
   },
   destinationLastAccepted: {
@@ -39,6 +39,6 @@ export const DESTINATION_METRICS = {
     name: "switchyard_circuit_breaker_state",
     type: "gauge",
     labels: ["destination", "endpoint_id", "endpoint_name"],
-    help: "State of an endpoint's circuit breaker, by its ID and name: 0 closed, 1 recovering, 2 open, 3 half-open. From 2 on the endpoint is unavailable.",
+    help: "State of an endpoint's circuit breaker, by the endpoint's ID and name: 0 closed, 1 recovering, 2 open, 3 half-open. At 2 and 3, the endpoint is unavailable.",
   },
 } as const;

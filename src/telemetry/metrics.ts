@@ -57,7 +57,7 @@ export const METRICS = {
     name: "switchyard_route_deliveries_total",
     type: "counter",
     labels: ["destination"],
-    help: "Deliveries that route wrote for a destination.",
+    help: "Deliveries that the route stage wrote for a destination.",
     inStatus: true,
   },
   callsUnrouted: {
@@ -70,7 +70,7 @@ export const METRICS = {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that their `integrations` exclude, no-consent, sampled-out and filtered those that its rules exclude.",
+    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason that applies: not-connected (its source is not connected to the destination), disabled (the destination would get the call if it were enabled), named-false or all-false (`integrations` exclude the destination), and no-consent, sampled-out or filtered (the destination's rules exclude the call).",
     inStatus: true,
   },
   deletesWritten: {
@@ -83,7 +83,7 @@ export const METRICS = {
     name: "switchyard_deletion_notifications_skipped_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that were not written, because the destination's rules take every user ID away.",
+    help: "Delete notifications that were not written, because the destination's rules remove every user ID.",
   },
   deletionsUnheard: {
     name: "switchyard_deletion_requests_without_destination_total",
@@ -144,7 +144,7 @@ export const METRICS = {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they came back from the delay topic after its end.",
+    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they returned from the delay topic after the window had ended.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
@@ -158,7 +158,7 @@ export const METRICS = {
     name: "switchyard_delay_records",
     type: "gauge",
     labels: ["delay"],
-    help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while unknown.",
+    help: "Records waiting in a delay topic, in the partitions that this process owns. At most 15 s old, and absent while unknown.",
   },
   ...WAITING_METRICS,
   delayLateness: {
@@ -193,32 +193,32 @@ export const METRICS = {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Assignments that a consumer received, including the first; destination is empty for shared stages.",
+    help: "Partition assignments that a consumer received, including the first; destination is empty for shared stages.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "How often records of a partition were deleted before they were read, usually by retention: calls or deliveries are lost. Alert on any.",
+    help: "Number of times that records of a partition were deleted before they were read, usually by retention. These calls or deliveries are lost. Alert on any increase.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "How often a crashed consumer was restarted.",
+    help: "Number of times that a crashed consumer was restarted.",
   },
   consumerHalted: {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a corrupt batch halts the consumer; /readyz names its offset. Alert on any. Zeros are only shown with metrics.destinations: full.",
+    help: "1 while a corrupt batch halts the consumer. /readyz shows the offset of the batch. Alert on 1. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   haltedOffset: {
     name: "switchyard_consumer_halted_offset",
     type: "gauge",
     labels: ["stage", "destination", "topic", "partition"],
-    help: "The first offset of the corrupt batch that halts the consumer; absent if none does.",
+    help: "First offset of the corrupt batch that halts the consumer; absent if there is none.",
     inStatus: true,
   },
   batchesSkipped: {
@@ -231,7 +231,7 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests for calls by the response code: ok, a code of docs/ingest.md, ignored-metrics and ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
+    help: "Requests with calls by response code: ok, a code of docs/ingest.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -249,14 +249,14 @@ export const METRICS = {
     name: "switchyard_ingest_calls_repaired_total",
     type: "counter",
     labels: ["source"],
-    help: "Calls with values that are not JSON, read as null (not a number, infinities) or as escapes (control characters).",
+    help: "Calls with values that JSON does not allow: infinities and values that are not a number, which are read as null, or control characters, which are read as escapes.",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "Time from the head of a request for calls to its response.",
+    help: "Time from the head of a request with calls to its response.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",
@@ -281,7 +281,7 @@ export const METRICS = {
     name: "switchyard_config_reloads_total",
     type: "counter",
     labels: ["outcome"],
-    help: "How often the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
+    help: "Number of times that the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
   },
   configInfo: {
     name: "switchyard_config_info",

@@ -88,7 +88,7 @@ test(
     await expect.poll(isIdle, SOON).toBe(true);
     expect(accepted("crm")).toBeLessThan(ledger.length);
     await press(page, "Retry now");
-    await ended(page, "Retry now", "Retried now:");
+    await ended(page, "Retry now", "Retrying now:");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
     await press(page, "Wait");
     await ended(page, "Wait", "Nothing is left.");

@@ -61,7 +61,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       `\nRoles: ${rolesText()}.\n\n` +
         "To use one principal for all roles, set --principal User:switchyard. If kafka.createTopics is set,\n" +
         "the ACLs allow stages to create topics that begin with the prefix.\n\n" +
-        "Exit status: 0 success; 2 invalid usage or configuration.\n\nExamples:\n" +
+        "Exit status: 0 on success; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard acls --config switchyard.yaml\n" +
         "  switchyard acls --roles deliver,delay --principal User:sender --config switchyard.yaml\n" +
         "  switchyard acls --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -\n" +

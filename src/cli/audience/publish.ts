@@ -154,7 +154,7 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
     const why = refused ?? refusalOf(compared);
     return why === null ? null : { why, todo: "If the list is correct, publish it with --force." };
   }
-  const uncompared = "--force publishes it without comparing it with the members.";
+  const uncompared = "--force publishes the list without comparing it with the members.";
   if (compared.kind === "unknown") {
     return {
       why: `Switchyard could not check whether earlier syncs have been applied: ${compared.error}`,

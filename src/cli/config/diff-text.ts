@@ -79,7 +79,7 @@ function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: 
       return green(`${address} already runs the proposed configuration.`);
     case "another":
       return yellow(
-        `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it has to be restarted, ` +
+        `${address} runs neither of the two configurations (hash ${visibleCell(hash ?? "")}): the process has to be restarted, ` +
           "its configuration file is invalid, or its environment differs.",
       );
     case "unknown":

@@ -82,8 +82,8 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .addHelpText(
       "after",
-      "\nExit status: 0 all schemas are registered; 1 a schema is not registered (check), a schema is\n" +
-        "incompatible, or failed; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 if all schemas are registered; 1 on failure, if a schema is incompatible or, for\n" +
+        "check, if a schema is not registered; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard schemas check --config switchyard.yaml\n" +
         "  switchyard schemas register --config switchyard.yaml\n" +
         "  switchyard schemas register --dir my-schemas --context staging --config switchyard.yaml",

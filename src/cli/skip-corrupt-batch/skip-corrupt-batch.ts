@@ -143,7 +143,7 @@ function foundText(corrupt: CorruptBatch, group: string, position: number): stri
   const { topic, partition, offset, behind, corruption, isEndKnown } = corrupt;
   const end = isEndKnown
     ? ""
-    : `The end of the batch is unknown: ${behind} is the first offset behind it that can be read.\n`;
+    : `The end of the batch is unknown: ${behind} is the first offset after it that can be read.\n`;
   const lost = lostRecords(corrupt, position);
   return (
     `Corrupt batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${corruption}).\n${end}` +

@@ -75,9 +75,9 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
-      "\nExit status: 0 the topics are as planned; 1 there are changes to make (without --apply), topics\n" +
-        "cannot be compared, the cluster rejected a change, or failed; with --brokers, 1 if a broker does\n" +
-        "not respond or accepts no version of a request; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 if the topics are as planned; 1 on failure, if topics differ (without --apply) or\n" +
+        "cannot be compared, or if the cluster rejected a change; with --brokers, 1 if a broker does not\n" +
+        "respond or accepts no version of a request; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard topics --brokers --config switchyard.yaml\n" +

@@ -68,8 +68,8 @@ function Known({ view }: { readonly view: CallView }) {
       </Panel>
       <Panel title="Routing">
         <p class="quiet">
-          Which destinations of its source get the call, and why, with the current configuration.
-          Filters and changed properties are shown by name.
+          Which destinations of the call's source get the call under the current configuration, and
+          why. Filters and changed properties are shown by name.
         </p>
         {decisions.length === 0 ? (
           <Empty>The call itself was not found, or its source is not connected.</Empty>

@@ -162,7 +162,7 @@ function retry(destination: AttemptedId): Act {
     const looking = lookingOf(doing, destination);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await retryNow(acting, await operatingOf(doing));
-    doing.report(`Retried now: ${deliveries(waiting)} that awaited retry.`);
+    doing.report(`Retrying now: ${deliveries(waiting)}.`);
     return DONE;
   };
 }

@@ -140,7 +140,7 @@ export function foreignReferences(content: Buffer, current: Given | null): Probl
     const key = nameOf(pathText(path));
     if (key === "secret" || known.has(`${key} ${node}`)) return;
     const found = "a reference to a variable or a file that the current rules do not have";
-    const expected = "rules whose effect on calls does not show what a reference stands for";
+    const expected = "rules whose effect on calls cannot reveal the value of a reference";
     const hint = "use switchyard config diff";
     problems.push({ path, line: yaml.lineOf(path), file: null, found, expected, hint });
   };

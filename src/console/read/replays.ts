@@ -83,7 +83,7 @@ export async function workOnDeadLetters(
   const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
   if (dryRun && targets.includes(topics.calls)) {
     report(
-      "Those that never became a delivery are routed again, to every destination they are for.",
+      "Calls that never became a delivery are routed again, to every destination that should receive them.",
     );
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;

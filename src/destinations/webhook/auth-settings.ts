@@ -45,7 +45,7 @@ function parameter(
   place: Place,
 ): readonly [string, string] | Invalid {
   if (OWN_PARAMETERS.includes(name)) {
-    const found = "a field that another setting has, or that Switchyard sets itself";
+    const found = "a field that has its own setting, or that Switchyard sets";
     return place.fail({ found, expected: "a field that may be added", hint: "remove it" });
   }
   if (typeof given === "string") return [name, given];
@@ -57,7 +57,7 @@ function parameter(
 }
 
 const oauth2 = section(
-  "A token by the client credentials of OAuth 2.",
+  "A token from OAuth 2 client credentials.",
   {
     tokenUrl: required(
       webUrl("a complete http or https URL"),
@@ -77,7 +77,7 @@ const oauth2 = section(
     parameters: setting(
       parameters,
       {},
-      "More fields of the form, such as `audience` or `resource`. Values are secret.",
+      "Further fields of the form, such as `audience` or `resource`. Values are secret.",
     ),
   },
   (values): OAuth2 => {
@@ -109,7 +109,7 @@ const bearer = section(
 /** Null if requests have no `Authorization` header. */
 export const authSetting = optionalVariants(
   variants(
-    "How requests are authenticated, with the header `Authorization`. If not set, they are not.",
+    "How requests are authenticated, with the header `Authorization`. If not set, requests are not authenticated.",
     "type",
     "Kind of authentication.",
     { oauth2, basic, bearer },

@@ -156,7 +156,7 @@ export class KafkaConsumer implements Consumer {
       return withPermission(ended, this.#needed(), this.#world.identity);
     }
     const { group, fix } = membersHint(this.#world, this.#options);
-    const text = `the members of the group ${group} are another program, whose way to share out partitions differs: ${ended.message}. To list them: ${fix}`;
+    const text = `the group ${group} contains another program, which assigns partitions in a different way: ${ended.message}. To list the members: ${fix}`;
     return new Error(text, { cause: ended });
   }
 

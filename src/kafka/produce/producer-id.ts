@@ -55,7 +55,7 @@ export class ProducerIds {
     const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
     if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
       const missing = rejectionText("", "CLUSTER_AUTHORIZATION_FAILED", this.#identity);
-      const hint = `A cut connection may write records twice: ${missing}`;
+      const hint = `If a connection breaks, records may be written twice: ${missing}`;
       this.#outages.warnOnce("idempotence", { hint }, "kafka.produce.not-idempotent");
       return NO_ID;
     }

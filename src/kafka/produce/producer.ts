@@ -105,7 +105,7 @@ export class KafkaProducer implements WatchedProducer {
     }
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
     if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
-      const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
+      const error = `the record has ${payloadBytes} bytes, more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
       call.rejected.push({ record, error });
       return;
     }

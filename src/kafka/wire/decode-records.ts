@@ -96,7 +96,7 @@ export async function decodeRecords(
       return messages.length > 0 ? messages : decodeMessageSet(records);
     }
     if (isCut) {
-      const corruption = `it announces ${bytes} bytes and has ${records.length}`;
+      const corruption = `it declares ${bytes} bytes but has ${records.length}`;
       throw new CorruptBatchError(corruption, offsetAt(records, start));
     }
     const batch = records.subarray(start, start + bytes);

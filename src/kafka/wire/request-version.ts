@@ -69,7 +69,7 @@ function rejectionText(
   const who = broker === null ? "The broker" : `The broker ${broker}`;
   const ours = rangeText(Math.min(...versions), Math.max(...versions));
   if (accepted === undefined) {
-    return `${who} does not know the request ${apiName}, of which Switchyard can send ${ours}. Upgrade the broker: its Kafka is too old.`;
+    return `${who} does not support the request ${apiName}, which Switchyard can send in ${ours}. Upgrade the broker: its Kafka is too old.`;
   }
   const { minVersion, maxVersion } = accepted;
   const theirs = rangeText(minVersion, maxVersion);
@@ -77,7 +77,7 @@ function rejectionText(
     minVersion > Math.max(...versions)
       ? "Upgrade Switchyard: the broker's Kafka is too new for it."
       : "Upgrade the broker: its Kafka is too old.";
-  return `${who} accepts ${theirs} of the request ${apiName}, and Switchyard can send ${ours}. ${advice}`;
+  return `${who} accepts ${theirs} of the request ${apiName}, but Switchyard can send only ${ours}. ${advice}`;
 }
 
 function rangeText(min: number, max: number): string {

@@ -37,7 +37,9 @@ export async function loadOrExplain(
 export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
   const file = configFile(options, shell);
   if (file === "") {
-    throw new WrongUsage("no configuration file. Give --config FILE or set SWITCHYARD_CONFIG.");
+    throw new WrongUsage(
+      "no configuration file is set. Use --config FILE or set SWITCHYARD_CONFIG.",
+    );
   }
   const { loadConfig } = await import("../../config/load.ts");
   return loadConfig({ file, env: shell.env });

@@ -85,7 +85,7 @@ function destinationProblems(
         "/destinations",
         ({ destination }) =>
           warn(
-            `An endpoint of ${destination} is failing, but others accept.`,
+            `An endpoint of ${destination} is failing, but other endpoints accept deliveries.`,
             address(destination),
           ),
       ),
@@ -93,7 +93,7 @@ function destinationProblems(
         ? []
         : [
             warn(
-              `${counted(paused.length, "destination")} paused. New deliveries stay in the queue.`,
+              `${counted(paused.length, "destination")} ${paused.length === 1 ? "is" : "are"} paused. New deliveries stay in the queue.`,
               "/destinations?q=paused",
             ),
           ]),
@@ -175,7 +175,7 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     routesMissing === 0
       ? null
       : warn(
-          `Calls that ${admin} routes do not reach ${routes} that another process has. See /readyz for their names.`,
+          `Calls that ${admin} routes do not reach ${routes} to which another process routes. See /readyz for the names.`,
           CONFIGURATION,
         ),
   ];
@@ -200,7 +200,7 @@ function configurationProblems({ configHash, processes }: StatusReport): readonl
       : []),
     ...named(
       others,
-      `more processes run another configuration than the file: ${HASHES_PAGE}`,
+      `more processes run a configuration that differs from the file: ${HASHES_PAGE}`,
       CONFIGURATION,
       ({ admin, configHash: hash }) =>
         warn(

@@ -336,7 +336,7 @@ export async function runReplay<Kind extends ReplayKind>(
   if (first.length > 0) await producer.send(first);
   const verb = chosen.kind === "new" ? "started" : "resumed";
   shown.progress.say(
-    `Replay ${name} ${verb}. If it is interrupted, it can be resumed by this name.`,
+    `Replay ${name} ${verb}. If it is interrupted, it can be resumed with this name.`,
   );
   const onRefused = (why: string) => void refused.set(why, (refused.get(why) ?? 0) + 1);
   const work = async () => {

@@ -65,7 +65,7 @@ function timedBy(call: ReadCall["call"]): string {
       : "its originalTimestamp";
   }
   if (readTimestamp(call.receivedAt) !== null) return "its receivedAt";
-  return "when the record is written; here, now";
+  return "the time at which the record is written; here, the current time";
 }
 
 function destinationLines(

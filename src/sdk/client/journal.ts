@@ -48,7 +48,7 @@ export function createJournal(
     reported.add(reason);
     write(
       `lost ${count} calls (${reason}): ${message}. ` +
-        "Pass onError to learn of each loss; further losses for this reason are not printed.",
+        "Further losses for this reason are not printed; to be notified of each loss, pass onError.",
     );
   };
   const report = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {

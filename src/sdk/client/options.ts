@@ -147,7 +147,7 @@ function rejectUnknown(options: AnalyticsOptions): void {
       const here = Object.hasOwn(SEGMENT_NAMES, name) ? `here it is ${SEGMENT_NAMES[name]}` : null;
       throw new ValidationError(
         name,
-        `there is no option ${name}; ${here ?? `there are ${known}`}`,
+        `there is no option ${name}; ${here ?? `the options are ${known}`}`,
       );
     }
     const kind = KINDS[name as Name];

@@ -59,7 +59,7 @@ export function decide(
     };
   }
   if (attempt >= attemptsMax) {
-    const message = `lost after ${attempt} attempts; the last time the endpoint ${why}`;
+    const message = `lost after ${attempt} attempts; at the last attempt, the endpoint ${why}`;
     return {
       kind: "give-up",
       loss: { reason: "attempts-exhausted", message, attempts: attempt, status, cause },

@@ -143,7 +143,7 @@ function requireFields(type: CallType, checked: Fields): void {
     throw new ValidationError(field, `${type}: ${field} is missing or empty`);
   }
   if (checked.userId === undefined && checked.anonymousId === undefined) {
-    const message = `${type}: userId is missing or empty, and so is anonymousId; one is needed`;
+    const message = `${type}: userId and anonymousId are both missing or empty; one of them is required`;
     throw new ValidationError("userId", message);
   }
 }

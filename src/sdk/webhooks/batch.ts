@@ -36,7 +36,7 @@ export function parsePayloads(rawBody: RawBody, headers: RequestHeaders): readon
   const counted = header(headers, COUNT_HEADER);
   if (counted !== null && counted !== `${entries.length}`) {
     throw new PayloadError(
-      `the body has ${entries.length} calls, but X-Switchyard-Batch is not that number`,
+      `the body has ${entries.length} calls, but X-Switchyard-Batch has another number`,
     );
   }
   return entries.map((read, index) => {
@@ -100,7 +100,7 @@ export function eachResponse(
   for (const [index, { status }] of failed) {
     if (!Number.isInteger(index) || index < 0 || index >= calls.length) {
       throw new RangeError(
-        `failed names call ${index}, but the batch has ${calls.length} calls, counted from 0`,
+        `failed lists index ${index}, but the batch has ${calls.length} calls, and the first has index 0`,
       );
     }
     if (!Number.isInteger(status) || status < 200 || status > 599) {

@@ -149,7 +149,7 @@ export class MemoryProducer implements WatchedProducer {
     const bytes = outgoingBytes(record);
     const maxBytes = Math.min(recordMaxBytes(topic.name), topic.recordMaxBytes);
     if (bytes > maxBytes) {
-      const error = `${bytes} bytes are more than the ${maxBytes} that ${topic.name} allows`;
+      const error = `the record has ${bytes} bytes, more than the ${maxBytes} that ${topic.name} allows`;
       return [{ record, error }];
     }
     topic.append(record, topic.place(record), clock.nowMs());

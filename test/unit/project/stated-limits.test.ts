@@ -67,7 +67,7 @@ test.each([
   ],
   ["retries.md", `| wait | ${waits.join(" | ")} |`],
   ["requests.md", `| the body | ${RESPONSE_BODY_MAX_BYTES / KIB} KiB |`],
-  ["requests.md", `each line of a long one | ${OTHER_MAX_BYTES / KIB} KiB |`],
+  ["requests.md", `each line of a long part | ${OTHER_MAX_BYTES / KIB} KiB |`],
   ["ingest.md", `| a body, before and after decompression | ${BODY_MAX_BYTES / KIB / KIB} MiB,`],
   ["ingest.md", `| a gzipped body after decompression | ${ONE_GO_BYTES / KIB} KiB,`],
   ["ingest.md", `| a call | ${CALL_MAX_BYTES / KIB} KB as sent |`],

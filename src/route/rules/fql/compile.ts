@@ -54,7 +54,7 @@ export function compileFilter(text: string): CompiledFilter {
   if (expression.kind === "problem") return invalid(text, expression.problem);
   const result = resultThatIsNoBoolean(expression);
   if (result !== null) {
-    const expected = "an expression that gives true or false";
+    const expected = "an expression whose value is true or false";
     return invalid(text, { at: expression.start, found: result, expected, hint: null });
   }
   const evaluate = compiled(expression);
@@ -292,7 +292,7 @@ function warningsOf(expression: Expression, text: string): readonly string[] {
     if (part.name === "semver" && !Object.hasOwn(SEMVER_OPERATORS, operator)) {
       const known = Object.keys(SEMVER_OPERATORS).join(", ");
       warnings.push(
-        `${place}semver with the operator \`${operator}\` is never true; it has ${known}`,
+        `${place}semver with the operator \`${operator}\` is never true; the operators are ${known}`,
       );
     }
   }

@@ -241,7 +241,7 @@ class Reader {
     const expected = isLong ? `a pattern of at most ${GLOB_BYTES_MAX} bytes` : "a pattern";
     const hint = isLong
       ? null
-      : "a list is [abc], [a-z] or [^abc], and a backslash takes the next character";
+      : "a list is [abc], [a-z] or [^abc], and a backslash makes the next character literal";
     throw this.#problem(glob, { expected, hint });
   }
 

@@ -143,7 +143,7 @@ test.each([
     "time        2026-03-01T00:00:00.000Z (its receivedAt)",
   ],
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
-  [{ timestamp: null }, "(when the record is written; here, now)"],
+  [{ timestamp: null }, "(the time at which the record is written; here, the current time)"],
   [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
 ])("what %j changes is reported", async (more, reported) => {
   expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(reported);

@@ -119,7 +119,7 @@ test("warnings name what would be sent unencrypted", () => {
   };
   const plain = '{ url: "http://a.example.com/" }';
   expect(warningsOf(webhook("{ type: bearer, token: t }", plain))).toEqual([
-    "auth is sent unencrypted to an endpoint with http; use https",
+    "the credentials in auth are sent unencrypted to an endpoint with http; use https",
   ]);
   expect(warningsOf(webhook(`{ ${OAUTH.replace("https:", "http:")} }`))).toEqual([
     "clientSecret is sent unencrypted to a tokenUrl with http; use https",

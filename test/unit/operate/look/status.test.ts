@@ -618,7 +618,7 @@ test.each([
   [
     "routesMissing",
     2,
-    "Calls that a:1 routes do not reach 2 destinations that another process has. See /readyz for their names.",
+    "Calls that a:1 routes do not reach 2 destinations to which another process routes. See /readyz for the names.",
   ],
 ] as const)("%s at %d: %j", (name, value, line) => {
   const text = notes(measured((metrics) => metrics[name].bind({}).set(value)));

@@ -353,7 +353,7 @@ test("warnings name what is most likely not meant", () => {
   expect(warnings("match('[a]', lowercase(event))")).toHaveLength(1);
   expect(warnings("match('a*', 'a*') or match('ab', event) or match(event, 'a*')")).toEqual([]);
   expect(warnings("semver(a, '==', '1')")).toEqual([
-    "column 1: semver with the operator `==` is never true; it has =, !=, >, >=, <, <=",
+    "column 1: semver with the operator `==` is never true; the operators are =, !=, >, >=, <, <=",
   ]);
 });
 
