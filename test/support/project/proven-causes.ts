@@ -121,9 +121,12 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["kafka.consumer.restarting", "integration/kafka-outage.test.ts: for longer than a session"],
   ],
   "Dead letters": [
-    ["every endpoint rejected it", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
-    ["not accepted within", "unit/deliver/stage.test.ts: what nobody accepts expires"],
-    ["it was due again", "unit/deliver/stage-line.test.ts: windows that end meanwhile"],
+    ["`rejected`", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
+    [
+      "`expired`",
+      "unit/deliver/stage.test.ts: what nobody accepts expires",
+      "unit/deliver/stage-line.test.ts: windows that end meanwhile",
+    ],
     ["`unknown-source`", REFUSED_RECORDS, REMEDIES],
     ["`invalid-call`", REFUSED_RECORDS],
     ["`undecodable`", REFUSED_RECORDS],
