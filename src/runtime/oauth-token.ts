@@ -19,12 +19,19 @@
  *     clock was set back
  */
 
+import { randomUUID } from "node:crypto";
+
+import { ASSERTION_TYPE, clientAssertion } from "./client-assertion.ts";
 import type { Clock } from "./clock.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;
   readonly clientId: string;
-  readonly clientSecret: string;
+  /** Null if `privateKey` replaces it. */
+  readonly clientSecret: string | null;
+  /** PEM of the key that signs an assertion (`client-assertion.ts`). */
+  readonly privateKey?: string | null;
+  readonly keyId?: string | null;
   /** Null if no scope is requested. */
   readonly scope: string | null;
   /** The part of the request that contains the ID and the secret; if absent, the header. */
@@ -79,19 +86,33 @@ const ERRORS = [
   "temporarily_unavailable",
 ];
 
-/** The request's headers and form. */
-export function tokenRequest(credentials: ClientCredentials): {
+/**
+ * The request's headers and form.
+ *
+ * @param id differs for each request.
+ */
+export function tokenRequest(
+  credentials: ClientCredentials,
+  nowMs: number,
+  id: string = randomUUID(),
+): {
   readonly headers: Record<string, string>;
   readonly form: URLSearchParams;
 } {
-  const { clientId, clientSecret, scope, credentialsIn, parameters } = credentials;
+  const { clientId, clientSecret, privateKey = null, keyId = null } = credentials;
+  const { tokenUrl, scope, credentialsIn, parameters } = credentials;
   const form = new URLSearchParams({ grant_type: "client_credentials", ...parameters });
   if (scope !== null) form.set("scope", scope);
   const headers: Record<string, string> = { accept: "application/json" };
-  if (credentialsIn === "body") {
+  if (privateKey !== null) {
+    const asserted = { clientId, tokenUrl, privateKey, keyId };
+    form.set("client_id", clientId);
+    form.set("client_assertion_type", ASSERTION_TYPE);
+    form.set("client_assertion", clientAssertion(asserted, nowMs, id));
+  } else if (clientSecret !== null && credentialsIn === "body") {
     form.set("client_id", clientId);
     form.set("client_secret", clientSecret);
-  } else {
+  } else if (clientSecret !== null) {
     const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
     headers.authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
   }
@@ -200,7 +221,7 @@ export function tokenSource(
   request: TokenRequest = fetch,
 ): () => Promise<string> {
   const fetched = async (): Promise<TokenResult> => {
-    const { headers, form } = tokenRequest(credentials);
+    const { headers, form } = tokenRequest(credentials, clock.nowMs());
     try {
       const response = await request(credentials.tokenUrl, {
         method: "POST",

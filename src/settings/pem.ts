@@ -85,7 +85,8 @@ function othersKey(place: Place): Invalid {
   return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
 }
 
-function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
+/** @param check throws an Error that says what is wrong with the file. */
+export function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const found = foundAt(place, raw, showPath);
     if (typeof raw !== "string" || raw === "") return place.fail({ found, expected, hint: null });

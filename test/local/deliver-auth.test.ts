@@ -22,6 +22,8 @@ function oauth(server: Pick<AnsweringServer, "url">, more: Partial<OAuth2> = {})
     clientId: "switchyard",
     clientSecret: SECRET,
     scope: null,
+    privateKey: null,
+    keyId: null,
     credentialsIn: "header",
     parameters: {},
     ...more,

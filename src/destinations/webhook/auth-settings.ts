@@ -1,7 +1,9 @@
 /** The setting `auth` of a webhook destination: how its requests are authenticated (docs/authentication.md). */
 
+import { assertionKey } from "../../runtime/client-assertion.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
+import { pemFile } from "../../settings/pem.ts";
 import { kindOf } from "../../settings/problem.ts";
 import { oneOf, secret, textLike } from "../../settings/scalars.ts";
 import {
@@ -18,8 +20,11 @@ export interface OAuth2 {
   readonly type: "oauth2";
   readonly tokenUrl: string;
   readonly clientId: string;
-  /** Secret. */
-  readonly clientSecret: string;
+  /** Secret. Null if there is a private key. */
+  readonly clientSecret: string | null;
+  /** PEM. Null if there is a client secret. */
+  readonly privateKey: string | null;
+  readonly keyId: string | null;
   readonly scope: string | null;
   readonly credentialsIn: "header" | "body";
   /** Values may be secret. */
@@ -32,7 +37,15 @@ export type WebhookAuth =
   | { readonly type: "bearer"; readonly token: string };
 
 /** Fields of the token request that have separate settings. */
-const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
+const OWN_PARAMETERS = [
+  "grant_type",
+  "client_id",
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+  "scope",
+];
+const ONE = "remove one of them";
 const VISIBLE = /^[!-~]+$/;
 
 const parameters = secretMap("a map of names to strings", (entries, place) =>
@@ -64,7 +77,15 @@ const oauth2 = section(
       "URL from which tokens are requested.",
     ),
     clientId: required(textLike("a client ID", /./s), "Client ID."),
-    clientSecret: required(secret("a client secret"), "Client secret."),
+    clientSecret: optional(secret("a client secret"), "Client secret; or set `privateKey`."),
+    privateKey: optional(
+      pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
+      "File with the private key of the client, which signs a JWT instead of a client secret (`private_key_jwt`): an RSA key (RS256), or an EC key on P-256 (ES256).",
+    ),
+    keyId: optional(
+      textLike("a key ID", /./s),
+      "Key ID in the JWT's header (`kid`). If not set, the header has none.",
+    ),
     scope: optional(
       textLike("a scope", /./s),
       "Scope of the token; several are separated by spaces.",
@@ -72,7 +93,7 @@ const oauth2 = section(
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",
-      "How the client ID and secret are sent: in the header `Authorization`, or in the form.",
+      "How the client ID and secret are sent: in the header `Authorization`, or in the form. Not used with `privateKey`.",
     ),
     parameters: setting(
       parameters,
@@ -80,7 +101,20 @@ const oauth2 = section(
       "Further fields of the form, such as `audience` or `resource`. Values are secret.",
     ),
   },
-  (values): OAuth2 => {
+  (values, place): OAuth2 | Invalid => {
+    const { clientSecret, privateKey, keyId } = values;
+    if (clientSecret === null && privateKey === null) {
+      const expected = "a client secret, or privateKey";
+      return place.child("clientSecret").fail({ found: "nothing", expected, hint: null });
+    }
+    if (clientSecret !== null && privateKey !== null) {
+      const expected = "nothing, because clientSecret is set";
+      return place.child("privateKey").fail({ found: "a private key", expected, hint: ONE });
+    }
+    if (keyId !== null && privateKey === null) {
+      const expected = "nothing, because privateKey is not set";
+      return place.child("keyId").fail({ found: "a key ID", expected, hint: "remove it" });
+    }
     return { type: "oauth2", ...values, parameters: Object.fromEntries(values.parameters) };
   },
 );

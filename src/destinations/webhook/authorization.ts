@@ -33,7 +33,9 @@ export function withAuthorization(request: WebhookRequest, value: string): Webho
 /** The secrets from a request's authentication that an endpoint could return. */
 export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   if (auth.type === "bearer") return [auth.token];
-  if (auth.type === "oauth2") return [token, auth.clientSecret];
+  if (auth.type === "oauth2") {
+    return auth.clientSecret === null ? [token] : [token, auth.clientSecret];
+  }
   const { username, password } = auth;
   return [basicValue(username, password), `${username}:${password}`, password];
 }

@@ -84,7 +84,7 @@ export class Tokens {
     const connected = { endpoints: [endpoint], tls };
     const connections = this.#http.open(connected);
     const keeper = new TokenKeeper({
-      request: () => requestToken(connections, endpoint, auth),
+      request: () => requestToken(connections, endpoint, auth, this.#clock.nowMs()),
       failureText: (why) => noTokenText(auth, why),
       clock: this.#clock,
     });
@@ -109,8 +109,9 @@ function requestToken(
   connections: HttpConnections,
   endpoint: WebhookEndpoint,
   auth: OAuth2,
+  nowMs: number,
 ): Promise<TokenResult> {
-  const { headers, form } = tokenRequest(auth);
+  const { headers, form } = tokenRequest(auth, nowMs);
   const request: WebhookRequest = {
     method: "POST",
     url: auth.tokenUrl,

@@ -51,7 +51,8 @@ function warnings(destination: WebhookDestination): readonly string[] {
     found.push("the credentials in auth are sent unencrypted to an endpoint with http; use https");
   }
   if (auth?.type === "oauth2" && isPlain(auth.tokenUrl)) {
-    found.push("clientSecret is sent unencrypted to a tokenUrl with http; use https");
+    const sent = auth.clientSecret === null ? "a signed assertion" : "clientSecret";
+    found.push(`${sent} is sent unencrypted to a tokenUrl with http; use https`);
   }
   if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
     found.push(
