@@ -84,6 +84,6 @@ export const audienceStage = section("The audience stage.", {
   stateDir: setting(
     textLike("a directory", /./s),
     "./state",
-    "Directory for memberships, with a subdirectory for each partition. If it is lost, it is rebuilt from Kafka.",
+    "Directory for memberships, with a subdirectory for each partition. If the directory is lost, its content is rebuilt from Kafka.",
   ),
 });

@@ -55,7 +55,7 @@ const origin = text("an origin such as https://app.example.com, or *", testOrigi
 
 export const ingestSettings = section("The port on which calls are received over HTTP.", {
   host: setting(listenHost, "::", "Address to listen on. `::` means all addresses, IPv6 and IPv4."),
-  port: setting(wholeNumber(0, 65_535), INGEST_PORT, "0 selects any free port."),
+  port: setting(wholeNumber(0, 65_535), INGEST_PORT, "Port to listen on. 0 selects any free port."),
   tls: optionalSection(
     certificateAndKey(
       "Serves HTTPS instead of HTTP. If not set, HTTP is served, for example behind a proxy.",

@@ -77,7 +77,7 @@ const brokers: Decoder<readonly string[]> = {
 };
 
 const topicName = textLike(
-  `a topic name: letters, digits, dots, dashes and underscores, at most ${TOPIC_NAME_CHARACTERS_MAX}`,
+  `a topic name of at most ${TOPIC_NAME_CHARACTERS_MAX} letters, digits, dots, dashes and underscores`,
   new RegExp(`^(?!\\.{1,2}$)[\\w.-]{1,${TOPIC_NAME_CHARACTERS_MAX}}$`),
 );
 
@@ -179,10 +179,10 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     true,
   ),
   sasl: optionalVariants(sasl),
-  partitions: setting(wholeNumber(1, 10_000), 6, "Partitions of topics that are created."),
+  partitions: setting(wholeNumber(1, 10_000), 6, "Number of partitions of each new topic."),
   replicationFactor: optional(
     wholeNumber(1, 100),
-    "Replicas of topics that are created. If not set, the brokers' default applies.",
+    "Number of replicas of each new topic. If not set, the brokers' default applies.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),

@@ -51,7 +51,7 @@ type RegistryAuthentication =
 const fields = {
   url: required(
     urls,
-    "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. If there are several and one does not respond, the next one is used.",
+    "URL of the registry, including its path if it has one, such as `/apis/ccompat/v7`. If one of several URLs does not respond, the next one is used.",
   ),
   username: optional(textLike("a user name", /^[^:]+$/), "User name. Requires `password`."),
   password: optional(secret("a password"), "Password of `username`."),

@@ -50,7 +50,7 @@ interface Signed {
 }
 
 const operatorWebhook = section(
-  "Also posts each event to a webhook, see [The operator's webhook](monitor.md#the-operators-webhook).",
+  "Also posts each event to a webhook. See [The operator's webhook](monitor.md#the-operators-webhook).",
   {
     url: required(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
@@ -85,12 +85,12 @@ const operatorWebhook = section(
 
 /** A topic and a webhook for operator events. Each is used only if it is configured. */
 const operatorEventsSettings = section(
-  "Events for operators, see [Events](monitor.md#operator-events).",
+  "Events for operators, such as a failing destination. See [Operator events](monitor.md#operator-events).",
   {
     enabled: setting(
       flag(),
       false,
-      "If `true`, events are written to the topic `operator-events`: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is invalid, Kafka was unreachable.",
+      "If `true`, operator events are written to the topic `operator-events`.",
     ),
     webhook: optionalSection(operatorWebhook, false),
   },
@@ -143,9 +143,13 @@ const consoleSettings = section(
     host: setting(
       listenHost,
       "127.0.0.1",
-      "Address to listen on. Any address other than this machine requires a token.",
+      "Address to listen on. An address that other machines can reach requires a token.",
     ),
-    port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0 selects any free port."),
+    port: setting(
+      wholeNumber(0, 65_535),
+      CONSOLE_PORT,
+      "Port to listen on. 0 selects any free port.",
+    ),
     token: optional(consoleToken, "Token to sign in with. At least 16 characters."),
     readOnly: setting(
       flag(),
@@ -160,14 +164,14 @@ const consoleSettings = section(
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `run` adds its own.",
+      "Admin ports of the processes. `run` adds the port of its own process.",
     ),
   },
   requireToken,
 );
 
 const tracingSettings = optionalSection(
-  section("OpenTelemetry traces, see [Traces](traces.md). If not set, there are no traces.", {
+  section("OpenTelemetry traces. See [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
       "URL, including the path, to which spans are posted with OTLP over HTTP in protobuf, such as `http://collector:4318/v1/traces`.",
@@ -176,7 +180,7 @@ const tracingSettings = optionalSection(
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
-      "Share of the traces starting in Switchyard that is kept. Traces from producers are kept if they are marked as sampled.",
+      "Share of the traces to keep if they start in Switchyard. Traces from producers are kept if they are marked as sampled.",
     ),
     parentBased: setting(
       flag(),
@@ -250,7 +254,7 @@ export const SETTINGS = section("", {
     ),
     { min: 0, max: Number.POSITIVE_INFINITY },
   ),
-  consent: section("Consent of the users, see [Consent](rules.md#consent).", {
+  consent: section("Consent of the users. See [Consent](rules.md#consent).", {
     required: setting(
       flag(),
       false,
@@ -268,7 +272,7 @@ export const SETTINGS = section("", {
       },
     ),
     [],
-    "Files with more `sources`, `destinations` and `audiences`. `*` and `?` match names of files. Relative paths start at the folder of the configuration file.",
+    "Files with further `sources`, `destinations` and `audiences`. `*` and `?` match characters in file names. Relative paths start at the folder of the configuration file.",
   ),
   audienceDefaults,
   audience: audienceStage,
@@ -308,7 +312,11 @@ export const SETTINGS = section("", {
       "::",
       "Address to listen on. `::` means all addresses, IPv6 and IPv4.",
     ),
-    port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0 selects any free port."),
+    port: setting(
+      wholeNumber(0, 65_535),
+      ADMIN_PORT,
+      "Port to listen on. 0 selects any free port.",
+    ),
     reload: setting(
       flag(),
       false,

@@ -11,14 +11,14 @@ const ANY_LENGTH = Number.POSITIVE_INFINITY;
 const writeKey = secret("a write key");
 
 const fields = {
-  id: required(id<SourceId>(), "ID of the source, which calls carry in the header `source-id`."),
+  id: required(id<SourceId>(), "ID of the source, as in the header `source-id` of its calls."),
   writeKey: optional(
     writeKey,
     "Key with which applications send calls over HTTP. It identifies the source.",
   ),
   writeKeys: optional(
     listOf(writeKey, "write keys", { min: 1, max: 100 }),
-    "Several write keys, during a rotation. Used instead of `writeKey`.",
+    "Several write keys during a rotation, instead of `writeKey`.",
   ),
   destinations: setting(
     listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),

@@ -50,7 +50,10 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
   const { method, kind, headers } = asked;
   const host = text(headers.host);
   if (rules.token === null && !isLoopback(hostname(host))) {
-    return rejected(421, "Without a token, this console can only be opened as localhost.");
+    return rejected(
+      421,
+      "Without a token, this console can be opened only at the address localhost.",
+    );
   }
   const changes = method !== "GET" && method !== "HEAD";
   if (changes && !isOwn(headers, host)) {

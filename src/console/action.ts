@@ -212,13 +212,13 @@ export function keyOf(action: JobAction): string {
     case "approve":
       return `approval of ${action.audience}`;
     case "replay-dead-letters":
-      return `replay of dead letters of ${action.destination ?? "all destinations"}`;
+      return `replay of dead letters for ${action.destination ?? "all destinations"}`;
     case "replay":
       return `replay of calls for ${action.destination}`;
     case "resume-replay":
       return action.kind === "calls"
         ? `replay of calls for ${action.destination ?? "a destination"}`
-        : `replay of dead letters of ${action.destination ?? "all destinations"}`;
+        : `replay of dead letters for ${action.destination ?? "all destinations"}`;
     case "pause":
     case "resume":
     case "retry":

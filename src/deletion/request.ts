@@ -86,11 +86,11 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     );
     if (meant === undefined) return EVERY_SOURCE;
     return invalid(
-      `the field ${describe(meant)} is unknown, expected sourceIds, or neither field to affect every source`,
+      `the field ${describe(meant)} is unknown. Use sourceIds, or omit the field to delete the user from every source`,
     );
   }
   const given = json.sourceIds;
-  const expected = "expected a list of ids, or no sourceIds field to affect every source";
+  const expected = "expected a list of ids. To delete the user from every source, omit sourceIds";
   if (!Array.isArray(given)) return invalid(`sourceIds is ${kindOf(given)}, ${expected}`);
   if (given.length === 0) return invalid(`sourceIds is an empty list, ${expected}`);
   const sourceIds = new Set<string>();

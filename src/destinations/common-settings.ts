@@ -29,7 +29,7 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Number of partitions with which its topics are created. If not set, `kafka.partitions`.",
+    "Number of partitions of the destination's topics when they are created. If not set, `kafka.partitions`.",
   ),
   ...rulesSettings,
 };

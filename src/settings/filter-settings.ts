@@ -206,7 +206,7 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
 export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),
-    "A file with filters as Segment exports them, instead of a list.",
+    "A file with filters exported from Segment, instead of a list.",
   ),
 };
 

@@ -73,7 +73,7 @@ export const rulesSettings = {
   consent: {
     ...optional(
       consentDecoder,
-      "Categories that a call must grant, see [Consent](rules.md#consent). If not set, no consent is required.",
+      "Categories that a call must grant. See [Consent](rules.md#consent). If not set, no consent is required.",
     ),
     inside: [{ isList: false, fields: consentMap.fields }],
   },
@@ -81,7 +81,7 @@ export const rulesSettings = {
     ...setting(
       filtersDecoder,
       [],
-      "Drop or sample calls, and remove properties, see [Filters](rules.md#filters).",
+      "Rules that drop or sample calls, or remove properties. See [Filters](rules.md#filters).",
     ),
     inside: [
       { isList: true, fields: filterFields },
@@ -92,7 +92,7 @@ export const rulesSettings = {
     ...setting(
       mapDecoder,
       [],
-      "Rename, move, set, hash or remove values, see [Mapping](rules.md#mapping).",
+      "Rules that rename, move, set, hash or remove values. See [Mapping](rules.md#mapping).",
     ),
     inside: [{ isList: true, fields: mapFields }],
   },

@@ -155,7 +155,8 @@ export function listOf<Value, U extends Unit>(
   length: { readonly min: number; readonly max: number },
 ): Decoder<readonly Value[], U> {
   const most = length.max === Number.POSITIVE_INFINITY ? null : length.max;
-  const size = most === null ? "" : `, ${length.min} to ${most} of them`;
+  const range = length.min === 0 ? "at most" : `${length.min} to`;
+  const size = most === null ? "" : `, ${range} ${most} of them`;
   const expected = `a list of ${what}${size}`;
   const show = (raw: unknown) => (Array.isArray(raw) ? raw.map((entry) => item.show(entry)) : raw);
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
@@ -251,7 +252,7 @@ const ID_CHARACTERS_MAX = 200;
 
 /** The IDs of sources and destinations. */
 export function id<Id extends string>(): Decoder<Id> {
-  return text(`lower-case letters, digits and dashes, at most ${ID_CHARACTERS_MAX}`, (given) => {
+  return text(`at most ${ID_CHARACTERS_MAX} lower-case letters, digits and dashes`, (given) => {
     return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX
       ? value(given as Id)
       : wrong();

@@ -166,7 +166,7 @@ export const METRICS = {
     type: "histogram",
     labels: ["delay"],
     buckets: LATENESS_S,
-    help: "Time from a record's due time to its return to its destination's topic.",
+    help: "Time between a record's due time and its return to the destination's topic.",
   },
   rerouted: {
     name: "switchyard_deliveries_rerouted_total",

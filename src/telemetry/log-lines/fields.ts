@@ -46,7 +46,7 @@ export const LOG_FIELDS = {
   cause: {
     type: "string",
     meaning:
-      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the response, or why there was none.",
+      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the response, or the reason why there was no response.",
   },
   clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
   code: { type: "string", meaning: "Code of a rejected request, as in the response body." },
@@ -104,7 +104,7 @@ export const LOG_FIELDS = {
   offset: { type: "number", meaning: "Offset of a record." },
   offsetMs: {
     type: "number",
-    meaning: "How far a clock is ahead of the brokers' clock; negative: behind.",
+    meaning: "How far a clock is ahead of the brokers' clock; negative if the clock is behind.",
   },
   omittedLines: {
     type: "number",
@@ -146,10 +146,10 @@ export const LOG_FIELDS = {
   settings: {
     type: "strings",
     meaning:
-      "Names of settings. For `config.applied`, those that are not in a list such as `sources`; they apply immediately.",
+      "Names of settings. For `config.applied`, the changed settings outside lists such as `sources`, which apply immediately.",
   },
   signal: { type: "string", meaning: "The signal that requested the stop." },
-  since: { type: "instant", meaning: "Time at which it started." },
+  since: { type: "instant", meaning: "Time at which the reported state started." },
   source: { type: "string", meaning: "ID of a source." },
   sources: {
     type: "object",
@@ -164,10 +164,16 @@ export const LOG_FIELDS = {
   storeState: {
     type: "string",
     meaning:
-      "How the local store compares to the changelog: current, behind, missing, or why it is rebuilt: stale, ahead, foreign, corrupt.",
+      "State of the local store compared with the changelog: current, behind, missing, or the reason for rebuilding the store: stale, ahead, foreign, corrupt.",
   },
-  subject: { type: "string", meaning: "The thing that an operator event is about." },
-  sumMs: { type: "number", meaning: "Sum of the times since the previous line, in milliseconds." },
+  subject: {
+    type: "string",
+    meaning: "Subject of an operator event, such as the ID of a destination.",
+  },
+  sumMs: {
+    type: "number",
+    meaning: "Sum of the throttle times since the previous line, in milliseconds.",
+  },
   sync: { type: "string", meaning: "ID of a sync." },
   throttleMs: {
     type: "number",

@@ -19,7 +19,7 @@ export const KAFKA_LINES = {
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning:
-      "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with the requests that are failing.",
+      "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with the current error.",
     action:
       "[Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Work continues automatically afterwards.",
     fields: ["broker", "error", "since"],

@@ -243,7 +243,7 @@ export const RUN_LINES = {
   "config.applied": {
     levels: ["info"],
     meaning:
-      "A changed configuration was applied. The line has IDs and names of settings, but no values.",
+      "A changed configuration was applied. The line contains IDs and names of settings, but no values.",
     action: null,
     fields: ["cause", "hash", "settings"],
     optional: ["destinations", "sources", "audiences"],
@@ -251,7 +251,7 @@ export const RUN_LINES = {
   "config.invalid": {
     levels: ["error"],
     meaning: "The configuration file was invalid. The previous configuration stays in use.",
-    action: "Fix each problem. `switchyard config check` shows the same ones.",
+    action: "Fix each problem. `switchyard config check` shows the same problems.",
     fields: ["cause", "problems", "since"],
   },
   "config.warnings": {

@@ -24,7 +24,7 @@ export const STAGE_LINES = {
   "attempts.records-dropped": {
     levels: ["warn"],
     meaning:
-      "Attempt records were dropped. `count` is their number since the previous such line; at most one line per minute is written. Deliveries continue.",
+      "Attempt records were dropped. `count` is the number of records dropped since the previous such line. At most one such line per minute is written. Deliveries continue.",
     action: "`switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
@@ -168,7 +168,7 @@ export const STAGE_LINES = {
   },
   "ingest.internal-error": {
     levels: ["error"],
-    meaning: "A request met an internal error and got a 503.",
+    meaning: "A request failed because of an internal error, and the response was a 503.",
     action: "Read the error.",
     fields: ["stage", "err"],
   },

@@ -60,7 +60,7 @@ function tokenAt(text: string, start: number): Token {
   const symbol = text.slice(start, end);
   if (SYMBOLS.has(symbol)) return { kind: "symbol", start, end };
   if (endOf(OPERATOR, text, start) !== null) return { kind: "foreign", start, end };
-  const hint = /[‘’“”`]/.test(first) ? `a string stands between ' or "` : null;
+  const hint = /[‘’“”`]/.test(first) ? `write a string between ' or "` : null;
   return broken(text, start, { expected: null, hint });
 }
 
