@@ -43,7 +43,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "filter",
-    summary: "try an expression of the filter language on calls",
+    summary: "test an expression of the filter language with calls",
     load: async () => (await import("./filter/command.ts")).filterCommand,
   },
   {

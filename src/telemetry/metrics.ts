@@ -70,7 +70,7 @@ export const METRICS = {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason that applies: not-connected (its source is not connected to the destination), disabled (the destination would get the call if it were enabled), named-false or all-false (`integrations` exclude the destination), and no-consent, sampled-out or filtered (the destination's rules exclude the call).",
+    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason that applies: not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered. docs/rules.md#order describes the reasons.",
     inStatus: true,
   },
   deletesWritten: {
@@ -211,7 +211,7 @@ export const METRICS = {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a corrupt batch halts the consumer. /readyz shows the offset of the batch. Alert on 1. Zeros are only shown with metrics.destinations: full.",
+    help: "1 while a corrupt batch halts the consumer. /readyz shows the offset of the batch. Alert on 1.",
     isSparse: true,
   },
   haltedOffset: {

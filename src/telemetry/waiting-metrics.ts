@@ -5,7 +5,7 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_awaiting_retry",
     type: "gauge",
     labels: ["destination", "delay"],
-    help: "Deliveries that await retry in a delay topic, in the partitions that this process owns; destination is empty for the sum of all destinations that are not listed. Absent while the content of the delay topic is unknown. Zeros are only shown with metrics.destinations: full.",
+    help: "Deliveries that await retry in a delay topic, in the partitions that this process owns; destination is empty for the sum of all destinations that are not listed. Absent while the content of the delay topic is unknown.",
     isSparse: true,
     inStatus: true,
   },

@@ -51,11 +51,15 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     )
     .option(
       "--tool <command>",
-      "for commands: the tool to run, with its own options",
+      "with --output commands: the tool to run, with its own options",
       "kafka-acls.sh",
     )
     .option("--json", "the same as --output json")
-    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
+    .option(
+      "--cluster <name>",
+      "with --output strimzi: the name of the Kafka resource",
+      "my-cluster",
+    )
     .addHelpText(
       "after",
       `\nRoles: ${rolesText()}.\n\n` +

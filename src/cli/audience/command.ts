@@ -73,7 +73,10 @@ function publishSync(shell: Shell, exit: Exit): Command {
         "half of the current members, if its first line is a column name, or if its last line is " +
         "truncated.",
     )
-    .requiredOption("--name <name>", "name of the audience, from which the trait is derived")
+    .requiredOption(
+      "--name <name>",
+      "name of the audience, from which the name of the trait is derived",
+    )
     .option("--audience <id>", "ID of the audience (default: its name in snake_case)")
     .option("--file <file>", "file with the user IDs (default: standard input)")
     .option(

@@ -42,7 +42,7 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
         "current configuration. With --since, routes past calls by both configurations instead, and shows " +
         "for each destination which calls it would gain, which it would lose and why, and which " +
-        "properties would change. Calls are only read, and values are never shown.",
+        "properties would change. Calls are only read.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
     .addOption(configOption())

@@ -21,9 +21,9 @@ type Filter = Extract<CompiledFilter, { readonly kind: "filter" }>;
 
 export function filterCommand(shell: Shell): Command {
   return new Command("filter")
-    .summary("try an expression of the filter language on calls")
+    .summary("test an expression of the filter language with calls")
     .description(
-      "Tries expressions of the filter language, which filters and mappings use in `if`.",
+      "Tests expressions of the filter language, which filters and mappings use in `if`.",
     )
     .addCommand(tryCommand(shell));
 }

@@ -34,8 +34,8 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
   return new Command("status")
     .summary("show the state of destinations, lag, backlogs and dead letters")
     .description(
-      "Shows for each destination whether it is delivering, failing or on hold, its backlog, the age of " +
-        "the oldest delivery, and when the next attempt is due. Destinations with problems come first. " +
+      "Shows the state of each destination (delivering, failing or on hold), its backlog, the age of its " +
+        "oldest delivery, and when its next attempt is due. Destinations with problems come first. " +
         "Backlogs and dead letters are read from Kafka; states, responses and rates from the admin " +
         "ports of the processes.",
     )
@@ -61,7 +61,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addHelpText(
       "after",
       "\nBACKLOG counts a destination's unprocessed deliveries, except those that are awaiting retry.\n" +
-        "OLDEST is the age of the oldest of them. AWAITING RETRY counts deliveries in delay topics.\n" +
+        "OLDEST is the age of the oldest delivery in BACKLOG. AWAITING RETRY counts deliveries in delay topics.\n" +
         "PROCESSED counts calls for the route stage, and returned records for the delay stage. DELIVERED\n" +
         "and FAILED count attempts. With --destination and --admin, SKIPPED CALLS counts the calls that\n" +
         "the destination has not received since the processes started, by reason.\n\n" +

@@ -59,7 +59,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "Compares the topic plan with the cluster and prints the differences. With --apply, creates " +
         "missing topics and corrects settings, but never deletes a topic or changes a partition count. " +
         "With --output strimzi, prints the plan as KafkaTopic resources without connecting to Kafka. " +
-        "With --brokers, prints which versions of each Kafka request are sent, and which ones the " +
+        "With --brokers, prints which versions of each Kafka request are sent, and which versions the " +
         "cluster accepts.",
     )
     .addOption(configOption())
@@ -72,7 +72,11 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         .default("table"),
     )
     .option("--json", "the same as --output json")
-    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
+    .option(
+      "--cluster <name>",
+      "with --output strimzi: the name of the Kafka resource",
+      "my-cluster",
+    )
     .addHelpText(
       "after",
       "\nExit status: 0 if the topics are as planned; 1 on failure, if topics differ (without --apply) or\n" +

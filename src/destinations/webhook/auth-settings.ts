@@ -77,14 +77,17 @@ const oauth2 = section(
       "URL from which tokens are requested.",
     ),
     clientId: required(textLike("a client ID", /./s), "Client ID."),
-    clientSecret: optional(secret("a client secret"), "Client secret; or set `privateKey`."),
+    clientSecret: optional(
+      secret("a client secret"),
+      "Client secret. Required unless `privateKey` is set.",
+    ),
     privateKey: optional(
       pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
-      "File with the private key of the client, which signs a JWT instead of a client secret (`private_key_jwt`): an RSA key (RS256), or an EC key on P-256 (ES256).",
+      "File with the client's private key, which signs a JWT that replaces the client secret (`private_key_jwt`). The key is an RSA key (RS256) or an EC key on P-256 (ES256).",
     ),
     keyId: optional(
       textLike("a key ID", /./s),
-      "Key ID in the JWT's header (`kid`). If not set, the header has none.",
+      "Key ID in the JWT's header (`kid`). If not set, the header has no key ID.",
     ),
     scope: optional(
       textLike("a scope", /./s),

@@ -69,7 +69,7 @@ export const KAFKA_LINES = {
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. It is assigned no partitions as long as a Switchyard process leads the group, but each time the program joins or leaves, the group stops briefly. If the program leads the group, it can take records, which Switchyard then misses. Logged at most once a minute.",
+      "Another program was a member of one of Switchyard's consumer groups. While a Switchyard process leads the group, the program gets no partitions, but the group stops briefly each time the program joins or leaves. If the program leads the group, it can take records, which Switchyard then misses. Logged at most once a minute.",
     action:
       "Use a different group for that program. `fix` is the command that lists the members of the group with their hosts.",
     fields: ["group", "clients", "fix"],
