@@ -1,11 +1,11 @@
-/** Remembers stores that failed, by partition, until they have been opened again. */
+/** Tracks stores that failed, by partition, until they have been opened again. */
 
 import { type StoreError, storeErrorOf } from "../domain/store-error.ts";
 
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Wraps `fail` so that a store's failure is remembered first. */
+  /** Wraps `fail` so that a store's failure is stored first. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);

@@ -12,13 +12,13 @@
  *   forget     userId (written by the deletion stage)
  *
  *   a field                     is read as
- *   audienceId, syncId, userId  text of 1 byte to 1 KiB; a finite number becomes text
- *   userIds                     a list of such ids
- *   audienceName, traitName     text of 1 byte to 1 KiB with at least one letter or digit
- *   count                       a whole number of at least 0
+ *   audienceId, syncId, userId  a string of 1 byte to 1 KiB; a finite number becomes a string
+ *   userIds                     a list of such IDs
+ *   audienceName, traitName     a string of 1 byte to 1 KiB with at least one letter or digit
+ *   count                       an integer of at least 0
  *   force                       true; anything else counts as absent
  *
- * If a field is invalid, the whole record is rejected as `invalid-sync`, because half a `members` record would
+ * If a field is invalid, the whole record is rejected as `invalid-sync`, because a part of a `members` record would
  * lead to a count mismatch. IDs with lone surrogates are rejected, because two of them can be equal in UTF-8.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Decides what a record means for its audience (docs/audiences.md#rules). A sync is "over" if it has ended or was
- * abandoned, and its ID is still remembered.
+ * abandoned, and its ID is still stored.
  *
  *   record     the audience   its sync is                         step
  *   begin      is unknown     -                                   open, if its ID and key are free
@@ -97,7 +97,7 @@ function invalid(error: string): Step {
   return { kind: "invalid", error };
 }
 
-/** The remaining step for a record that was applied before. */
+/** The step that remains for a record that was applied before. */
 export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;

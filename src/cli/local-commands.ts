@@ -1,6 +1,6 @@
 /**
- * `switchyard kafka` and `switchyard demo` run programs from `tools/` as child processes. They need a
- * checkout: the image does not contain `tools/`.
+ * `switchyard kafka` and `switchyard demo` run programs from `tools/` as child processes. They need a checkout, because
+ * the image does not contain `tools/`.
  */
 
 import { spawn } from "node:child_process";
@@ -78,7 +78,7 @@ async function runTool(shell: Shell, tool: string, args: readonly string[]): Pro
     return 1;
   }
   const child = spawn(process.execPath, [file, ...args], { stdio: "inherit", env: process.env });
-  // The terminal sends Ctrl-C to both processes. The child ends because of it, and its exit status is used.
+  // The terminal sends Ctrl-C to both processes. The child ends, and its exit status becomes the command's exit status.
   const ignore = () => undefined;
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", ignore).on("SIGTERM", pass).on("SIGHUP", pass);

@@ -2,8 +2,8 @@
  * Reads an action from the body of a request.
  *
  *   the body                                            result
- *   lacks a field of its action                         invalid: nothing is done by default
- *   has a field that its action does not have           invalid: it may be misspelled
+ *   lacks a field of its action                         invalid, because no field has a default
+ *   has a field that its action does not have           invalid, because the field may be misspelled
  *   has an instant as a number of milliseconds ago      the instant, by the server's clock
  *   has an instant that cannot be parsed, or a range    invalid
  *     whose end is before its start
@@ -111,7 +111,7 @@ class Fields {
     this.#problem ??= why;
   }
 
-  /** There is also a problem if the body has a field that was not read. */
+  /** The first problem. A field of the body that was not read is also a problem. */
   get problem(): string | null {
     const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
     if (strange !== undefined)
@@ -130,7 +130,7 @@ class Fields {
   }
 }
 
-/** The type ensures that every action is present: if one is missing here, this does not compile. */
+/** The type ensures that every action is present: without one of them, this does not compile. */
 const READERS: {
   readonly [Each in Name]: (fields: Fields) => Extract<Action, { readonly action: Name }>;
 } = {

@@ -6,10 +6,10 @@
  *   cannot be decoded (`decode.ts`)              undecodable, unknown-schema
  *   is not an object                             invalid-deletion
  *
- *   userId      text that is not empty           that user
- *               a number                         its text, as in calls
+ *   userId      a string that is not empty       that user
+ *               a number                         its string, as in calls
  *               anything else, or absent         invalid-deletion
- *   sourceIds   a list of texts and numbers      these sources, without duplicates
+ *   sourceIds   a list of strings and numbers    these sources, without duplicates
  *               null in an Avro record           as if the field were absent
  *               anything else, null or []        invalid-deletion
  *               absent, but a field has a        invalid-deletion
@@ -18,7 +18,7 @@
  *   timestamp   a valid time                     that time
  *               anything else, or absent         null: the record's time is used
  *
- * Only a request without `sourceIds` is for every source. A typing mistake in this name must not delete more than was
+ * Only a request without `sourceIds` is for every source. A misspelled field name must not delete more than was
  * intended, because deleted data cannot be restored. So requests with `sourceId`, `source_ids` or `Sources` are
  * rejected.
  */

@@ -2,11 +2,11 @@
  * Makes sure that the topics exist before a stage uses them.
  *
  *   kafka.createTopics   if a topic is missing
- *   true                 it is created as planned, as far as the cluster allows; settings that it
- *                        rejects are logged; existing topics stay unchanged
+ *   true                 it is created as planned, with the settings that the cluster allows;
+ *                        rejected settings are logged; existing topics stay unchanged
  *   false                the stage waits, and logs which topics are missing
  *
- * Topics that the brokers hide do not count as missing: they end the start.
+ * Topics that the brokers hide do not count as missing. They make the start fail.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -61,7 +61,7 @@ export async function ensureTopics(
 }
 
 function fixFor(cause: unknown): string {
-  // The brokers may still settle, so no setting is to blame yet.
+  // The cause may be brokers that are not ready yet, so no setting is reported as the cause.
   if (patienceMs(cause) > 0) return "";
   const isSetting = [...errorTypes(cause)].some(isRejection);
   const set = isSetting

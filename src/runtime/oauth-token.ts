@@ -1,12 +1,13 @@
 /**
- * Bearer tokens by the client credentials grant (RFC 6749 section 4.4): the token request, what counts as a token in
- * the response, and a token that several users share. Kafka, the schema registry and webhook destinations use them.
+ * Gets bearer tokens with the client credentials grant (RFC 6749 section 4.4): builds the token request, reads the
+ * token from the response, and shares a token between several users. Kafka, the schema registry and webhook
+ * destinations use these tokens.
  *
  *   the response                                          the token
  *   is not a 200, or not a JSON object                    none
  *   has an access_token that is empty, longer than        none
  *     64 KiB or not visible ASCII
- *   has any other access_token                            that one
+ *   has any other access_token                            that access_token
  *
  *   its expires_in                                        its lifetime
  *   is absent, not a number or not positive               5 minutes
@@ -14,8 +15,8 @@
  *
  *   the age of the token                                  a user gets
  *   is less than 4/5 of its lifetime                      that token
- *   is more, but less than its lifetime                   a new one; a user that cannot wait gets that token
- *   is its lifetime or more, or negative because the      a new one
+ *   is more, but less than its lifetime                   a new token; a user that cannot wait gets the old one
+ *   is its lifetime or more, or negative because the      a new token
  *     clock was set back
  */
 
@@ -34,7 +35,7 @@ export interface ClientCredentials {
   readonly keyId?: string | null;
   /** Null if no scope is requested. */
   readonly scope: string | null;
-  /** The part of the request that contains the ID and the secret; if absent, the header. */
+  /** The part of the request that contains the ID and the secret; by default, the header. */
   readonly credentialsIn?: "header" | "body";
   /** Additional fields of the request, such as `audience`. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -52,7 +53,7 @@ type TokenRequest = (
   },
 ) => Promise<{ readonly status: number; text(): Promise<string> }>;
 
-/** The token endpoint failed. This counts as an outage: requests are repeated until one succeeds. */
+/** The token endpoint failed. This counts as an outage, so requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
   /** kafkajs reads this property. */
@@ -157,14 +158,14 @@ function jsonMap(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 /**
- * Only the host is named, because a path or query may contain a password. The response is not quoted, because it may
- * contain a token.
+ * The text names only the host, because a path or query may contain a password. It does not quote the response, because
+ * that may contain a token.
  */
 export function noTokenText({ tokenUrl }: Pick<ClientCredentials, "tokenUrl">, why: string) {
   return `No token from ${new URL(tokenUrl).origin}: ${why}`;
 }
 
-/** One token for all its users, with one request at a time. */
+/** A token that several users share. Only one request is in flight at a time. */
 export class SharedToken {
   readonly #request: () => Promise<TokenResult>;
   readonly #nowMs: () => number;

@@ -3,8 +3,8 @@
  *
  *   in Segment's file             result
  *   title                         the name
- *   if: all                       no condition; in the filter language, `all` would be a path, which is null
- *   actions, each type once       DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
+ *   if: all                       no condition; in the filter language, `all` would be a path to a null value
+ *   actions, one of each type     DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
  *   enabled                       the same
  *   anything else                 ignored
  */
@@ -119,7 +119,7 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
   }
   const given: Record<string, unknown> = { name: title, enabled };
-  // `all` stands for every call in Segment's file; in the filter language it would be a path, which is null.
+  // In Segment's file, `all` stands for every call. In the filter language, it would be a path to a null value.
   if (condition !== "all") given.if = condition;
   for (const [index, action] of actions.entries()) {
     const read = segmentAction(action, place.child("actions").child(index));
@@ -153,7 +153,7 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
   }
 }
 
-/** A place at which problems name Segment's fields. */
+/** A location at which problems contain the names of Segment's fields. */
 function renamed(place: Place): Place {
   const names: Readonly<Record<string, string>> = { name: "title" };
   return { ...place, child: (key) => place.child(names[key] ?? key) };
@@ -247,7 +247,7 @@ function listIn(json: string): readonly unknown[] | null {
   }
 }
 
-/** A place inside a file, whose problems and warnings are reported at the setting that names the file. */
+/** A location inside a file. Problems and warnings there are reported at the setting that names the file. */
 function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
   const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
   return {

@@ -18,7 +18,7 @@ export function characters(what: string, max: number): Decoder<string> {
   );
 }
 
-/** The settings that filters and entries share. */
+/** The settings that filters and mapping entries have in common. */
 export const scope = {
   sources: optional(
     listOf(id<SourceId>(), "source ids", NAMES),

@@ -1,6 +1,6 @@
 /**
  * The rules of a destination (docs/rules.md): `consent`, `filters` (`filter-settings.ts`) and `map`
- * (`map-settings.ts`). `rules-checks.ts` checks how they combine.
+ * (`map-settings.ts`). `rules-checks.ts` checks combinations of rules.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -63,12 +63,12 @@ const consentDecoder: Decoder<ConsentRule> = {
   },
 };
 
-/** Reports problems at the list if `consent` is a list, the short form of the map. */
+/** If `consent` is a list, which is the short form of the map, reports problems at the list. */
 function onList(place: Place): Place {
   return { ...place, child: (key) => (key === "categories" ? place : place.child(key)) };
 }
 
-/** The settings of every destination, whatever its type. */
+/** The settings that destinations of all types have. */
 export const rulesSettings = {
   consent: {
     ...optional(

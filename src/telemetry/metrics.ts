@@ -1,8 +1,9 @@
 /**
- * The metrics: one table, from which the instruments, their types and `docs/metrics.md` are derived.
+ * The table of metrics, from which the instruments, their types and `docs/metrics.md` are derived.
  *
- * Labels are bounded: destinations, stages, retry delays, reasons and outcome classes; never a URL, a
- * user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus recommends.
+ * The number of label values is limited: labels contain destinations, stages, retry delays, reasons and outcome
+ * classes, but never a URL, a user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus
+ * recommends.
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
@@ -30,7 +31,7 @@ const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
 const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
 
-/** Every instrument; `instruments.ts` creates them. */
+/** All metrics; `instruments.ts` creates their instruments. */
 export const METRICS = {
   recordsIn: {
     name: "switchyard_records_in_total",

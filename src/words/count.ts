@@ -1,6 +1,6 @@
-/** Numbers as text: `1 record`, `1,024 records`, `66 %`. */
+/** Formats numbers, such as `1 record`, `1,024 records` or `66 %`. */
 
-/** @param plural required if the plural is not the noun followed by s. */
+/** @param plural required if the plural is not formed with an s. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }

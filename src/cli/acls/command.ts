@@ -109,7 +109,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     });
 }
 
-/** Wrapped to lines of at most 100 characters, because commander does not wrap this text. */
+/** The text is wrapped to lines of at most 100 characters here, because commander does not wrap it. */
 function rolesText(): string {
   const half = Math.ceil(ROLE_NAMES.length / 2);
   return `${ROLE_NAMES.slice(0, half).join(", ")},\n${ROLE_NAMES.slice(half).join(", ")}`;

@@ -1,4 +1,4 @@
-/** The text of a comparison of configurations. It contains IDs and paths, but never a value. */
+/** Formats a comparison of configurations. The text contains IDs and paths, but never values. */
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import { visibleCell } from "../../domain/escape-control.ts";

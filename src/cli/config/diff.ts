@@ -1,8 +1,8 @@
 /**
- * `switchyard config diff`: shows what another file would change before it is deployed.
+ * `switchyard config diff`: shows, before another file is deployed, what it would change.
  *
- * Compares two files. Only the hash is read from the processes, so that no secret leaves them
- * (docs/decisions/0022-comparing-configurations.md).
+ * The command compares two files. From the processes, it reads only the hash of their configuration, so that they need
+ * not reveal secrets (docs/decisions/0022-comparing-configurations.md).
  */
 
 import { Command, InvalidArgumentError } from "commander";
@@ -115,7 +115,10 @@ async function proposedIn(file: string | undefined, options: DiffOptions, shell:
   return explained(loaded, file ?? "standard input", shell);
 }
 
-/** @throws WrongUsage if the file cannot be read, because exit status 1 means that something would change. */
+/**
+ * @throws WrongUsage if the file cannot be read. The exit status must not be 1, because 1 means that something would
+ * change.
+ */
 async function contentOf(file: string | undefined, shell: Shell): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {

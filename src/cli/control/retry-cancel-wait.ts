@@ -1,4 +1,4 @@
-/** `switchyard retry`, `wait` and `cancel` act on the backlog of one destination. */
+/** `switchyard retry`, `wait` and `cancel`, which act on the backlog of one destination. */
 
 import { Command } from "commander";
 

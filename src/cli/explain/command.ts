@@ -1,4 +1,7 @@
-/** `switchyard explain`: shows where calls would be routed, and the exact requests. Does not connect to Kafka. */
+/**
+ * `switchyard explain`: shows to which destinations calls would be routed, and the exact requests. Does not connect to
+ * Kafka.
+ */
 
 import { Command } from "commander";
 import {

@@ -3,7 +3,7 @@
  *
  *   outcome                                                    exit
  *   check: all are registered and their compatibility is set   0
- *   check: something would be registered or set                1, so that a deployment can check it
+ *   check: something would be registered or set                1, so that a deployment can stop
  *   check, register: a schema is incompatible                  1, and nothing is registered
  *   register: all are registered                               0
  *   the registry rejects a request or is unreachable           1

@@ -3,7 +3,7 @@
  *
  *   outcome                                                   exit
  *   there is nothing to create or change                      0
- *   there is, without `--apply`                               1, so that a deployment can check it
+ *   there is something, without `--apply`                     1, so that a deployment can stop
  *   `--apply` created and changed everything                  0
  *   `--apply`, and the cluster rejected a change              1, and the other changes were made
  *   topics cannot be compared: a permission is missing        1, and the others are compared

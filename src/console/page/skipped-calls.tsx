@@ -1,4 +1,7 @@
-/** Why a destination did not get calls: a row for each hour in which calls were skipped, a column for each reason. */
+/**
+ * Shows why a destination did not get calls, with a row for each hour in which calls were skipped and a column for each
+ * reason.
+ */
 
 import { SKIP_TEXTS } from "../../words/reasons.ts";
 import { Empty, Time } from "./parts.tsx";

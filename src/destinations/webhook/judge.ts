@@ -9,11 +9,11 @@
  *   no response, for any cause        retry       -
  *   any other status                  rejected    -
  *
- * A 401 is not final if the destination authenticates its requests: nothing is wrong with the call, and a token or a
+ * A 401 is not final if the destination authenticates its requests, because the call is not the cause, and a token or a
  * password can be replaced.
  *
- * Redirects count as "any other status": following one would send signed data to an address that
- * the destination's owner never configured.
+ * Redirects are not followed and count as "any other status", because following one would send signed data to an
+ * address that the destination's owner has not configured.
  */
 
 import { type Outcome, RETRY, type SendResult } from "../port.ts";

@@ -1,6 +1,6 @@
-/** The fields of log lines: each has one meaning, whatever the line. */
+/** The fields of log lines. A field has the same meaning in all lines. */
 
-/** The types of fields, by their names in the docs. */
+/** The types of fields, by the names that the docs use for the types. */
 export interface FieldTypes {
   readonly string: string;
   readonly "string or number": string | number;

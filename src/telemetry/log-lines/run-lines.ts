@@ -1,4 +1,4 @@
-/** Log lines of a process: its start and stop, its configuration, its topics. */
+/** Log lines about a process: its start and stop, its configuration, and its topics. */
 
 import type { LineTable } from "./line-spec.ts";
 

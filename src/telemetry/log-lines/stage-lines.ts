@@ -1,4 +1,4 @@
-/** Log lines of the stages: records, deliveries, audiences, requests to ingest. */
+/** Log lines of the stages: about records, deliveries, audiences, and requests to the ingest stage. */
 
 import type { LineTable } from "./line-spec.ts";
 
