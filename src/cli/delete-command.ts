@@ -47,7 +47,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(kafkaTimeoutOption())
     .option(
       "--source <id>",
-      "notify only destinations of this source (repeatable; default: every source)",
+      "notify only destinations to which this source is connected (repeatable; default: all sources)",
       (id: string, earlier: readonly string[] = []) => [...earlier, id],
     )
     .option("--json", "print the outcome as one JSON object")

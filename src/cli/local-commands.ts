@@ -59,7 +59,7 @@ export function demoCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "Starts Kafka, Switchyard and a receiver, publishes sample calls, and shows how they are " +
         "delivered, including a retry.",
     )
-    .option("--once", "exit after the closing table, with status 0 if every call arrived")
+    .option("--once", "exit after the final table, with status 0 if every call arrived")
     .option("-c, --config <file>", "configuration file (default: the demo's own)")
     .addHelpText("after", "\nExamples:\n  switchyard demo\n  switchyard demo --once")
     .action(async ({ once: isOnce, config }: { once?: boolean; config?: string }) => {

@@ -140,7 +140,7 @@ function notUtf8(bytes: Buffer): LocatedProblem {
 
 const NOT_NAMED: FileBytes = {
   kind: "unreadable",
-  why: "only files that the current configuration names are read here",
+  why: "only files that the current configuration names can be used here",
 };
 
 /** A configuration file is never this large. A larger one is not read. */

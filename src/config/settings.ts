@@ -285,7 +285,7 @@ export const SETTINGS = section("", {
     retryWindow: setting(
       duration(1, WINDOW_MAX_MS),
       "4h",
-      "Time after its first attempt during which a delivery is retried.",
+      "Time for which a delivery is retried, measured from its first attempt.",
     ),
     retryDelays: setting(
       listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {

@@ -27,7 +27,7 @@ const fields = {
   ),
   callsPerSecond: optional(
     rate(1_000_000),
-    "Maximum calls per second over HTTP. If not set, there is no limit.",
+    "Maximum number of calls per second over HTTP. If not set, there is no limit.",
   ),
   correctClock: setting(
     flag(),

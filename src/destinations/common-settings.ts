@@ -48,6 +48,6 @@ export const attemptSettings = {
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
-    "Maximum requests per second, over all processes. If not set, there is no limit.",
+    "Maximum number of requests per second from all processes together. If not set, there is no limit.",
   ),
 };

@@ -72,7 +72,7 @@ export function failureText(exchanged: Exchanged): string {
 
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: "rejects the credentials (401); check registry.username and password, token or oauth",
-  403: "forbids the lookup (403); check the permissions of the credentials, which have to read subjects and schemas",
+  403: "forbids the lookup (403); check that the credentials have permission to read subjects and schemas",
   404: "responds 404 without a registry's error code; check the path in registry.url",
   407: "is behind a proxy that requires authentication (407); use a URL without the proxy",
   429: "rejects requests because there are too many (429); check its rate limit",

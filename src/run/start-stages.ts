@@ -143,7 +143,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     return startDelay(deps, { ...common, ...own });
   },
   console: async ({ deps, config, own }) => {
-    if (own === null) throw new Error("the console requires the process around it");
+    if (own === null)
+      throw new Error("the console cannot be started without the process that runs it");
     const { startConfiguredConsole } = await STAGE_CODE.console();
     const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
     const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);

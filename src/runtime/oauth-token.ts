@@ -135,7 +135,8 @@ export function readToken(status: number, text: string): TokenResult {
   if (token.length > TOKEN_MAX_BYTES) {
     return { kind: "none", why: "its access_token is longer than 64 KiB" };
   }
-  if (!TOKEN.test(token)) return { kind: "none", why: "its access_token is not visible ASCII" };
+  if (!TOKEN.test(token))
+    return { kind: "none", why: "its access_token contains other characters than visible ASCII" };
   return { kind: "token", token, lifeMs: lifeSeconds(life) * 1_000 };
 }
 

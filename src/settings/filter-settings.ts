@@ -229,7 +229,11 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
   }
   const filters = isUtf8(read.bytes) ? listIn(read.bytes.toString()) : null;
   if (filters === null) {
-    return at.fail({ found: `${JSON.stringify(file)}, which is not one`, expected, hint: null });
+    return at.fail({
+      found: `${JSON.stringify(file)}, which has other content`,
+      expected,
+      hint: null,
+    });
   }
   if (filters.length > FILTERS_MAX) {
     const found = `${filters.length} filters in ${JSON.stringify(file)}`;

@@ -187,7 +187,7 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters written; destination is empty if the record was not a delivery.",
+    help: "Dead letters that were written; destination is empty if the record was not a delivery.",
     inStatus: true,
   },
   rebalances: {

@@ -236,7 +236,7 @@ test(
     await page.getByText("sheet is removed").waitFor();
     await compare(config.replace("partitions: 1", "partitions: 2"), "kafka.partitions");
     const thief = config.replace("brokers: [", `topicPrefix: "\${file:${stolen}}", brokers: [`);
-    await compare(thief, "only files that the current configuration names are read here");
+    await compare(thief, "only files that the current configuration names can be used here");
     const path = config.replace("id: sheet,", `id: ${TAKEN},`);
     await compare(path, "This file is invalid");
     expect(await page.content()).not.toContain(`"${process.env.HOME}"`);

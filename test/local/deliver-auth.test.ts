@@ -139,7 +139,7 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
   [
     "two headers in the token",
     (response) => json(response, 200, { access_token: "a\r\nb: c" }),
-    "not visible ASCII",
+    "other characters than visible ASCII",
   ],
   ["nothing", (response) => response.socket?.destroy(), "no response, reset"],
 ])(

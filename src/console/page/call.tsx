@@ -30,7 +30,7 @@ export function Call({ id }: { readonly id: string }) {
     <>
       <Head title={`Call ${id}`}>
         <Choice legend="Written in the last" name="since" values={CALL_TIMES} chosen={since} />
-        <Refresh query={query} reading="Reading all calls of this time" />
+        <Refresh query={query} reading="Reading all calls from this time range" />
       </Head>
       <Result query={query}>{(view) => <Known view={view} />}</Result>
     </>

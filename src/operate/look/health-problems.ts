@@ -166,7 +166,7 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     stateStoresUnavailable === 0
       ? null
       : bad(
-          `${admin}: ${stores} of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.`,
+          `${admin}: ${stores} of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.`,
           "/audiences",
         ),
     clock === null

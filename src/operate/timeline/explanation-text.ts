@@ -146,7 +146,7 @@ export function reasonText(
     case "disabled":
       return "it is disabled, and the call is not delivered later either";
     case "no-consent":
-      return "the call does not have the consent that it requires";
+      return "the call does not grant the consent that the destination requires";
     case "sampled-out":
       return `the filter ${JSON.stringify(filter)} does not keep it in its sample`;
     case "filtered":

@@ -63,7 +63,7 @@ export const STAGE_LINES = {
   },
   "destination.consumer-restarting": {
     levels: ["error"],
-    meaning: "A destination's consumer failed and is being restarted. Others continue.",
+    meaning: "A destination's consumer failed and is being restarted. Other destinations continue.",
     action: "Read the error.",
     fields: ["stage", "destination", "error", "retryAt"],
   },
@@ -126,7 +126,7 @@ export const STAGE_LINES = {
   },
   "audience.store.restoring": {
     levels: ["info"],
-    meaning: "How far the changelog of a partition has been read.",
+    meaning: "A partition's changelog is being read. `offset` and `end` show the progress.",
     action: null,
     fields: ["stage", "partition", "offset", "end"],
   },

@@ -116,7 +116,7 @@ test.each([
     { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
   ],
   [
-    "host-1:9464: 1 state store of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
+    "host-1:9464: 1 state store of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.",
     { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
   ],
   [
