@@ -177,7 +177,7 @@ test(
     await program.logged("audience.sync.ended", 2);
 
     const { page, errors } = await open(browser, "/audiences");
-    await page.getByText("2 of 4 members would leave").waitFor();
+    await page.getByText("2 of 4 members would be removed").waitFor();
     await press(page, "Approve… vip");
     const dialog = page.getByRole("dialog", { name: "Approve the sync of vip" });
     await dialog.getByText("2 members of vip leave, and each destination is notified.").waitFor();

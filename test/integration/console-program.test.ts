@@ -204,7 +204,7 @@ test(
     const { sync } = there(skip);
     await sync("s-2", ["u-1", "u-2", "u-3", "u-4"]);
     await sync("s-3", []);
-    await using view = await opened("/audiences", /4 of 4 members would leave/);
+    await using view = await opened("/audiences", /4 of 4 members would be removed/);
     const rows = view.page.getByRole("region", { name: /^Last syncs of/ }).locator("tbody tr");
     await expect
       .poll(() => rows.allTextContents())
