@@ -66,7 +66,7 @@ import {
  * More concurrent joins would only wait for the broker. The time limit is needed so that a group that cannot be joined
  * does not prevent the others from starting.
  */
-const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
+const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
@@ -77,7 +77,7 @@ export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "com
   readonly commonMaxBytes: number;
 }
 
-/** Starts one consumer per destination, 16 at a time. The result's `joined` resolves when all have joined. */
+/** Starts one consumer per destination, 128 at a time. The result's `joined` resolves when all have joined. */
 export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<RunningStage> {
   const fleet = new Fleet(deps, config);
   const joined = fleet.startAll();

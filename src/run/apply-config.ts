@@ -29,6 +29,7 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import { rejectedSettings, type TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import { firstNames } from "../words/count.ts";
 
 export interface TakeOverDeps {
   readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;
@@ -63,7 +64,7 @@ export async function makeTopics(
     missing = added.filter(({ name }) => lacking.has(name));
     if (wanted.kafka.createTopics && missing.length > 0) {
       await admin.create(missing, rejectedSettings(log));
-      log.info({ topics: missing.map(({ name }) => name) }, "topics.created");
+      log.info({ topics: firstNames(missing.map(({ name }) => name)) }, "topics.created");
       missing = [];
     }
     return { waiting: byDestination(missing, wanted), error: null };

@@ -20,6 +20,7 @@ import { configuredPlan } from "../operate/connect/connection.ts";
 import { missingTopics } from "../stage/missing-topics.ts";
 import { rejectedSettings } from "../stage/topic-keeper.ts";
 import type { Log } from "../telemetry/log.ts";
+import { firstNames } from "../words/count.ts";
 
 const LOOK_AGAIN_MS = 2_000;
 
@@ -42,17 +43,19 @@ export async function ensureTopics(
       plan.map(({ name }) => name),
     );
     if (names.length === 0) return true;
-    const missing = plan.filter(({ name }) => names.includes(name));
+    const lacking = new Set(names);
+    const missing = plan.filter(({ name }) => lacking.has(name));
+    const topics = firstNames(names);
     if (config.kafka.createTopics) {
-      log.info({ topics: names }, "topics.creating");
+      log.info({ topics }, "topics.creating");
       await admin.create(missing, rejectedSettings(log)).catch((cause: unknown) => {
-        const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
+        const text = `cannot create the topics ${topics.join(", ")}: ${(cause as Error).message}.`;
         throw new Error(`${text}${fixFor(cause)}`, { cause });
       });
       return true;
     }
     if (announced !== names.join()) {
-      log.warn({ topics: names, fix: "switchyard topics --apply" }, "topics.waiting");
+      log.warn({ topics, fix: "switchyard topics --apply" }, "topics.waiting");
       announced = names.join();
     }
     await timer(LOOK_AGAIN_MS, undefined, { signal }).catch(() => undefined);

@@ -1,5 +1,6 @@
 /**
- * Runs admin calls one at a time, each with a time limit.
+ * Runs admin calls one at a time, each with a time limit. A call of many requests, such as the creation of
+ * thousands of topics, has the limit for each step that it reports.
  *
  * kafkajs' admin client hangs on concurrent requests, and stays broken after the deletion of a topic that it has used.
  * So a client that failed is dropped, and unless that client was new, the call is repeated once with a new client.
@@ -44,6 +45,8 @@ export interface AdminClient {
   readonly brokers: Brokers;
 }
 
+type Act<Result> = (client: AdminClient, onStep: () => void) => Promise<Result>;
+
 interface Open extends AdminClient {
   readonly client: Client;
   isNew: boolean;
@@ -67,13 +70,10 @@ export class AdminSession {
   /**
    * Runs `act` after the previous calls have ended.
    *
+   * @param act reports each step that it has completed to `onStep`, which starts the time limit again.
    * @param needed the permissions that the call needs, for the error if one is missing.
    */
-  call<Result>(
-    name: string,
-    act: (client: AdminClient) => Promise<Result>,
-    needed: readonly Grant[] = [],
-  ): Promise<Result> {
+  call<Result>(name: string, act: Act<Result>, needed: readonly Grant[] = []): Promise<Result> {
     const result = this.#last.then(async () => {
       if (this.#closed) throw new ClosedError(`admin.${name}: the Kafka client is closed`);
       clearTimeout(this.#idle);
@@ -96,7 +96,7 @@ export class AdminSession {
 
   async #attempt<Result>(
     name: string,
-    act: (client: AdminClient) => Promise<Result>,
+    act: Act<Result>,
     needed: readonly Grant[],
   ): Promise<Result> {
     const untilMs = performance.now() + ELECTION_LIMIT_MS;
@@ -105,9 +105,9 @@ export class AdminSession {
       const { isNew } = open;
       open.isNew = false;
       try {
-        return await this.#withLimit(async () => {
+        return await this.#withLimit(async (onStep) => {
           if (isNew) await Promise.all([open.admin.connect(), open.pool.connect()]);
-          return await act(open);
+          return await act(open, onStep);
         });
       } catch (cause) {
         this.#drop();
@@ -147,16 +147,15 @@ export class AdminSession {
     open.client.destroy();
   }
 
-  async #withLimit<Result>(act: () => Promise<Result>): Promise<Result> {
-    const ended = new AbortController();
-    const limit = sleep(this.#limitMs, undefined, { signal: ended.signal }).then(() => {
-      throw new Error(`no response within ${this.#limitMs} ms`);
-    });
+  async #withLimit<Result>(act: (onStep: () => void) => Promise<Result>): Promise<Result> {
+    const { promise: limit, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      reject(new Error(`no response within ${this.#limitMs} ms`));
+    }, this.#limitMs);
     try {
-      return await Promise.race([act(), limit]);
+      return await Promise.race([act(() => timer.refresh()), limit]);
     } finally {
-      limit.catch(() => undefined);
-      ended.abort();
+      clearTimeout(timer);
     }
   }
 }

@@ -29,14 +29,16 @@ type TopicError = Error & { readonly type: string; readonly topic: string };
 
 /**
  * @param onRejected called for each setting that the cluster does not allow.
+ * @param onStep called after each request that has created topics.
  * @throws Error with the failures in `errors`; all other topics are created.
  */
 export async function createTopics(
   brokers: Brokers,
   specs: readonly TopicSpec[],
   onRejected: OnRejected,
+  onStep: () => void,
 ): Promise<void> {
-  const { rejected, failed } = await create(brokers, specs);
+  const { rejected, failed } = await create(brokers, specs, onStep);
   const left = await createAllowed(brokers, rejected, onRejected);
   throwAny("Topic creation errors", [...failed, ...left]);
 }
@@ -56,6 +58,7 @@ interface RejectedTopic {
 async function create(
   brokers: Brokers,
   specs: readonly TopicSpec[],
+  onStep: () => void = () => undefined,
 ): Promise<{
   readonly rejected: readonly RejectedTopic[];
   readonly failed: readonly TopicError[];
@@ -72,6 +75,7 @@ async function create(
       if (spec !== undefined && isRejection(error.type)) rejected.push({ spec, error });
       else failed.push(error);
     }
+    onStep();
   }
   return { rejected, failed };
 }
