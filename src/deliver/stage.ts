@@ -63,8 +63,9 @@ import {
 } from "./running-destination.ts";
 
 /**
- * More concurrent joins would only wait for the broker. The time limit is needed so that a group that cannot be joined
- * does not prevent the others from starting.
+ * By default, brokers wait 3 s for more members of an empty group, so 16 at a time took 198 s for 1,000 destinations, and
+ * 128 at a time 30 s. 256 at a time took 84 MB more and 25 s. A group that cannot be joined must not prevent the others from
+ * starting.
  */
 const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
