@@ -26,7 +26,7 @@ export function parse(yaml: string, env: Environment = {}, files: Files = {}): P
   });
 }
 
-/** @throws Error with the problems when there are any. */
+/** @throws Error with the problems, if there are any. */
 export function config(yaml: string, env: Environment = {}, files: Files = {}): Config {
   const parsed = parse(yaml, env, files);
   if (parsed.kind === "config") return parsed.config;

@@ -1,6 +1,6 @@
 /**
- * kafkajs' own `ConsumerGroup` with one partition. Brokers answer a fetch when the test says so, so
- * that an answer can come late.
+ * kafkajs' own `ConsumerGroup` with one partition. Brokers respond to a fetch when the test requests it, so that a
+ * response can be late.
  */
 
 import type { Cluster, ConsumerConfig, Logger } from "kafkajs";
@@ -19,12 +19,12 @@ interface CommitRequest {
   readonly topics: readonly { readonly partitions: readonly { readonly offset: string }[] }[];
 }
 
-/** The group's coordinator, with all that was committed. */
+/** The group's coordinator, with all commits. */
 class Coordinator {
   readonly commits: number[] = [];
   readonly versions = {};
   heartbeats = 0;
-  /** Called before it answers. */
+  /** Called before the coordinator responds. */
   onSync: () => void = () => undefined;
   onHeartbeat: () => void | Promise<void> = () => undefined;
   onCommit: () => Promise<void> = async () => undefined;
@@ -64,7 +64,7 @@ interface FetchRequest {
   readonly topics: readonly { readonly partitions: readonly { readonly maxBytes: number }[] }[];
 }
 
-/** A fetch that its broker has not answered. */
+/** A fetch that has no response yet. */
 interface Asked {
   readonly request: FetchRequest;
   readonly answer: (response: object) => void;
@@ -75,7 +75,7 @@ export class GroupWorld {
   readonly group: ConsumerGroup;
   readonly coordinator = new Coordinator();
   leader = "1";
-  /** Called when it asks for the metadata of its topics. */
+  /** Called when the group requests the metadata of its topics. */
   onRefresh: () => void = () => undefined;
   readonly #asked = new Map<string, (asked: Asked) => void>();
 
@@ -117,7 +117,10 @@ export class GroupWorld {
     });
   }
 
-  /** A fetch loop asks its broker; each of the three gives what kafkajs makes of the answer. */
+  /**
+   * A fetch loop sends a request to its broker. Each of the three functions returns the result that kafkajs creates
+   * from the response.
+   */
   async fetch(nodeId: string) {
     const asked = new Promise<Asked>((resolve) => this.#asked.set(nodeId, resolve));
     const fetched = this.group.fetch(nodeId);

@@ -1,6 +1,6 @@
 /**
- * Where sections of former pages are now, from `docs/`: a citation that an open branch brings along
- * is reported with its new place.
+ * The current locations of sections of former pages, relative to `docs/`. If an open branch still cites a former
+ * location, the test reports the new one.
  */
 export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md": "guarantees.md",

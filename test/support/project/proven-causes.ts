@@ -1,12 +1,11 @@
 /**
- * The causes of docs/troubleshooting.md, row by row, with the tests that bring each about and see what
- * the page says. `unit/project/troubleshooting.test.ts` compares both: a row that is not here fails.
+ * The causes of docs/troubleshooting.md, row by row, with the tests that produce each cause and check the symptoms on
+ * the page. `unit/project/troubleshooting.test.ts` compares both: a row that is not here fails.
  */
 
 /**
- * Words of the row's first two columns, then its tests: a file of `test/`, and a part of the test's
- * title. `outside: ` stands for a test where no program of ours
- * is the cause, and `untested: ` where nobody has written one.
+ * Words from the row's first two columns, followed by its tests: a file of `test/`, and a part of the test's title.
+ * `outside: ` is used instead of a test if the cause is not in our programs, and `untested: ` if there is no test.
  */
 export type ProvenCause = readonly [row: string, ...tests: string[]];
 
@@ -22,7 +21,7 @@ const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
 const AWAY = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
 const DRILL = "integration/drill.test.ts: down, rejects or is disabled";
-/** Holds the metric to what `explain` decides, for all reasons. */
+/** Compares the metric with the decisions of `explain`, for all reasons. */
 const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
 const FLOWS = "unit/audience/flows.test.ts";
 

@@ -36,7 +36,7 @@ const openAndClose = async () => {
   await level.close();
 };
 
-/** All in tables, nothing in the log. */
+/** Closes the store so that all data is in tables, and none in the log. */
 async function closed(): Promise<void> {
   const level = await openLevelStore(store);
   await level.write(entries);
