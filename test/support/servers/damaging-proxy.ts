@@ -1,11 +1,11 @@
-/** A way between a kafkajs client and its brokers that changes what the brokers send. */
+/** A proxy between a kafkajs client and its brokers that changes what the brokers send. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { KafkaConfig } from "kafkajs";
 
 /**
- * Writes `to` over the first `from` in each piece of data that a broker sends. For kafkajs'
+ * Replaces the first `from` with `to` in each piece of data that a broker sends. The result is for kafkajs'
  * configuration; disposing it cuts all its connections.
  */
 export async function damagingProxy(
