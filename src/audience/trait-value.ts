@@ -1,5 +1,5 @@
 /**
- * Creates the stored form of a trait's last value, from which it can be seen whether the next value differs. Short
+ * Creates the stored form of a trait's last value, with which the next value is compared. Short
  * values are stored unchanged, longer values as their SHA-256. The order of object keys does not matter.
  */
 

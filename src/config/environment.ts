@@ -61,7 +61,7 @@ interface Overridden {
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
-/** Puts the values of variables into the tree of the file. */
+/** Sets the values of variables in the tree of the file. */
 export function override(tree: unknown, known: readonly Variable[], env: Environment): Overridden {
   const origins = new Map<string, Origin>();
   const flags = new Set(

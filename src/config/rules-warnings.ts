@@ -53,7 +53,7 @@ function omitted(
   { filters = [] }: Destination,
 ): readonly string[] {
   const source = sourceOf(config, audience);
-  // Without a key, the trait is the snake_case form of the name, which is known only from a sync.
+  // If no key is configured, the trait is the snake_case form of the audience's name, which only a sync contains.
   const trait = audience.key ?? (/^[a-z\d_]+$/.test(audience.id) ? audience.id : null);
   if (trait === null) return [];
   return filters.flatMap(({ enabled, name, sources, allowProperties }) => {

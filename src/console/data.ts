@@ -66,7 +66,7 @@ export function createData({ reader, token }: DataDeps) {
     }
   };
   return {
-    /** @param signal aborts when nobody waits for the result any more. */
+    /** @param signal aborts when no request waits for the result any more. */
     read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
       bounded(() => read(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>

@@ -27,7 +27,7 @@ export function overviewOf(snapshot: ConsoleSnapshot, history: History, nowMs: n
   };
 }
 
-/** Rows in each of the lists on the overview. */
+/** Maximum number of rows in each list on the overview. */
 const TOP_ROWS = 5;
 /** Severities up to this one need attention: halted, failing or on hold, partly failing. */
 const SEVERITY_MAX = 2;

@@ -90,7 +90,7 @@ export class KnownOperatorActions {
   #count = 0;
 
   /**
-   * Returns false if the action is ignored because there are too many.
+   * Returns false if the action is ignored because there are too many actions.
    *
    * @param atMs timestamp of the record.
    */

@@ -144,7 +144,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     drain: async () => {
       draining.abort();
       waiting.length = 0;
-      // `working` reports the failures.
+      // The runner `working` reports failures.
       await writing.catch(() => undefined);
     },
   };

@@ -23,7 +23,7 @@
  * attempt.
  */
 
-/** Short, so that an endpoint that works again gets its deliveries soon. */
+/** Short, so that an endpoint gets its deliveries within 2 minutes after it works again. */
 const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
@@ -58,7 +58,7 @@ export function delayAfterAttempt(
   return longer === null || longer < delayMs ? delayMs : longer;
 }
 
-/** The retry delay until `askedMs` have passed, or null if only an immediate attempt fits the window. */
+/** The retry delay that covers the wait of `askedMs`, or null if only an immediate attempt fits the window. */
 export function delayUntil(
   policy: RetryPolicy,
   askedMs: number,

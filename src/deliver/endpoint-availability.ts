@@ -190,7 +190,7 @@ export class EndpointGates<Item> {
     );
   }
 
-  /** When the endpoint is available again, as far as is known; 0 if it is available now. */
+  /** The time until which the endpoint is currently unavailable; 0 if it is available. */
   unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
     return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);

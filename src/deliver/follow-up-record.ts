@@ -41,7 +41,7 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
-      /** The names of the call for the log, as far as the record contains them. */
+      /** The names of the call that the record contains, for the log. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
       /** The record before it was cut; absent if it was not cut. */

@@ -3,7 +3,7 @@
  * same endpoints.
  *
  *   a delivery                              joins
- *   must be sent alone                      a unit of its own, which is closed
+ *   must be sent alone                      a separate unit, which is closed
  *   fits the open unit                      that unit; with `calls` deliveries it is closed
  *   does not fit it                         a new unit; the earlier one is closed
  *   has the same key as one in an open      that unit, after the other one; if it does not fit, it waits until that

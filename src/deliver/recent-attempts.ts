@@ -1,6 +1,6 @@
 /**
  * Judges an endpoint or a destination by its attempts of the last minute. The limits for failing and for recovering are far
- * apart, so that a steady share of failures gives a steady verdict.
+ * apart, so that a constant share of failures does not change the verdict repeatedly.
  *
  *   it is failing as soon as                                it has recovered as soon as
  *   an attempt failed and none was accepted before          -

@@ -36,7 +36,7 @@ export interface Schedule<Item> {
   add(item: Item): Item | null;
   /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
-  /** Puts back an item that `next` returned, behind all items that may start. */
+  /** Puts back an item that `next` returned, after all items that may start. */
   putBack(item: Item): void;
   /** The next item with the same key, which waits for this one. */
   following(item: Item): Item | null;

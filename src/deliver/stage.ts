@@ -72,7 +72,7 @@ const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
   readonly destinations: readonly AttemptedDestination[];
-  /** Bytes of records in flight that each destination may always have, however many destinations there are. */
+  /** Returns the bytes of records in flight that each destination may always have, for this number of destinations. */
   readonly maxBytes: (destinations: number) => number;
   /** Further bytes of records in flight, shared by all destinations. */
   readonly commonMaxBytes: number;

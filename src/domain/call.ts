@@ -15,9 +15,9 @@
  *   timestamp, originalTimestamp,          kept as sent; `call-time.ts` reads them, and one that cannot
  *     sentAt, receivedAt                   be read never makes the call invalid
  *
- * Null and the empty string count as absent everywhere. A field of the wrong type makes the call invalid, whatever the
- * call's type, so that no destination gets an incomplete call. A page's `traits` are read as its `properties`,
- * and `context.traits` as the traits of an identify call without `traits`. Other fields of a call are ignored.
+ * Null and the empty string count as absent everywhere. A field of the wrong type makes a call of any type invalid, so
+ * that no destination gets an incomplete call. A page's `traits` are read as its `properties`, and `context.traits` as
+ * the traits of an identify call without `traits`. Other fields of a call are ignored.
  */
 
 import type { MessageId } from "./ids.ts";

@@ -18,7 +18,8 @@
  *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
  *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
- * Counters and lists are limited to what stages write, because other programs can write to these topics too.
+ * Counters are capped, and lists are cut, at the maximum that stages write, because other programs can also write to
+ * these topics.
  */
 
 import { HeaderFields } from "./header-fields.ts";

@@ -15,7 +15,7 @@ const DIGITS_MAX = 15;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const ABSENT = -1;
-/** Maximum number of headers whose names are remembered, because producers may send any number of headers. */
+/** Maximum number of headers whose names are stored, because producers may send any number of headers. */
 const REMEMBERED_MAX = 32;
 
 /** Reads the fields of one record after another. Fields are numbered in the order in which their names were given. */

@@ -9,7 +9,7 @@
  *
  *   earlier reroutes of the record   retry delay
  *   none                             the first
- *   n                                the one n places after the first, at most the last
+ *   n                                the delay n positions after the first, or the last one
  *
  * Attempts and scheduled retries are not counted here, so no retry window starts. Key and value stay the same.
  */

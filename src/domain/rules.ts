@@ -1,6 +1,6 @@
 /**
  * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls the
- * destination gets, and which parts of those calls. `src/route/rules/` applies them.
+ * destination gets, and which parts of these calls. `src/route/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";

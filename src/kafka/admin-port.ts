@@ -107,8 +107,8 @@ export interface Admin {
 }
 
 /**
- * Called for a topic for which the cluster returns an error: a permission is missing, or a partition has
- * no leader. That topic is omitted from the result. Without this callback, the first such topic throws.
+ * Called for a topic with an error from the cluster, for example because a permission is missing or a partition has no
+ * leader. That topic is omitted from the result. Without this callback, the first such topic throws.
  */
 export type OnUnknown = (topic: string, error: Error) => void;
 

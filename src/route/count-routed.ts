@@ -8,7 +8,7 @@
  *   no-consent, sampled-out,   each call
  *     filtered
  *   named-false, all-false     calls, by the names in `integrations`: destinations that a call does not name cost
- *                              nothing, however many there are
+ *                              nothing, regardless of their number
  */
 
 import type { DestinationId } from "../domain/ids.ts";

@@ -2,7 +2,7 @@
  * Creates the records that are written for a call: one for each destination that gets it.
  *
  *   part             content
- *   key              the call's userId, or its anonymousId, whatever key the producer used; if the destination's rules
+ *   key              the call's userId, or its anonymousId, even if the producer used another key; if the destination's rules
  *                    change the call, the key that they give it (`rules/plan.ts`)
  *   value            the bytes as they were received; the JSON of a value with a schema
  *                    (docs/decisions/0020-route-writes-json.md); new bytes if the destination's rules change the call

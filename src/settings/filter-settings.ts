@@ -202,7 +202,7 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
   },
 };
 
-/** The setting for the other form: a file. */
+/** The setting for filters that are in a separate file. */
 export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),

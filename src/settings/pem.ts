@@ -7,7 +7,7 @@ import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";
 
-/** PEM texts; null if not set. */
+/** PEM strings; null if not set. */
 export interface TlsFiles {
   readonly ca: string | null;
   readonly cert: string | null;

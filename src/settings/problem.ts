@@ -20,7 +20,7 @@ export interface LocatedProblem extends Problem {
 
 const SHOWN_MAX = 80;
 
-/** The text of a path, such as `destinations[2].endpoints[0].url`; the whole file has the path `(file)`. */
+/** The text of a path, such as `destinations[2].endpoints[0].url`; for the whole file, the text is `(file)`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return "(file)";
   return path.map((key, index) => segment(key, index === 0)).join("");

@@ -40,7 +40,7 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly batch: Batch | null;
   /** Null if requests are not authenticated. */
   readonly auth: WebhookAuth | null;
-  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
+  /** PEM strings of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;

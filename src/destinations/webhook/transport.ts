@@ -16,7 +16,7 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 /** @param tokens null if no destination has `auth` with `oauth2`. */
 export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
-    // The table of types passes to each transport only destinations of its own type.
+    // The table of types passes only destinations of the matching type to each transport.
     open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
     trust: (ca) => {
       tokens?.trust(ca);

@@ -76,7 +76,7 @@ export class OutageLog {
   /** Outages of brokers that do not respond to fetches, even if they respond to other requests. */
   readonly #fetchless = new Map<string, Outage>();
   readonly #loggedAtMs = new Map<string, number>();
-  /** The texts of problems whose log level is not decided yet. */
+  /** The messages of problems whose log level is not decided yet. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
   /** When a broker last became unreachable or reachable. */

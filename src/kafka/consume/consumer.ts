@@ -46,7 +46,7 @@ export interface ConsumerWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "withLatest">;
   readonly commits: CommitPace;
-  /** This process, as the brokers know it. */
+  /** The identity of this process for the brokers. */
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;

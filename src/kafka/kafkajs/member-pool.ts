@@ -192,7 +192,7 @@ export class MemberPool {
     return { errorCode: 0, apiVersions };
   }
 
-  /** Sends a fetch without a session on a connection of its own, because such fetches block their connection. */
+  /** Sends a fetch without a session on a separate connection, because such fetches block their connection. */
   async #sendByOwn(protocol: KeyedProtocol): Promise<unknown> {
     const { versions } = await this.#shared.connection.open();
     if (this.#own === null) {

@@ -65,7 +65,7 @@ const OPENING = [
   "destination.token_missing",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
-/** The deliveries of a destination that expire soon. */
+/** The deliveries of a destination that expire within the last quarter of their retry window. */
 export interface Expiring {
   readonly deliveries: number;
   /** True if not all waiting deliveries were read, so that the count is a lower bound. */

@@ -35,7 +35,7 @@ export interface Observation {
   readonly subject: string;
   /** `unknown`: the process has not observed either yet, for example after a start. */
   readonly is: "so" | "not-so" | "unknown";
-  /** Time since which the incident has existed, or has not existed. */
+  /** When the current state started: the time since which the incident has existed, or has not existed. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }

@@ -239,7 +239,7 @@ function overdueText({ delay, dueInMs }: DelayTopicReport): string {
   return `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`;
 }
 
-/** The first few items, and the number of the others. */
+/** The first few items and the number of the others. */
 function named<Each>(
   all: readonly Each[],
   others: string,

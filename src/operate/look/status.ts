@@ -3,8 +3,8 @@
  * records in the delay topics, and dead letters. It joins no group and commits nothing.
  *
  *   a part                                                   result
- *   is about a topic that does not exist                     its note says so
- *   is not permitted, has no leader, or its broker is        its note says so, `errors` has it, and the other parts
+ *   is about a topic that does not exist                     its note reports that
+ *   is not permitted, has no leader, or its broker is        its note and `errors` have the reason, and the other parts
  *     unreachable                                            are complete
  *   any: no broker responds                                  throws
  */

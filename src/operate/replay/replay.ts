@@ -318,7 +318,7 @@ export interface ReplayResult extends ReplayFigures {
   readonly end: ReplayEnd | "failed";
   /** Why the replay failed. */
   readonly error: string | null;
-  /** The number of records that were not replayed, by the sentence that says why. */
+  /** The number of records that were not replayed, by the sentence with the reason. */
   readonly refused: ReadonlyMap<string, number>;
 }
 

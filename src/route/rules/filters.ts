@@ -94,7 +94,7 @@ export function withoutProperties(
       }
     }
   }
-  // Each list removes the properties that it does not contain, so only those that all lists contain remain.
+  // Each list removes the properties that it does not contain, so only properties in all lists remain.
   for (const { allowed } of matching) {
     for (const { path, names } of allowed) {
       for (const place of placesOf(path, shape, false)) {

@@ -70,7 +70,7 @@ export function hasRules({ consent, filters, map }: Partial<DestinationRules>): 
 
 /**
  * @param destination the ID of the destination.
- * @param secrets secrets of the configuration that receivers do not know.
+ * @param secrets secrets of the configuration that receivers do not have.
  */
 export function compileRules(
   destination: string,

@@ -3,7 +3,7 @@
  *
  *   token       written
  *   path        names between dots, without spaces: a-z A-Z _ at the start, then also 0-9 and -; a backslash takes
- *               the next character, whatever it is
+ *               any next character literally
  *   string      '…' or "…", no escapes
  *   number      12, -0.5, +3
  *   symbol      ( ) [ ] , ! = != > >= < <=

@@ -136,7 +136,7 @@ export function typeOf(value: unknown): TypeName {
 /** For parts longer than this, `includes` may compare each character of the text with each character of the part. */
 const LONG_UNITS = 250;
 
-/** Returns true if a part is in a text, in time linear in both. */
+/** Returns true if a string contains a part. The time is linear in the lengths of both. */
 export function includesText(text: string, part: string): boolean {
   if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
   // The algorithm of Knuth, Morris and Pratt: how much of the part still matches after a mismatch.
