@@ -37,7 +37,7 @@ function callLines({ call, source, namedBy, times }: ReadCall): readonly string[
   // IDs are external data, so they are written as JSON, which cannot control the terminal.
   const messageId =
     call.messageId === null
-      ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"
+      ? "none: it becomes <topic>/<partition>/<offset>; in this output, the offset is the line number minus 1"
       : JSON.stringify(call.messageId);
   return [
     `  source      ${source.id} (${NAMED_BY[namedBy]})`,
@@ -73,7 +73,7 @@ function destinationLines(
   { source }: ReadCall,
   { bold, dim, green }: Colors,
 ): readonly string[] {
-  const gets = copy === null ? dim("doesn't get it") : green("gets it");
+  const gets = copy === null ? dim("does not get it") : green("gets it");
   const name = visibleCell(destination.name);
   const why = reasonText({ reason, filter, changed }, name, source.id);
   const lines = [`  ${bold(destination.id)} (${name}) ${gets}: ${why}`];
